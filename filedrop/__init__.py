@@ -1,0 +1,39 @@
+"""filedrop carries business documents between shared folders and an access point of the PEPPOL network.
+
+**Where a file lies is what has happened to it.** A *sweep* of the way out claims ready files from `outbound/` into
+`sending/` and takes every unfinished document one step: send it, look for it, ask after its delivery, put it away. A
+*sweep* of the way in lists the inbox, writes each new message into its company's `inbound/` (sidecar first, document
+last) and only then marks it read. What will be said to the access point is written in the *journal* before it is said;
+what is heard goes into the journal first, and the file moves second. So a start is just a sweep: there is no recovery
+code.
+
+The rooms; imports only point down, which tests/test_architecture.py keeps:
+
+    doors       cli/          commands by subject; the only room that prints
+    when        service       wires configuration to the two ways; startup, main loop, shutdown; signals
+                notify        what systemd wants to hear
+                loop          sweep, then sleep until woken, due or stopped
+                crew          the threads that take steps; companies take turns, a hung folder holds up only itself
+                watcher       turns file events into wake()
+                statusfile    what `status` shows, and status.json
+    what        outbound      the way out: claim what is ready, take each document one step
+                sending       one step: the request, and what each answer means
+                tracking      one step: has it been delivered?
+                doubt         one step: did the access point get it?
+                putaway       the last move: sidecar, note, file
+                inbound       the way in
+    with what   standing      may this account be spoken to now? an outage is one probe
+                accesspoint/  client (the interface's verbs), transport, answers
+                identify/     document XML -> ids and where each comes from
+                journal       what we have said and heard
+                folders       a company's tree
+                sidecar       what is written beside a document
+                readiness     when is a dropped file ready?
+                files         write whole or not at all, move without overwriting
+    nouns       document      Document, State, the legal steps, backoff
+                config/       YAML -> checked models
+                errors        the tree of errors
+    apart       sandbox/      an access point of one's own
+"""
+
+__version__ = "0.1.0"
