@@ -65,4 +65,181 @@ def new_id(now: datetime) -> str:
 
 def backoff(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
     """How long to leave something alone after its n-th attempt: doubling from `first`, at most `longest`."""
-    return min(longest, first * 2 ** min(max(attempts - 1, 0), 40))
+    doublings: int = min(max(attempts - 1, 0), 40)  # bounded: a timedelta overflows long before an attempt count does
+    return min(longest, first * (1 << doublings))
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a document failed: the sidecar's `error`. `code` is one of contract 4's."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of a document's history: when (our clock), what, and the facts that belong to it."""
+
+    at: datetime
+    event: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+_LEGAL: dict[State, frozenset[State]] = {
+    State.WAITING: frozenset({State.SENDING, State.FAILED, State.TAKEN}),
+    State.SENDING: frozenset({State.SENT, State.WAITING, State.FAILED, State.DOUBT, State.TAKEN}),
+    State.DOUBT: frozenset({State.SENT, State.WAITING, State.FAILED, State.TAKEN}),
+    State.SENT: frozenset({State.DELIVERED, State.FAILED, State.TAKEN}),
+    State.DELIVERED: frozenset(),
+    State.FAILED: frozenset(),
+    State.TAKEN: frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A dropped file on its way out, as it stands after its last step.
+
+    `folder` is the id in the marker of its outbound folder; `place` and `file` say where below that folder it was last
+    known to lie. `identity` is the account it was posted to (`username@host`), "" before the first request.
+    `first_attempt` is the access point's own clock at the first request that may have reached it.
+    `due` is the moment before which nothing is to be done with it. `revision` counts the journal's records of it.
+    """
+
+    id: str
+    company: str
+    folder: str
+    account: str
+    identity: str = ""
+    state: State = State.WAITING
+    place: str = "sending"
+    file: str
+    dropped_as: str
+    claimed: datetime
+    size: int = 0
+    sha256: str = ""
+    meaning: str = ""
+    sender: str | None = None
+    receiver: str | None = None
+    document_id: str | None = None
+    process_id: str | None = None
+    channel: str = ""
+    sources: dict[str, str] = field(default_factory=dict)
+    type: str | None = None
+    number: str | None = None
+    issue_date: str | None = None
+    warnings: tuple[str, ...] = ()
+    attempts: int = 0
+    unclear: int = 0
+    unexplained: int = 0
+    due: datetime | None = None
+    first_attempt: datetime | None = None
+    msg_no: int | None = None
+    uuid: str | None = None
+    received: str | None = None
+    delivered: str | None = None
+    accepted: datetime | None = None
+    asked: int = 0
+    error: Fault | None = None
+    history: tuple[Event, ...] = ()
+    revision: int = 0
+
+    @property
+    def home(self) -> str:
+        """The place below the outbound folder where its state belongs."""
+        match self.state:
+            case State.SENT:
+                return "sent"
+            case State.DELIVERED:
+                return f"archive/{month(self.delivered, self.accepted or self.claimed)}"
+            case State.FAILED:
+                return "failed"
+            case State.TAKEN:
+                return self.place
+            case _:
+                return "sending"
+
+    @property
+    def ids(self) -> Ids:
+        """What to tell the access point. Raises ValueError where an id is missing."""
+        if not (self.sender and self.receiver and self.document_id and self.process_id):
+            raise ValueError(f"{self.id} can't be sent without all its ids")
+        return Ids(self.sender, self.receiver, self.document_id, self.process_id, self.channel)
+
+    @property
+    def may_be_accepted(self) -> bool:
+        """The access point has it, or may have it: the same content must not be sent again (contract 2, duplicates)."""
+        if self.state is State.FAILED:
+            return self.error is not None and self.error.code == "no-answer"
+        if self.state is State.TAKEN:
+            return self.msg_no is not None or self.unclear > 0
+        return self.state is not State.WAITING
+
+    def sending(self, now: datetime, *, identity: str, clock: datetime | None) -> Document:
+        """About to be posted; `clock` is the access point's own time, if it has told it."""
+        first = self.first_attempt if self.identity == identity and self.first_attempt else clock
+        return self._step(State.SENDING, now, "sending", identity=identity, first_attempt=first, due=None)
+
+    def sent(
+        self, now: datetime, msg_no: int, *, received: str | None, uuid: str | None, event: str = "accepted"
+    ) -> Document:
+        """The access point has accepted it under this number."""
+        return self._step(
+            State.SENT, now, event, {"msg_no": msg_no},
+            msg_no=msg_no, received=received, uuid=uuid, accepted=now, due=None, attempts=0,
+        )  # fmt: skip
+
+    def never_arrived(self, now: datetime, why: str, *, due: datetime | None = None) -> Document:
+        """The request certainly did not reach the access point, or was refused for no fault of the document."""
+        return self._step(State.WAITING, now, "never arrived", {"why": why}, attempts=self.attempts + 1, due=due)
+
+    def doubted(self, now: datetime, why: str, *, unexplained: bool = False) -> Document:
+        """There was no clear answer."""
+        return self._step(
+            State.DOUBT, now, "in doubt", {"why": why},
+            unclear=self.unclear + 1, unexplained=self.unexplained + unexplained,
+        )  # fmt: skip
+
+    def not_found(self, now: datetime) -> Document:
+        """Two complete looks have not found it at the access point: it may be sent again."""
+        return self._step(State.WAITING, now, "not found at the access point", due=None)
+
+    def delivered_at(self, now: datetime, delivered: str, uuid: str | None) -> Document:
+        """The access point reports it as delivered; `delivered` as written there."""
+        return self._step(State.DELIVERED, now, "delivered", delivered=delivered, uuid=uuid or self.uuid, due=None)
+
+    def failed(self, now: datetime, fault: Fault) -> Document:
+        """A person has to look at it."""
+        return self._step(State.FAILED, now, "failed", {"code": fault.code}, error=fault, due=None)
+
+    def taken(self, now: datetime) -> Document:
+        """A person took the file away."""
+        return self._step(State.TAKEN, now, "taken", due=None)
+
+    def at(self, place: str, file: str) -> Document:
+        """The same document, known to lie elsewhere."""
+        return replace(self, place=place, file=file)
+
+    def asked_after(self, due: datetime) -> Document:
+        """Asked after and not delivered yet: leave it alone until then."""
+        return replace(self, asked=self.asked + 1, due=due)
+
+    def later(self, due: datetime) -> Document:
+        """The same document, to be left alone until then."""
+        return replace(self, due=due)
+
+    def _step(
+        self, state: State, now: datetime, event: str, facts: dict[str, Any] | None = None, **changes: Any
+    ) -> Document:
+        if state not in _LEGAL[self.state]:
+            raise ValueError(f"{self.id}: no step leads from {self.state} to {state}")
+        return replace(self, state=state, history=(*self.history, Event(now, event, facts or {})), **changes)
+
+
+def month(timestamp: str | None, otherwise: datetime) -> str:
+    """`2026-11` of a timestamp as written (contract 1: archive/), or of our own clock where it can't be read."""
+    if timestamp and len(timestamp) >= 7 and timestamp[4] == "-" and (timestamp[:4] + timestamp[5:7]).isdecimal():  # noqa: PLR2004 - the length of `2026-11`
+        return timestamp[:7]
+    return otherwise.strftime("%Y-%m")

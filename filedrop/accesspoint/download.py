@@ -1,0 +1,87 @@
+"""A message's document, from wherever the access point keeps it (contract 6, Credentials).
+
+A link with base_url's host is used by its path on base_url, with the login. For another host first the documented path
+on base_url is asked, and only then the link itself, without the login; so is a 303 to a store of blobs (field notes).
+Such an address lives shortly: what fails there is Unavailable, and each new attempt begins at base_url.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from filedrop.accesspoint import verdict
+from filedrop.errors import AccessPointError, NoClearAnswer, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+    from filedrop.accesspoint.answers import Message
+    from filedrop.accesspoint.links import Address
+    from filedrop.accesspoint.transport import Transport
+    from filedrop.accesspoint.transport.incoming import Incoming
+
+_HOPS = 3  # contract 6, Credentials
+_REDIRECTS = (301, 302, 303, 307, 308)
+_NOT_THERE = (204, 404, 410)
+
+
+class Gone(AccessPointError):
+    """The access point no longer has this document, or never had it."""
+
+
+def fetch(transport: Transport, address: Address, message: Message, target: BinaryIO, max_size: int) -> int:
+    """Write the document to `target` and return its size; one attempt. Raises as `AccessPoint.download` does."""
+    size = 0
+    with _found(transport, address, message) as incoming:
+        for chunk in incoming.chunks():
+            size += len(chunk)
+            if size > max_size:
+                said = f"the document at {incoming.url} is larger than max_size allows ({max_size} bytes); raise that"
+                raise NoClearAnswer(said)
+            target.write(chunk)
+    return size
+
+
+@contextmanager
+def _found(transport: Transport, address: Address, message: Message) -> Iterator[Incoming]:
+    at = address.own(message.link)
+    link, seen_at = (None if at else message.link), ""  # where to go when base_url doesn't have it
+    at = at or address.target("messages", message.msg_no, "xml-document")
+    hops = _HOPS
+    while hops:
+        with transport.asked("GET", at) as incoming:
+            if incoming.status == HTTPStatus.OK:
+                yield incoming
+                return
+            moved = incoming.headers.get("Location") if incoming.status == HTTPStatus.SEE_OTHER else None
+            if moved is None and incoming.status not in _NOT_THERE:
+                raise verdict.refused(incoming.read())
+        if moved is None:
+            break
+        here, link, seen_at = address.own(moved, at), moved, incoming.url
+        if here is None or here == at:  # to itself: a store with the same paths at another port of our host
+            break
+        at, hops = here, hops - 1
+    if link is None:
+        raise Gone(f"the access point has no document for message {message.msg_no}; ask its operator")
+    with _found_elsewhere(transport, address, link, seen_at, hops or 1) as incoming:
+        yield incoming
+
+
+@contextmanager
+def _found_elsewhere(transport: Transport, address: Address, link: str, seen_at: str, hops: int) -> Iterator[Incoming]:
+    for _ in range(hops):
+        url = address.elsewhere(link, seen_at)
+        if url is None:
+            raise NoClearAnswer("the access point keeps this document at no https address; tell its operator")
+        with transport.asked_elsewhere(url) as incoming:
+            if incoming.status == HTTPStatus.OK:
+                yield incoming
+                return
+            if incoming.status not in _REDIRECTS or "Location" not in incoming.headers:
+                raise Unavailable(f"the place where the access point keeps this document answered {incoming.status}")
+            link, seen_at = incoming.headers["Location"], url
+    raise NoClearAnswer("the access point keeps this document behind too many redirects; tell its operator")

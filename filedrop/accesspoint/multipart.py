@@ -1,0 +1,90 @@
+"""The body of `POST /outbox`: form fields and the document, streamed, with its exact length known beforehand.
+
+The last bytes are held back until the document has been read to its end, has its promised size and says that it is
+unchanged. So a request that was broken off can't have been accepted: its body was never whole.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Protocol
+
+from filedrop.errors import DocumentError, FiledropError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from filedrop.document import Ids
+
+
+class BrokenOff(FiledropError):
+    """The document changed, or could no longer be read: the request was broken off before its last bytes."""
+
+
+class Source(Protocol):
+    """A document as it goes on the wire: UTF-8 already. The caller's."""
+
+    @property
+    def size(self) -> int:
+        """Its exact number of bytes."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """Its bytes, from the beginning at each call."""
+
+    def unchanged(self) -> bool:
+        """Whether it is still what it was; asked just before the last bytes leave."""
+
+
+class Multipart:
+    """`multipart/form-data` for one document; can be iterated afresh for a new attempt.
+
+    Raises DocumentError for an id with characters that no id has.
+    """
+
+    def __init__(self, ids: Ids, document: Source) -> None:
+        boundary = secrets.token_hex(16)  # not to be guessed: nothing in an id or a document can end a part
+        fields = (
+            ("SenderID", ids.sender, "bad-participant"),
+            ("RecipientID", ids.receiver, "bad-participant"),
+            ("ChannelID", ids.channel, "rejected"),
+            ("DocumentID", ids.document_id, "no-document-id"),
+            ("ProcessID", ids.process_id, "no-process-id"),
+        )
+        parts = [f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n' for name, _, _ in fields]
+        head = "".join(f"{part}{_checked(*field)}\r\n" for part, field in zip(parts, fields, strict=True))
+        head += f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="document.xml"\r\n'
+        head += "Content-Type: application/xml\r\n\r\n"
+        self._head = head.encode()
+        self._tail = f"\r\n--{boundary}--\r\n".encode()
+        self._document = document
+        self.content_type = f"multipart/form-data; boundary={boundary}"
+        self.was_asked_for = False
+        """Whether the first byte was asked for since this was last set to False; else nothing can have arrived."""
+
+    def __len__(self) -> int:
+        return len(self._head) + self._document.size + len(self._tail)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """The body. Raises BrokenOff instead of giving the last bytes."""
+        self.was_asked_for = True
+        held, missing = self._head, self._document.size
+        try:
+            for chunk in self._document.chunks():
+                missing -= len(chunk)
+                if held is self._head:  # one send for what fits into one
+                    held += chunk
+                else:
+                    yield held
+                    held = chunk
+            whole = missing == 0 and self._document.unchanged()
+        except OSError as error:
+            raise BrokenOff("the document could not be read to its end; the request was broken off") from error
+        if not whole:
+            raise BrokenOff("the document changed while it was being sent; the request was broken off")
+        yield held + self._tail
+
+
+def _checked(name: str, value: str, code: str) -> str:
+    if not value.isprintable():
+        raise DocumentError(code, f"{name} has a line break or another character that no id has", "mend the id")
+    return value

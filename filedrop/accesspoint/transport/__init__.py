@@ -1,0 +1,229 @@
+"""How the access point is asked: the only door to requests, urllib3, tenacity and truststore.
+
+Each thread has connections of its own. Nothing is taken from the environment, no redirect is followed and no answer
+believed to be short: its size is bounded here, its time in `wire`. The login goes to base_url's scheme, host and port
+and nowhere else, and stands in no error: those are sentences of our own (`troubles`).
+
+Whether anything may have arrived, only the body knows: refused, unknown, TLS and proxy are all a ConnectionError.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import weakref
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import unquote, urlsplit
+
+import requests
+import tenacity
+from urllib3.exceptions import HTTPError
+
+from filedrop.accesspoint.transport.incoming import Incoming
+from filedrop.accesspoint.transport.login import Login, basic
+from filedrop.accesspoint.transport.troubles import why
+from filedrop.accesspoint.transport.wire import Connections, is_public, tls
+from filedrop.errors import ConfigError, NoClearAnswer, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from filedrop.accesspoint.links import Address
+    from filedrop.accesspoint.multipart import Multipart
+    from filedrop.accesspoint.verdict import Answer
+    from filedrop.config import Account
+
+T = TypeVar("T")
+
+_IDLE = 3.0  # seconds after which a connection may have died unnoticed: a post would be in doubt for nothing
+_SOON = timedelta(seconds=5)  # a Retry-After that is waited for here; a longer one is the next sweep's
+_HEADERS = {"Accept": "application/xml", "Accept-Encoding": "identity", "User-Agent": "filedrop"}
+
+
+class Transport:
+    """Asks one access point, from any thread.
+
+    `pauses` are the seconds between attempts; when `stopped` is set, no new one begins.
+    Raises ConfigError when ca_file can't be used.
+    """
+
+    def __init__(
+        self,
+        account: Account,
+        address: Address,
+        *,
+        stopped: threading.Event,
+        pauses: Sequence[float],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._address = address
+        self._stopped = stopped
+        self._monotonic = monotonic
+        try:
+            self._tls = tls(account.ca_file)
+        except OSError as error:  # ssl.SSLError is one too
+            said = f"{account.ca_file} can't be read as certificates; write the path of a PEM file"
+            raise ConfigError([f"accounts.{account.name}.ca_file: {said}"]) from error
+        self._timeout = (account.connect_timeout.total_seconds(), account.read_timeout.total_seconds())
+        self._proxies, self._proxy_login = _proxy(account.proxy)
+        self._login = Login(account)
+        self._heard: tuple[str, float] | None = None
+        self._local = threading.local()
+        self._lines: weakref.WeakSet[_Line] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        rests = (*pauses, 0.0)  # tenacity asks for one after the last attempt too
+        self._tries = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_is_worth_another),
+            stop=tenacity.stop_after_attempt(len(pauses) + 1) | tenacity.stop_when_event_set(stopped),
+            wait=lambda state: max(rests[state.attempt_number - 1], _asked_pause(state)),
+            sleep=stopped.wait,  # type: ignore[arg-type] # what it returns is of no interest
+            reraise=True,
+        )
+
+    def again(self, attempt: Callable[[], T]) -> T:
+        """Call `attempt` until it doesn't raise Unavailable: a few times, not for long, and not when we are to stop."""
+        failure: Unavailable | None = None
+
+        def once() -> T:
+            nonlocal failure
+            if failure is not None and self._stopped.is_set():  # the pause was cut short
+                raise failure
+            try:
+                return attempt()
+            except Unavailable as error:
+                failure = error
+                raise
+
+        return self._tries(once)
+
+    def exchange(self, method: str, target: str, body: Multipart | None = None) -> Answer:
+        """Ask on base_url, with the login, and read the whole answer.
+
+        Raises Unavailable when the request certainly wasn't received, or may be repeated since it has no body;
+        NoClearAnswer when its body may have been; Unauthorized when there is no password to be read.
+        """
+        with self.asked(method, target, body) as incoming:
+            return incoming.read()
+
+    @contextmanager
+    def asked(self, method: str, target: str, body: Multipart | None = None) -> Iterator[Incoming]:
+        """Ask on base_url, with the login; the body is to be read inside. Raises as `exchange` does."""
+        line, url = self._line(), self._address.origin + target
+        headers = _HEADERS | {"Authorization": self._login.header()}
+        if body is not None:
+            headers |= {"Content-Type": body.content_type, "Content-Length": str(len(body))}
+        if method == "POST" and self._monotonic() - line.used > _IDLE:
+            line.own.close()
+        response = self._send(line.own, method, url, headers, body)
+        try:
+            if response.status_code in (401, 403) and (header := self._login.renewed(headers["Authorization"])):
+                response.close()
+                response = self._send(line.own, method, url, headers | {"Authorization": header}, body)
+            if "Date" in response.headers:
+                self._heard = (response.headers["Date"], self._monotonic())
+            yield Incoming(url, response)
+        finally:
+            response.close()
+            line.used = self._monotonic()
+
+    @contextmanager
+    def asked_elsewhere(self, url: str) -> Iterator[Incoming]:
+        """GET a link that leads out of base_url: without the login, and not from a private address."""
+        line = self._line()
+        if line.elsewhere is None:
+            line.elsewhere = self._connections(public_only=not self._proxies and self._is_public())
+        response = self._send(line.elsewhere, "GET", url, _HEADERS, None)
+        try:
+            yield Incoming(url, response)
+        finally:
+            response.close()
+
+    def clock(self) -> datetime | None:
+        """The access point's own clock, at the latest answer's `Date` and as much later as has passed since; UTC.
+
+        It never runs ahead: `Date` has whole seconds and is older than its arrival. None before the first answer.
+        """
+        if self._heard is None:
+            return None
+        date, heard_at = self._heard
+        try:
+            moment = parsedate_to_datetime(date)
+            moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+            return moment + timedelta(seconds=self._monotonic() - heard_at)
+        except (ValueError, OverflowError):  # no date; or one at the end of the calendar
+            return None
+
+    def close(self) -> None:
+        """Close what is open; what is asked afterwards opens it again."""
+        with self._lock:
+            for line in self._lines:
+                line.own.close()
+                if line.elsewhere is not None:
+                    line.elsewhere.close()
+
+    def _send(
+        self, connections: Connections, method: str, url: str, headers: Mapping[str, str], body: Multipart | None
+    ) -> requests.Response:
+        request = requests.PreparedRequest()  # prepared by hand: url and headers are final, the body has its length
+        request.method, request.url, request.headers, request.body = method, url, headers, body  # type: ignore[assignment] # any iterable will do
+        if body is not None:
+            body.was_asked_for = False
+        try:
+            return connections.send(request, stream=True, timeout=self._timeout, proxies=self._proxies)
+        except (requests.RequestException, HTTPError) as error:
+            there = "the proxy" if isinstance(error, requests.exceptions.ProxyError) else url
+            if body is not None and body.was_asked_for:
+                raise NoClearAnswer(
+                    f"{there} may have received the document, but gave no answer: {why(error)}"
+                ) from error
+            raise Unavailable(f"cannot reach {there}: {why(error)}") from error
+
+    def _line(self) -> _Line:
+        line: _Line | None = getattr(self._local, "line", None)
+        if line is None:
+            line = self._local.line = _Line(self._connections(public_only=False))
+            with self._lock:
+                self._lines.add(line)
+        return line
+
+    def _connections(self, *, public_only: bool) -> Connections:
+        silence = self._timeout[1]
+        return Connections(self._tls, silence=silence, public_only=public_only, proxy_login=self._proxy_login)
+
+    def _is_public(self) -> bool:
+        try:
+            found = socket.getaddrinfo(self._address.host, None, type=socket.SOCK_STREAM)
+        except OSError:  # it can't be asked now; so nothing private is needed now
+            return True
+        return all(is_public(str(entry[4][0])) for entry in found)
+
+
+class _Line:
+    """One thread's connections, and when it last used those to the access point."""
+
+    def __init__(self, own: Connections) -> None:
+        self.own = own
+        self.elsewhere: Connections | None = None
+        self.used = float("-inf")
+
+
+def _proxy(proxy: str | None) -> tuple[dict[str, str], str | None]:
+    """The proxy without its login, so that no error can show that; and its login. Only https is sent through it."""
+    if proxy is None:
+        return {}, None
+    parts = urlsplit(proxy)
+    login = basic(unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+    return {"https": f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"}, login
+
+
+def _is_worth_another(error: BaseException) -> bool:
+    return isinstance(error, Unavailable) and (error.retry_after or timedelta(0)) <= _SOON
+
+
+def _asked_pause(state: tenacity.RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    pause = error.retry_after if isinstance(error, Unavailable) else None
+    return pause.total_seconds() if pause else 0.0

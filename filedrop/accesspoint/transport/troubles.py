@@ -1,0 +1,92 @@
+"""Why there was no answer, in half a sentence that says what to do.
+
+requests and urllib3 wrap what happened several times over; at the bottom lies an exception of the standard library,
+which alone is judged here. Their own texts are never shown: they are long, and may hold addresses.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import socket
+import ssl
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# OpenSSL's numbers (x509_vfy.h): expired; not yet valid; wrong host, wrong IP address
+_EXPIRED, _NOT_YET, _WRONG_NAME = 10, 9, (62, 64)
+_UNREACHABLE = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN)
+_OLD_PROTOCOL = ("UNSUPPORTED_PROTOCOL", "ALERT_PROTOCOL_VERSION", "WRONG_SSL_VERSION", "NO_PROTOCOLS_AVAILABLE")
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
+
+
+class PrivateAddress(OSError):
+    """A link led to a private address, which the access point has no business with."""
+
+
+class TooSlow(TimeoutError):
+    """The answer came, but so slowly that nobody can wait for its end."""
+
+
+_SENTENCES = {
+    PrivateAddress: "the link leads into a private network, and is not followed; tell the access point's operator",
+    TooSlow: "the answer came too slowly to be waited for; tell the access point's operator",
+    socket.gaierror: "the name is unknown; check base_url and the network",
+    ConnectionRefusedError: "nothing listens there; check base_url's port, or wait until the access point is back",
+    TimeoutError: "there was silence for too long; check the network and any firewall",
+    ConnectionError: "the other side broke the connection",
+}
+
+
+def why(error: BaseException) -> str:
+    """What happened and what to do about it, without a full stop."""
+    for cause in reversed(list(_chain(error))):
+        reason = _reason(cause)
+        if reason:
+            return reason
+    return "the connection broke; check the network"
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return _certificate(error)
+    if isinstance(error, ssl.SSLError):
+        return _handshake(error)
+    for kind, sentence in _SENTENCES.items():
+        if isinstance(error, kind):
+            return sentence
+    if isinstance(error, OSError) and error.errno in _UNREACHABLE:
+        return "no way leads there; check the network"
+    tunnel = re.match(r"Tunnel connection failed: (\d{3})", str(error))  # http.client's words
+    if tunnel:
+        advice = "its user and password" if tunnel[1] == "407" else "whether it lets this computer out"
+        return f"the proxy refused to connect us ({tunnel[1]}); check {advice}"
+    return ""
+
+
+def _certificate(error: ssl.SSLCertVerificationError) -> str:
+    code = getattr(error, "verify_code", 0)
+    if code == _EXPIRED:
+        return "its certificate has expired; tell its operator, and check this computer's clock"
+    if code == _NOT_YET:
+        return "its certificate is not valid yet; check this computer's clock"
+    if code in _WRONG_NAME:
+        return "its certificate is for another host; check base_url"
+    return "its certificate is from an authority that is not trusted here; if it is the right one, name it in ca_file"
+
+
+def _handshake(error: ssl.SSLError) -> str:
+    reason = error.reason or ""
+    if any(word in reason for word in _OLD_PROTOCOL):
+        return "it speaks no TLS 1.2 or later, and filedrop nothing older; tell its operator"
+    if any(word in reason for word in _NO_TLS):
+        return "it does not speak TLS at that port; check base_url's scheme and port"
+    return "TLS could not be agreed on; check base_url, and what stands between here and there"

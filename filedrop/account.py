@@ -1,0 +1,249 @@
+"""One account: its access point, and the turns of its way out and its way in."""
+
+from __future__ import annotations
+
+import math
+import time
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from filedrop import identify
+from filedrop.accesspoint import AccessPoint
+from filedrop.crew import Crew
+from filedrop.desk import Desk
+from filedrop.document import State, participant_key
+from filedrop.doubt import Looks
+from filedrop.errors import AccessPointError
+from filedrop.folders import InboundFolder, OutboundFolder
+from filedrop.inbound import InboundDesk, WayIn
+from filedrop.lane import Lane
+from filedrop.loop import Loop, attempt
+from filedrop.outbound import WayOut
+from filedrop.standing import Standing
+from filedrop.tracking import Tracking
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import structlog
+
+    from filedrop import config
+    from filedrop.document import Document
+    from filedrop.identify import Identity, Reading
+    from filedrop.journal import Journal
+    from filedrop.watcher import Watcher
+
+DISTANT = 3600.0  # seconds: nothing is due
+
+
+def now() -> datetime:
+    """The wall clock, with its offset."""
+    return datetime.now().astimezone()
+
+
+class Account:
+    """What the daemon does for one account, in threads of its own. Raises FiledropError when it can't be set up."""
+
+    def __init__(self, settings: config.Config, account: config.Account, companies: Sequence[config.Company], journal: Journal, *,
+                 unassigned: InboundFolder | None, watcher: Watcher | None, stopped: threading.Event,
+                 log: structlog.stdlib.BoundLogger) -> None:  # fmt: skip
+        self.name = account.name
+        self._log = log = log.bind(account=account.name)
+        self._stopped = stopped
+        self._watcher = watcher
+        self._poll_every = settings.inbound.poll.total_seconds()
+        self._next_poll = -math.inf
+        self._was_ready = False
+        self._errands: set[str] = set()
+        self.access_point = AccessPoint(account, stopped=stopped)
+        retry = settings.outbound.retry
+        self.standing = Standing(
+            self.access_point.probe, first=retry.first, longest=retry.longest, steady=time.monotonic, log=log
+        )
+        self.desk = Desk(
+            account=account.name, access_point=self.access_point, standing=self.standing, journal=journal,
+            rules=settings.outbound, now=now, steady=time.monotonic, log=log,
+        )  # fmt: skip
+        survive = partial(attempt, log)
+        self._loop_out = Loop(f"out-{account.name}", self._turn_out, stopped=stopped, log=log)
+        self._loop_in = Loop(f"in-{account.name}", self._turn_in, stopped=stopped, log=log)
+        self._crew_out = Crew(
+            settings.outbound.workers, name=f"out-{account.name}", attempt=survive, on_idle=self._loop_out.wake
+        )
+        self._crew_in = Crew(
+            settings.outbound.workers, name=f"in-{account.name}", attempt=survive, on_idle=self._loop_in.wake
+        )
+        self.lanes = [self._lane(settings, company, path) for company in companies for path in company.outbound]
+        self.way_out = WayOut(self.desk, self._crew_out.give)
+        self.looks = Looks(self.desk)
+        self._tracking = Tracking(self.desk)
+        inbound = {
+            company.name: InboundFolder(company.inbound, company=company.name, below=settings.root)
+            for company in companies
+        }
+        self.inbound_folders = inbound
+        self.way_in = WayIn(
+            InboundDesk(
+                account=account.name, access_point=self.access_point, standing=self.standing, journal=journal,
+                rules=settings.inbound, unassigned=unassigned, now=now, log=log,
+                folders={participant_key(participant): inbound[company.name] for company in companies for participant in company.participants},
+            ),
+            self._crew_in.give,
+        )  # fmt: skip
+
+    def start(self) -> None:
+        """Begin to take turns."""
+        self._loop_out.start()
+        self._loop_in.start()
+
+    def wake(self) -> None:
+        """Look at the clock and at `stopped` again."""
+        self._loop_out.wake()
+        self._loop_in.wake()
+
+    def healthy(self) -> bool:
+        """Are both loops still taking turns?"""
+        return self._loop_out.alive() and self._loop_in.alive()
+
+    def close(self, deadline: float) -> None:
+        """End, at the latest at `deadline` (monotonic): what isn't clear by then is in doubt. `stopped` has been set."""
+        self.wake()
+        for crew in (self._crew_out, self._crew_in):
+            crew.close(max(0.0, deadline - time.monotonic()))
+        for loop in (self._loop_out, self._loop_in):
+            loop.join(max(0.0, deadline - time.monotonic()))
+        attempt(self._log, "settle", self.way_out.moved.settle)
+        attempt(self._log, "settle", self.way_in.settle)
+        self.access_point.close()
+
+    def quiet(self) -> bool:
+        """Has everything that can be done now been done? (`run --once`)
+
+        What waits for its writer or is in doubt isn't; what is held, incomplete, or waits for the access point's return is.
+        """
+        if self._errands or not (self._crew_out.idle() and self._crew_in.idle()):
+            return False
+        if self.standing.report.condition == "unknown" or not all(lane.swept or lane.trouble for lane in self.lanes):
+            return False
+        if not self.standing.ready:
+            return True
+        if self.way_in.summary.last_poll is None or self.way_in.again:
+            return False
+        return all(self._lane_quiet(lane) for lane in self.lanes) and self.looks.wait() is None
+
+    def _lane_quiet(self, lane: Lane) -> bool:
+        if lane.trouble or lane.folder.stuck():
+            return True
+        if lane.sweeping or lane.woken or any(seen.fault is None for seen in list(lane.seen.values())):
+            return False
+        counts = self.desk.journal.counts(lane.folder.id)
+        return not counts.get(State.SENDING) and (lane.folder.held() or not counts.get(State.WAITING))
+
+    def _lane(self, settings: config.Config, company: config.Company, path: Path) -> Lane:
+        rules = settings.outbound
+        folder = OutboundFolder(
+            path, company=company.name, below=settings.root, patterns=rules.files, ready_suffix=rules.ready_suffix
+        )
+        default_sender = company.participants[0] if company.participants else None
+
+        def identified(reading: Reading, name: str) -> Identity:
+            return identify.identify(
+                reading, company=company.name, file_name=name, default_sender=default_sender, channel=company.channel
+            )
+
+        return Lane(
+            folder=folder, participants=company.participants, identify=identified, watch=company.watch, wake=self._loop_out.wake,
+        )  # fmt: skip
+
+    def _turn_out(self) -> float:
+        """Give out what is due, and say in how many seconds the next is."""
+        desk, steady = self.desk, time.monotonic
+        if self._crew_out.idle():
+            self.way_out.moved.settle()
+        else:
+            self._crew_out.relieve()
+        if not self.standing.ready and self.standing.wait() <= 0:
+            self._errand("probe", self.standing.see)
+        if self.standing.ready and not self._was_ready:
+            for lane in self.lanes:
+                lane.woken = True
+        self._was_ready = self.standing.ready
+        for lane in self.lanes:
+            if not lane.sweeping and lane.due() <= steady() and not lane.folder.stuck():
+                lane.sweeping = True
+                lane.woken = False
+                self._crew_out.give(lane.folder, partial(self._sweep, lane))
+        waits = [DISTANT if lane.sweeping else lane.due() - steady() for lane in self.lanes]
+        if self.standing.ready:
+            for what, errand, wait in (
+                ("look", self._look, self.looks.wait()),
+                ("track", self._track, self._tracking.wait()),
+            ):
+                if wait is not None and wait <= 0:
+                    self._errand(what, errand)
+                elif wait is not None:
+                    waits.append(wait)
+        else:
+            waits.append(self.standing.wait())
+        if not self._crew_out.idle():
+            waits.append(1.0)  # a folder may begin to hang
+        return min(waits, default=DISTANT)
+
+    def _errand(self, what: str, errand: Callable[[], object]) -> None:
+        """Have something done for the account by the crew, unless it is being done."""
+        if what in self._errands:
+            return
+        self._errands.add(what)
+
+        def run() -> None:
+            try:
+                errand()
+            except AccessPointError as error:
+                self.standing.heard(error)
+                self._log.warning(f"{what}.failed", why=str(error))
+            finally:
+                self._errands.discard(what)
+                self._loop_out.wake()
+
+        self._crew_out.give(None, run)
+
+    def _sweep(self, lane: Lane) -> None:
+        try:
+            if self._watcher is not None:
+                self._watcher.watch(lane)
+            self.way_out.sweep(lane)
+        finally:
+            lane.sweeping = False
+            self._loop_out.wake()
+
+    def _look(self) -> None:
+        self._conclude(self.looks.look())
+
+    def _track(self) -> None:
+        self._conclude(self._tracking.track())
+
+    def _conclude(self, documents: list[Document]) -> None:
+        self.way_out.concluded({lane.folder.id: lane for lane in self.lanes}, documents)
+
+    def _turn_in(self) -> float:
+        """Poll the inbox when that is due."""
+        if self._crew_in.idle():
+            self.way_in.settle()
+            if self.way_in.again:
+                self._next_poll = -math.inf
+        else:
+            self._crew_in.relieve()
+        if time.monotonic() < self._next_poll:
+            return self._next_poll - time.monotonic() if self._crew_in.idle() else 1.0
+        if not self.standing.see():
+            return max(self.standing.wait(), 0.1)
+        try:
+            self.way_in.poll()
+        except AccessPointError as error:
+            self.standing.heard(error)
+            self._log.warning("poll.failed", why=str(error))
+        self._next_poll = time.monotonic() + self._poll_every
+        return 1.0

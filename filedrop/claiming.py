@@ -1,0 +1,251 @@
+"""Claiming: a dropped file that is ready is moved into `sending/`, and becomes a document.
+
+Nothing is decided before the file has been read whole. A file that isn't ready is left where it is; what was seen of it
+is remembered, so that a large or broken file isn't read again while it stays as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from filedrop import identify, sidecar
+from filedrop.document import Document, Event, Fault, State, new_id, same_participant
+from filedrop.errors import DocumentError
+from filedrop.files import Seal, place
+from filedrop.readiness import Clock, Seen, unchanged_for, wait_for_writer
+from filedrop.sending import Changing, Opened, unreadable
+
+if TYPE_CHECKING:
+    from filedrop.desk import Desk
+    from filedrop.folders import OutboundFolder
+    from filedrop.identify import Reading
+    from filedrop.lane import Lane
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A document that is in this thread's hand, and its file, opened and read (unless it can't be)."""
+
+    document: Document
+    opened: Opened | None
+
+
+class Claiming:
+    """Claims what is ready in the outbound folders of one account."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def claim(self, lane: Lane, name: str) -> Claimed | None:
+        """Claim a dropped file if it is ready, and return the document it becomes. Raises OSError, JournalError."""
+        path = lane.folder.path / name
+        try:
+            opened = Opened.open(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return self._claim_unreadable(lane, name, error)
+        claimed = None
+        try:
+            claimed = self._claim(lane, name, opened)
+        finally:
+            if claimed is None:
+                opened.close()
+        return claimed
+
+    def put_back(self, folder: OutboundFolder, file: str, dropped_as: str) -> None:
+        """Move a claimed file back to `outbound/`. Raises OSError."""
+        for name in folder.free_names(folder.path, dropped_as):
+            with contextlib.suppress(FileExistsError):
+                place(folder.path / "sending" / file, folder.path / name)
+                return
+
+    def _claim(self, lane: Lane, name: str, opened: Opened) -> Claimed | None:
+        rules, seal, now = self._desk.rules, opened.seal, self._clock()
+        unchanged = unchanged_for(lane.seen.get(name), seal, opened.status.st_ctime, now, local=lane.local)
+        wait = self._wait(lane, name, opened, unchanged)
+        if wait:
+            lane.remember(name, seal, now.steady, look_again=wait)
+            return None
+        seen = lane.seen.get(name)
+        fault = seen.fault if seen and seen.seal == seal else None
+        if fault is None:
+            try:
+                reading = opened.read(rules.max_size)
+            except Changing:
+                lane.closed.discard(name)
+                lane.remember(name, seal, now.steady, look_again=rules.settle.total_seconds())
+                return None
+            except DocumentError as error:
+                fault = error
+            else:
+                return self._claim_whole(lane, name, opened, reading)
+        patience = rules.incomplete_after.total_seconds() - unchanged
+        if fault.code == "not-xml" and patience > 0:
+            lane.remember(name, seal, now.steady, look_again=patience, fault=fault)
+            return None
+        return self._claim_failed(lane, name, seal, fault)
+
+    def _wait(self, lane: Lane, name: str, opened: Opened, unchanged: float) -> float:
+        ready_file = lane.folder.ready_file(name)
+        if ready_file is None:
+            return wait_for_writer(
+                unchanged, settle=self._desk.rules.settle, closed=name in lane.closed, local=lane.local
+            )
+        try:
+            is_ready = ready_file.lstat().st_mtime_ns >= opened.status.st_mtime_ns
+        except FileNotFoundError:
+            is_ready = False
+        return 0.0 if is_ready else self._desk.rules.rescan.total_seconds()
+
+    def _claim_whole(self, lane: Lane, name: str, opened: Opened, reading: Reading) -> Claimed | None:
+        returned = self._claim_returned(lane, name, opened, reading)
+        if returned is not None:
+            return returned
+        file = self._move_in(lane, name, opened.seal)
+        if file is None:
+            return None
+        document = self._document(lane, name, file, opened.seal, reading)
+        try:
+            identity = lane.identify(reading, name)
+            document = replace(
+                document, sender=identity.sender, receiver=identity.receiver, document_id=identity.document_id,
+                process_id=identity.process_id, channel=identity.channel, sources=dict(identity.sources),
+                warnings=tuple(identity.warnings),
+            )  # fmt: skip
+            identify.demand(identity, reading)
+            document = self._see_sender(lane, document)
+        except DocumentError as error:
+            document = document.failed(self._desk.now(), Fault(error.code, error.message, error.hint))
+        return Claimed(document, opened)
+
+    def _claim_returned(self, lane: Lane, name: str, opened: Opened, reading: Reading) -> Claimed | None:
+        """A person has moved the file of an unfinished document back: it is that document (contract 1)."""
+        desk, folder = self._desk, lane.folder
+        for document in desk.journal.unfinished_like(folder.id, reading.sha256):
+            if (
+                document.state.finished
+                or folder.seal(document.place, document.file) is not None
+                or not desk.in_hand.take(document.id)
+            ):
+                continue
+            try:
+                place(folder.path / name, folder.path / document.place / document.file)
+            except OSError:
+                desk.in_hand.give_back([document.id])
+                raise
+            desk.gone.discard(document.id)
+            lane.forget(name)
+            desk.log.info("document.returned", company=folder.company, file=document.file, state=document.state.value)
+            return Claimed(document, opened)
+        return None
+
+    def _claim_failed(self, lane: Lane, name: str, seal: Seal, fault: DocumentError) -> Claimed | None:
+        file = self._move_in(lane, name, seal)
+        if file is None:
+            return None
+        document = self._document(lane, name, file, seal, None)
+        return Claimed(document.failed(self._desk.now(), Fault(fault.code, fault.message, fault.hint)), None)
+
+    def _claim_unreadable(self, lane: Lane, name: str, error: OSError) -> Claimed | None:
+        path = lane.folder.path / name
+        try:
+            status = path.lstat()
+        except FileNotFoundError:
+            return None
+        now = self._clock()
+        unchanged = unchanged_for(lane.seen.get(name), Seal.of(status), status.st_ctime, now, local=lane.local)
+        patience = self._desk.rules.incomplete_after.total_seconds() - unchanged
+        if patience > 0:  # a writer may hold it (Windows), or its rights come last
+            lane.remember(
+                name, Seal.of(status), now.steady, look_again=min(patience, self._desk.rules.rescan.total_seconds())
+            )
+            return None
+        return self._claim_failed(lane, name, Seal.of(status), unreadable(path, error))
+
+    def _move_in(self, lane: Lane, name: str, seal: Seal) -> str | None:
+        """Rename into `sending/`; None when it is gone, or when another file lay there by the time of the rename."""
+        folder = lane.folder
+        try:
+            file = folder.claim(name)
+        except FileNotFoundError:
+            return None
+        except PermissionError:
+            lane.remember(name, seal, self._desk.steady(), look_again=self._desk.rules.settle.total_seconds())
+            return None  # Windows moves no open file: its writer has it
+        if folder.seal("sending", file) != seal:
+            self.put_back(folder, file, name)
+            return None
+        lane.forget(name)
+        self._clear_beside(folder, name)
+        return file
+
+    def _clear_beside(self, folder: OutboundFolder, name: str) -> None:
+        """The ready file, and the note and sidecar that came back with a resubmitted document, have done their work."""
+        ready_file = folder.ready_file(name)
+        if ready_file is not None:
+            ready_file.unlink(missing_ok=True)
+        (folder.path / f"{name}.why.txt").unlink(missing_ok=True)
+        beside = folder.path / f"{name}.json"
+        if beside.exists() and sidecar.identity_of(beside) is not None:
+            beside.unlink(missing_ok=True)
+
+    def _document(self, lane: Lane, name: str, file: str, seal: Seal, reading: Reading | None) -> Document:
+        desk, now = self._desk, self._desk.now()
+        document = Document(
+            id=new_id(now), company=lane.folder.company, folder=lane.folder.id, account=desk.account, file=file,
+            dropped_as=name, claimed=now, size=seal.size, history=(Event(now, "claimed"),),
+        )  # fmt: skip
+        if not desk.in_hand.take(document.id):
+            raise AssertionError  # the id is new
+        if reading is None:
+            return document
+        return replace(
+            document, sha256=reading.sha256, meaning=reading.meaning, type=reading.root_name,
+            number=reading.number, issue_date=reading.issue_date,
+        )  # fmt: skip
+
+    def adopt(self, lane: Lane, file: str, *, doubtful: bool) -> Document | None:
+        """Make the document of a file that lies in `sending/` without a row. `doubtful`: it may have been posted.
+
+        Raises OSError, JournalError.
+        """
+        path = lane.folder.path / "sending" / file
+        try:
+            with contextlib.closing(Opened.open(path)) as opened:
+                reading = opened.read(self._desk.rules.max_size)
+        except FileNotFoundError:
+            return None
+        except (DocumentError, Changing):  # it was never ready: back, to be judged as it is
+            self.put_back(lane.folder, file, file)
+            return None
+        document = self._document(lane, file, file, opened.seal, reading)
+        identity = lane.identify(reading, file)
+        document = replace(
+            document, sender=identity.sender, receiver=identity.receiver, document_id=identity.document_id,
+            process_id=identity.process_id, channel=identity.channel, sources=dict(identity.sources),
+        )  # fmt: skip
+        if doubtful:
+            document = replace(document, state=State.DOUBT, identity=self._desk.access_point.identity, unclear=1)
+        return document
+
+    def _see_sender(self, lane: Lane, document: Document) -> Document:
+        """Is the sender one of the company's? (contract 2, `foreign_sender`)"""
+        rule = self._desk.rules.foreign_sender
+        if rule == "allow" or not lane.participants or document.sources.get("sender", "").startswith("mapping"):
+            return document
+        if any(same_participant(document.sender, participant) for participant in lane.participants):
+            return document
+        message = f"the document's sender {document.sender} is none of {document.company}'s participants ({', '.join(lane.participants)})"
+        if rule == "warn":
+            return replace(document, warnings=(*document.warnings, message))
+        raise DocumentError(
+            "foreign-sender", message,
+            f"if it may send as {document.sender}, add that to companies.{document.company}.participants, or set the sender by a mapping rule; "
+            "otherwise the file was dropped into the wrong company's folder",
+        )  # fmt: skip
+
+    def _clock(self) -> Clock:
+        return Clock(self._desk.steady(), self._desk.now().timestamp())

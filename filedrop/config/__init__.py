@@ -1,0 +1,108 @@
+"""YAML -> checked models (contract 2).
+
+`find` says which file, `load` reads it: a `Config`, or a `ConfigError` with every complaint at once. Nothing here
+changes after that, nothing shows a password, and only `Account.read_password` ever reads one.
+
+Importing this room costs pydantic and PyYAML; who may do without a configuration imports it late.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from filedrop.config.account import Account
+from filedrop.config.agreement import check_agreement
+from filedrop.config.complaints import Complaints
+from filedrop.config.mapping import Lookup, Rule, Template, Value, XPath
+from filedrop.config.models import Company, Config, Inbound, Log, Outbound, Retry, Watch, default_folder
+from filedrop.config.reading import Keys, Written, read
+from filedrop.config.section import Section
+from filedrop.errors import ConfigError
+
+__all__ = [
+    "Account",
+    "Company",
+    "Config",
+    "Inbound",
+    "Log",
+    "Lookup",
+    "Outbound",
+    "Retry",
+    "Rule",
+    "Template",
+    "Value",
+    "Watch",
+    "XPath",
+    "find",
+    "load",
+    "parse",
+]
+
+
+def find(option: str | Path | None, environ: Mapping[str, str] = os.environ) -> Path:
+    """The configuration file: that of `--config`, else of $FILEDROP_CONFIG, else the system's."""
+    return Path(option or environ.get("FILEDROP_CONFIG") or default_folder(environ) / "config.yaml")
+
+
+def load(path: Path) -> Config:
+    """Read and check a configuration file.
+
+    Raises `ConfigError` with every complaint, each `file:line: key: what is wrong, what to write instead`.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        advice = "name another with --config, or write it as config.example.yaml shows"
+        raise ConfigError([f"{path}: cannot be read: {error.strerror}; {advice}"]) from error
+    try:
+        return parse(data.decode("utf-8-sig"), str(path))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+    # Outside of the `except`: that error carries the whole text.
+    raise ConfigError([f"{path}:{line}: not UTF-8; save the file as UTF-8"])
+
+
+def parse(text: str, name: str = "config.yaml") -> Config:
+    """Check a configuration that was read from the file `name`, in whose folder relative paths begin.
+
+    Raises `ConfigError` as `load` does.
+    """
+    written = read(text, name)
+    complaints = Complaints(name, written)
+    _tell(written, complaints, name)
+    config = complaints.check(written.values, Path(name).absolute().parent)
+    check_agreement(config, complaints)
+    complaints.raise_any()
+    warnings = [
+        f"{complaints.place(('accounts', account.name, exposed[0]))}: {exposed[1]}"
+        for account in config.accounts.values()
+        if (exposed := account.exposed())
+    ]
+    return config.model_copy(update={"warnings": tuple(warnings)})
+
+
+def _tell(written: Written, complaints: Complaints, source: str) -> None:
+    """Tell each section what it knows by its place; a key of that name would say it too, and is refused."""
+
+    def tell(section: type[Section], keys: Keys, body: Any, **facts: str | int) -> Any:
+        if body is None:
+            body = {}
+        if isinstance(body, dict):
+            for key in section.told & body.keys():
+                complaints.add("unknown key; delete it", (*keys, key))
+                del body[key]
+            body.update(facts)
+        return body  # whatever else it is, the check will say so
+
+    values = tell(Config, (), written.values, source=source)
+    for named, section in (("accounts", Account), ("companies", Company)):
+        if not values.get(named):
+            values.pop(named, None)  # as good as not there
+        elif isinstance(values[named], dict):
+            values[named] = {key: tell(section, (named, key), body, name=key) for key, body in values[named].items()}
+    if isinstance(values.get("mapping"), list):
+        values["mapping"] = [
+            tell(Rule, keys := ("mapping", index), body, number=index + 1, line=written.lines[keys])
+            for index, body in enumerate(values["mapping"])
+        ]

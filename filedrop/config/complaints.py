@@ -1,0 +1,143 @@
+"""Complaints about a configuration: every one at once, each a sentence with its place.
+
+To find them all, what is wrong is taken out and the rest is checked again, until it is sound: only then can be seen
+whether its parts agree. A complaint that follows from another one stays unsaid.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from filedrop.config.account import Account
+from filedrop.config.models import Company, Config
+from filedrop.config.reading import Keys, Written
+from filedrop.errors import ConfigError
+
+_TEXT = "text is wanted; write it, in quotes if need be"
+_NUMBER = "a whole number is wanted; write one like 4"
+_KEYS = "keys are wanted; write them below it, each in a line of its own and indented"
+_WANTED = {  # by the type of pydantic's error
+    "string_type": _TEXT,
+    "is_instance_of": _TEXT,
+    "int_type": _NUMBER,
+    "int_parsing": _NUMBER,
+    "path_type": f"a path is wanted; write one like {Path('/srv/filedrop').absolute()}",
+    "time_delta_type": "a duration is wanted; write one like 30s",
+    "tuple_type": 'a list is wanted; write one like ["one", "two"]',
+    "too_short": "at least one entry is wanted; write one, or leave the key out",
+    "mapping_type": _KEYS,
+    "model_type": _KEYS,
+}
+
+
+class Complaints:
+    """What has been said about one configuration file."""
+
+    def __init__(self, source: str, written: Written) -> None:
+        self._source = source
+        self._lines = written.lines
+        self._said: list[tuple[int, str]] = []
+        self._doubtful: set[Keys] = set()
+        for keys, line, sentence in written.flaws:
+            self._doubtful.add(keys)
+            self._said.append((line, f"{shown(keys)}: {sentence}"))
+
+    def place(self, keys: Keys) -> str:
+        """`file:line: key`, the line being that of the section where the key isn't written."""
+        return f"{self._source}:{self._line(keys)}: {shown(keys)}"
+
+    def add(self, sentence: str, *about: Keys) -> None:
+        """Complain about the first of these places, unless one of them is already known to be wrong."""
+        if not any(keys[:length] in self._doubtful for keys in about for length in range(len(keys) + 1)):
+            self._said.append((self._line(about[0]), f"{shown(about[0])}: {sentence}"))
+
+    def check(self, values: dict[str, Any], folder: Path) -> Config:
+        """The configuration made of all that is sound in `values`, which keeps only that."""
+        while True:
+            try:
+                return Config.model_validate(values, context={"folder": folder})
+            except ValidationError as error:
+                wrong = error.errors(include_url=False)
+            for details in wrong:
+                place = details["loc"]
+                # The name of a section is the key that it stands under.
+                self.add(_sentence(details), place[:-1] if place[-1] == "name" else place)
+            # The last entry of a list first, so that the others keep their numbers.
+            for details in sorted(wrong, key=lambda details: details["loc"], reverse=True):
+                self._mend(values, details["loc"], details.get("ctx", {}).get("meant"))
+
+    def _mend(self, values: dict[str, Any], keys: Keys, meant: str | None) -> None:
+        """Take out what is wrong, or the section that lacks it. A misspelt key is put right, to look at its value too."""
+        self._doubtful.add(keys)
+        *above, last = keys
+        section: Any = values
+        for key in above:
+            section = section[key]
+        if isinstance(section, dict) and last not in section:
+            if above:
+                self._mend(values, tuple(above), None)
+            else:
+                section[last] = {}  # accounts or companies: that there are none has been said
+            return
+        value = section.pop(last)
+        if meant:
+            section[meant] = value
+            end = len(keys)
+            lines = [(place[end:], line) for place, line in self._lines.items() if place[:end] == keys]
+            self._lines |= {(*above, meant, *rest): line for rest, line in lines}
+
+    def raise_any(self) -> None:
+        """Raise `ConfigError` with all of them, in the order of the file."""
+        if self._said:
+            raise ConfigError([f"{self._source}:{line}: {sentence}" for line, sentence in sorted(self._said)])
+
+    def _line(self, keys: Keys) -> int:
+        return next((self._lines[keys[:n]] for n in range(len(keys), 0, -1) if keys[:n] in self._lines), 1)
+
+
+def shown(keys: Keys) -> str:
+    """`companies.acme.participants` for each of them, `mapping 1.file` for the first rule's."""
+    if len(keys) > len(("mapping", 0)) and isinstance(keys[-1], int):
+        keys = keys[:-1]
+    return "".join(f" {key + 1}" if isinstance(key, int) else f".{key}" for key in keys).removeprefix(".")
+
+
+def _sentence(details: ErrorDetails) -> str:
+    kind, context = details["type"], details.get("ctx", {})
+    match kind:
+        case "unknown_key":
+            return details["msg"]
+        case "value_error":
+            return str(context["error"])
+        case "missing":
+            key = str(details["loc"][-1])
+            return f"missing; write {key}: {next(_examples(key))}"
+        case "literal_error":
+            return f"is none of the words known here; write {context['expected']}"
+        case "greater_than" | "greater_than_equal":
+            return "too small; write a larger one"
+    return f"{_kind(details['input'])} where {_WANTED[kind]}"
+
+
+def _examples(key: str) -> Iterator[str]:
+    for section in (Config, Account, Company):
+        if key in section.model_fields:
+            yield from section.model_fields[key].examples or ()
+
+
+def _kind(value: Any) -> str:
+    """What a value is. Never the value itself: it may be a password."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return str(value).lower()
+        case str():
+            return "text"
+        case list() | tuple():
+            return "a list" if value else "an empty list"
+        case _:
+            return "keys with values"

@@ -1,0 +1,144 @@
+"""YAML text -> plain values, and the line of each.
+
+YAML 1.1's surprises are off: what is neither `null`, `true`, `false`, a list nor keys is text as it was written (`NO`,
+`9930:12`, `0755`, `1.10`); whoever wants a number makes one of it. No complaint repeats a word of the text but keys,
+because the text may be a password.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from filedrop.errors import ConfigError
+
+try:
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:  # PyYAML without libyaml: slower, and otherwise the same
+    from yaml import SafeLoader  # type: ignore[assignment]  # the very same methods
+
+Keys = tuple[str | int, ...]
+"""A place in the configuration: `("companies", "acme", "participants", 0)`."""
+
+_DEEPEST = 20
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_TAG = "tag:yaml.org,2002:"
+_ADVICE = {
+    "mapping values are not allowed": "a colon too many, or a wrong indentation; put text that contains ': ' in quotes",
+    "single document": "a second document begins; keep one, without --- between",
+    "alias": "an alias without its anchor; put text that begins with * in quotes",
+    "anchor": "the name of an anchor is used twice or unreadable; put text that begins with & in quotes",
+    "tag": "a tag that means nothing here; put text that begins with ! in quotes",
+    "quoted": "a quote that is not closed, or text after it; close it, or put the other quotes around the text",
+    "flow": "a bracket that is not closed, or a comma missing in it; mend it",
+    "cannot start": "text can't begin with this character; put it in quotes",
+}
+_OTHERWISE = "a colon is missing here or above, or the line is indented wrongly; mend it"
+
+
+class _Loader(SafeLoader):
+    """YAML in which only null, true and false are more than text."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 -- PyYAML's name and form
+
+
+_Loader.add_implicit_resolver(_TAG + "null", re.compile(r"~|null|Null|NULL|"), ["~", "n", "N", ""])
+_Loader.add_implicit_resolver(_TAG + "bool", re.compile(r"true|True|TRUE|false|False|FALSE"), list("tTfF"))
+
+
+@dataclass
+class Written:
+    """What stands in a configuration file: its values, the line of each, and what is wrong with its form."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    lines: dict[Keys, int] = field(default_factory=dict)
+    flaws: list[tuple[Keys, int, str]] = field(default_factory=list)
+
+    def flaw(self, keys: Keys, node: yaml.Node, sentence: str) -> None:
+        """Note what is wrong at a node."""
+        self.flaws.append((keys, node.start_mark.line + 1, sentence))
+
+
+def read(text: str, source: str) -> Written:
+    """The text's values.
+
+    Raises `ConfigError` where it isn't YAML or holds no keys; lesser flaws are collected.
+    """
+    if character := _UNPRINTABLE.search(text):
+        line = text.count("\n", 0, character.start()) + 1
+        raise ConfigError(
+            [f"{source}:{line}: a character that can't be printed (U+{ord(character[0]):04X}); delete it"]
+        )
+    try:
+        node = yaml.compose(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        complaint = _syntax(text, error)
+        # Outside of the `except`: PyYAML's error may quote the text.
+    else:
+        if node is None or isinstance(node, yaml.MappingNode):
+            written = Written()
+            written.values = _plain(node, (), (), written) if node else {}
+            return written
+        complaint = f"{node.start_mark.line + 1}: no keys; write accounts: and companies: and what belongs to them"
+    raise ConfigError([f"{source}:{complaint}"])
+
+
+def _syntax(text: str, error: yaml.MarkedYAMLError) -> str:
+    said = f"{error.context} {error.problem}"
+    mark = error.problem_mark or error.context_mark
+    if error.context_mark and ("quoted" in said or "flow" in said):
+        mark = error.context_mark  # the other is only where the file ends
+    line, column = (mark.line, mark.column) if mark else (0, 0)
+    indentation = re.match(r"\s*", "".join(text.splitlines()[line : line + 1]))
+    if indentation and "\t" in indentation[0]:
+        advice = "a tab; indent with spaces"
+    else:
+        advice = next((advice for sign, advice in _ADVICE.items() if sign in said), _OTHERWISE)
+    return f"{line + 1}: not YAML at character {column + 1}: {advice}"
+
+
+def _plain(node: yaml.Node, keys: Keys, above: tuple[yaml.Node, ...], written: Written) -> Any:
+    """A node as a dict, list, str, bool or None; notes the lines and flaws of what is in it."""
+    inside = (*above, node)
+    if node in above or len(inside) > _DEEPEST:
+        written.flaw(keys, node, "nested too deep, or in itself; write the values out")
+        return None
+    value: Any = None
+    match node.tag.removeprefix(_TAG):
+        case "map":
+            value = _mapping(node, keys, inside, written)
+        case "seq":
+            written.lines |= {(*keys, index): item.start_mark.line + 1 for index, item in enumerate(node.value)}
+            value = [_plain(item, (*keys, index), inside, written) for index, item in enumerate(node.value)]
+        case "str":
+            value = _text(node, keys, written)
+        case "bool":
+            value = node.value.lower() == "true"
+        case "null":
+            pass
+        case _:
+            written.flaw(keys, node, "a tag that means nothing here; put text that begins with ! in quotes")
+    return value
+
+
+def _text(node: yaml.Node, keys: Keys, written: Written) -> str:
+    text = str(node.value)
+    if "\n" in text or not text.isprintable():
+        written.flaw(keys, node, "more than one line, or a character that can't be seen; write it in one line")
+    return text
+
+
+def _mapping(node: yaml.Node, keys: Keys, above: tuple[yaml.Node, ...], written: Written) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            written.flaw(keys, key, "a key that is no text; write a word and a colon")
+        elif key.value in values:
+            here = (*keys, key.value)
+            written.flaw(here, key, f"written twice, first in line {written.lines[here]}; keep one")
+        else:
+            here = (*keys, key.value)
+            written.lines[here] = key.start_mark.line + 1
+            values[_text(key, keys, written)] = _plain(value, here, above, written)
+    return values

@@ -1,0 +1,60 @@
+"""A section of the configuration: the model that all the others are.
+
+Sections never change, know their keys, and take a key that is `null` (`retry:` with nothing after it) as left out.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+
+def advise(written: str, known: Iterable[str]) -> str:
+    """What to write instead of a word that isn't known."""
+    known = tuple(known)
+    meant = next(iter(get_close_matches(written, known, n=1)), None)
+    return (
+        f'did you mean "{meant}"?'
+        if meant
+        else f"write one of {', '.join(known)}"
+        if known
+        else "write one that is there"
+    )
+
+
+class Section(BaseModel):
+    """Keys and their values. Each key is one field here, and is nowhere else but in config.example.yaml."""
+
+    # The input stays out of pydantic's own messages because it may be a password.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    told: ClassVar[frozenset[str]] = frozenset()
+    """Fields that no key sets: a section is told them by its place in the file."""
+
+    @classmethod
+    def known(cls) -> tuple[str, ...]:
+        """The keys that may be written in this section."""
+        return tuple(name for name in cls.model_fields if name not in cls.told)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_keys(cls, values: Any) -> Any:
+        """Refuse unknown keys, all of them at once, each with the key that was probably meant."""
+        if values is None:
+            return {}
+        if not isinstance(values, dict):
+            return values  # pydantic says that it wants keys
+        unknown = [key for key in values if key not in cls.model_fields]
+        if unknown:
+            raise ValidationError.from_exception_data(cls.__name__, [cls._unknown(key, values) for key in unknown])
+        return {key: value for key, value in values.items() if value is not None}
+
+    @classmethod
+    def _unknown(cls, key: str, values: dict[str, Any]) -> InitErrorDetails:
+        free = [name for name in cls.known() if name not in values]
+        meant = next(iter(get_close_matches(key, free, n=1)), None)
+        advice = f'did you mean "{meant}"?' if meant else f"the keys here are {', '.join(cls.known())}"
+        error = PydanticCustomError("unknown_key", "unknown key; {advice}", {"advice": advice, "meant": meant})
+        return InitErrorDetails(type=error, loc=(key,), input=None)

@@ -1,0 +1,165 @@
+"""What may stand behind a key, and what to say when something else does.
+
+Each function takes what was read from YAML and gives the value, or raises `ValueError` with the second half of a
+complaint: what is wrong, what to write instead. What might hold a password (addresses do) is never repeated in it.
+"""
+
+import ipaddress
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationInfo
+
+from filedrop.document import PARTICIPANT_PREFIX
+
+_UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_LONGEST_NAME = 100
+# Naming Files, Paths, and Namespaces (Microsoft): the devices, with or without a suffix. The last two are our own.
+_DEVICES = r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?"
+_TAKEN_NAMES = re.compile(rf"{_DEVICES}|status\.(html|json)", re.IGNORECASE)
+
+
+def duration(value: Any) -> Any:
+    """`500ms 2s 5m 1h 1d`."""
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"(\d{1,9})(ms|s|m|h|d)", value, re.ASCII)
+    if match is None:
+        raise ValueError(f'"{value}" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s')
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def size(value: Any) -> Any:
+    """`100MB`: KB, MB and GB are powers of 1000, KiB, MiB and GiB powers of 1024."""
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"(\d{1,15})([KMG]?i?B)", value, re.ASCII | re.IGNORECASE)
+    if match is None or match[2].upper() not in _BYTES:
+        raise ValueError(f'"{value}" is no size; write a whole number and its unit (KB, MB, GB, KiB, MiB, GiB)')
+    return int(match[1]) * _BYTES[match[2].upper()]
+
+
+def participant(value: str) -> str:
+    """A ParticipantID `NNNN:value`, without the prefix that PEPPOL puts before it in some places."""
+    bare = value.strip()
+    if bare.lower().startswith(PARTICIPANT_PREFIX):
+        bare = bare[len(PARTICIPANT_PREFIX) :]
+    if re.fullmatch(r"\d{4}:[^\s:]\S*", bare, re.ASCII):
+        return bare
+    example = f"0192:{bare}" if re.fullmatch(r"\d{9}", bare, re.ASCII) else "0192:987654321"
+    if ":" not in bare:
+        like = "" if bare in example else "its four digits and a colon before it, like "
+        raise ValueError(f'"{value}" has no scheme; write {like}"{example}"')
+    raise ValueError(f'"{value}" is no ParticipantID; write four digits, a colon and the number, like "{example}"')
+
+
+def base_url(value: str) -> str:
+    """The address of an access point, without a slash at its end."""
+    url = _address(value)
+    if url.username is not None or url.password is not None:
+        raise ValueError("has a user name in it; write that as username, and the password in a file")
+    if url.query or url.fragment:
+        raise ValueError("has a ? or # in it; write it as far as the path, like https://ap.example.com/rest")
+    if url.scheme != "https" and not (url.scheme == "http" and is_loopback(url.hostname or "")):
+        raise ValueError("would send the password in the clear; write https:// (http:// is for loopback only)")
+    return value.rstrip("/")
+
+
+def proxy(value: str) -> str:
+    """The address of a proxy, with user name and password if it wants them."""
+    if _address(value).scheme not in ("http", "https"):
+        raise ValueError("is no address of a proxy; write one like http://proxy.example.com:3128")
+    return value
+
+
+def _address(value: str) -> SplitResult:
+    try:
+        url = urlsplit(value)
+        whole = bool(url.scheme and url.hostname) and url.port != 0  # reading a port checks it
+    except ValueError:
+        whole = False
+    if not whole or re.search(r"[\s\\\x00-\x1f]", value):
+        raise ValueError("is no address; write one like https://ap.example.com")
+    return url
+
+
+def is_loopback(host: str) -> bool:
+    """Whether what is sent to this host stays on this computer."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name
+        return host.lower() == "localhost"
+
+
+def username(value: str) -> str:
+    """A user name for HTTP Basic, which ends it at the first colon (RFC 7617 section 2)."""
+    if not value.strip() or re.search(r"[:\x00-\x1f\x7f]", value):
+        raise ValueError("is no user name; write it as the access point gave it to you (it has no colon)")
+    return value
+
+
+def file_name(value: str) -> str:
+    """One name, not a path."""
+    if not value or re.search(r"[/\\]", value):
+        raise ValueError("is not a single name; write one without slashes")
+    return value
+
+
+def folder_name(value: str) -> str:
+    """A name that a folder can have on every system, and that isn't one of ours."""
+    if (
+        not value
+        or re.search(r'[<>:"/\\|?*]', value)
+        or value[0] == " "
+        or value[-1] in " ."
+        or len(value) > _LONGEST_NAME
+    ):
+        rule = f'at most {_LONGEST_NAME} characters, none of <>:"/\\|?*, no dot or space at the end'
+        raise ValueError(f"can't be the name of a folder everywhere; write another ({rule})")
+    if _TAKEN_NAMES.fullmatch(value):
+        raise ValueError("is a name with a meaning of its own, on Windows or here; write another")
+    return value
+
+
+def suffix(value: str) -> str:
+    """What is added to a file's name."""
+    if len(value) < len(".x") or not value.startswith("."):
+        raise ValueError(f'"{value}" is no suffix; write one that begins with a dot, like .ready')
+    return file_name(value)
+
+
+def absolute(path: Path) -> Path:
+    """A place that doesn't depend on where filedrop was started."""
+    if not path.is_absolute():
+        example = Path("/srv/filedrop").absolute()
+        raise ValueError(f'"{path}" is no full path; write it from the root on, like {example}')
+    return path
+
+
+def one_or_several(value: Any) -> Any:
+    """A list, where there is only one without its brackets."""
+    return [value] if isinstance(value, (str, Path)) else value
+
+
+def beside_configuration(path: Path, info: ValidationInfo) -> Path:
+    """A file that belongs to the configuration: a relative path begins in its folder."""
+    return info.context["folder"] / path if info.context else path
+
+
+Duration = Annotated[timedelta, BeforeValidator(duration), Strict()]
+Interval = Annotated[Duration, Field(gt=timedelta(0))]
+Size = Annotated[int, BeforeValidator(size), Strict()]
+MaxSize = Annotated[Size, Field(gt=0)]
+Participant = Annotated[str, AfterValidator(participant)]
+BaseUrl = Annotated[str, AfterValidator(base_url)]
+Proxy = Annotated[str, AfterValidator(proxy)]
+Username = Annotated[str, AfterValidator(username)]
+FileName = Annotated[str, AfterValidator(file_name)]
+FolderName = Annotated[str, AfterValidator(folder_name)]
+Suffix = Annotated[str, AfterValidator(suffix)]
+Folder = Annotated[Path, AfterValidator(absolute)]
+BesideConfiguration = Annotated[Path, AfterValidator(beside_configuration)]

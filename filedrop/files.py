@@ -1,0 +1,210 @@
+"""Files written whole or not at all, and moved without overwriting: the room of operating-system differences.
+
+A name never appears before its content is complete and on the disk, and no move replaces what is already there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import stat
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+NETWORK_FILE_SYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "ncpfs", "afs", "ceph", "9p", "fuse.sshfs", "fuse.glusterfs",
+     "glusterfs", "lustre", "gpfs", "beegfs", "davfs", "fuse.davfs2", "fuse.s3fs", "fuse.rclone", "prl_fs", "vboxsf"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """What tells one content of a file from another without reading it (times in nanoseconds)."""
+
+    size: int
+    modified: int
+    inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Seal:
+        """The seal of what `fstat` said."""
+        return cls(status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSystem:
+    """Where a folder lies: the kernel's name for the kind (`ext4`, `cifs`; "" where unknown), and on whose disk."""
+
+    kind: str
+    network: bool
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading, never through a symbolic link, never waiting for a pipe.
+
+    Raises OSError (`ELOOP` for a link, `EINVAL` for what is no regular file).
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return os.fdopen(descriptor, "rb", buffering=0)
+
+
+def seal(path: Path) -> Seal | None:
+    """The seal of what lies there, or None."""
+    try:
+        return Seal.of(path.lstat())
+    except FileNotFoundError:
+        return None
+
+
+def create_whole(path: Path, content: bytes, *, draft: Path) -> None:
+    """Write a new file that appears whole and on the disk under a name that nothing else has.
+
+    `draft` is where it is written first: on the same file system, a name that nobody else uses. Raises FileExistsError when the name is taken, and OSError
+    (disk full, no rights); then nothing is left behind.
+    """
+    try:
+        _write(draft, content)
+        place(draft, path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def replace_whole(path: Path, content: bytes, *, draft: Path) -> None:
+    """Write a file that replaces an older one of its name in one moment. Raises OSError; then the older one stays."""
+    try:
+        _write(draft, content)
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def create_temporary(path: Path) -> BinaryIO:
+    """Open a new file beside its future place for writing, with its folder's group and mode; replaces a left-over one."""
+    path.unlink(missing_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0), 0o666)
+    _inherit(descriptor, path.parent)
+    return os.fdopen(descriptor, "w+b")
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder in one that exists, with its parent's group and mode. No harm where it is there already."""
+    try:
+        path.mkdir()
+    except FileExistsError:
+        return
+    if sys.platform != "win32":
+        parent = path.parent.stat()
+        with contextlib.suppress(PermissionError):
+            os.chown(path, -1, parent.st_gid)
+        with contextlib.suppress(PermissionError):
+            path.chmod(stat.S_IMODE(parent.st_mode))
+    sync_folder(path.parent)
+
+
+def _write(draft: Path, content: bytes) -> None:
+    with create_temporary(draft) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+if sys.platform == "win32":
+
+    def place(source: Path, target: Path) -> None:
+        """Rename within one file system without overwriting. Raises FileExistsError when the name is taken."""
+        source.rename(target)  # Windows refuses to overwrite
+
+    def sync_folder(path: Path) -> None:
+        """Nothing to do: NTFS keeps its own journal of names, and a folder can't be flushed."""
+
+    def _inherit(descriptor: int, folder: Path) -> None:
+        """Nothing to do: a new file has its folder's access list."""
+
+    def file_system(path: Path) -> FileSystem:
+        """What a folder lies on: a mapped or UNC path is a network's."""
+        drive_remote = 4  # DRIVE_REMOTE of GetDriveTypeW
+        root = path.resolve().anchor
+        network = root.startswith("\\\\") or ctypes.windll.kernel32.GetDriveTypeW(root) == drive_remote
+        return FileSystem("network" if network else "local", network)
+
+else:
+    _AT_FDCWD = -100
+    _RENAME_NOREPLACE = 1
+    _renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    # What a kernel or a file system answers that has no rename without replacing (NFS, CIFS, old FUSE).
+    _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM})
+
+    def place(source: Path, target: Path) -> None:
+        """Rename within one file system without overwriting. Raises FileExistsError when the name is taken."""
+        if _renameat2 is not None:
+            names = os.fsencode(source), os.fsencode(target)
+            if _renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_NOREPLACE) == 0:
+                return
+            code = ctypes.get_errno()
+            if code not in _UNSUPPORTED:
+                raise OSError(code, os.strerror(code), str(source), None, str(target))
+        _place_after_check(source, target)
+
+    def _place_after_check(source: Path, target: Path) -> None:
+        # Only in folders that filedrop alone writes names into, so nobody comes between the check and the rename.
+        before = source.lstat()
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(source), None, str(target))
+        try:
+            source.rename(target)
+        except OSError as error:
+            # NFS may report a failure of a rename that worked, when the answer was lost and the call repeated.
+            if error.errno not in (errno.ENOENT, errno.EEXIST) or not _arrived(before, target):
+                raise
+
+    def _arrived(before: os.stat_result, target: Path) -> bool:
+        try:
+            return os.path.samestat(before, target.lstat())
+        except FileNotFoundError:
+            return False
+
+    def sync_folder(path: Path) -> None:
+        """Bring the names in a folder to the disk."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # CIFS has no fsync for folders; its server keeps the names
+                raise
+        finally:
+            os.close(descriptor)
+
+    def _inherit(descriptor: int, folder: Path) -> None:
+        # Whoever owns the share must be able to take what is written into it.
+        parent = folder.stat()
+        with contextlib.suppress(PermissionError):
+            os.fchown(descriptor, -1, parent.st_gid)
+        with contextlib.suppress(PermissionError):
+            os.fchmod(descriptor, stat.S_IMODE(parent.st_mode) & 0o666)
+
+    def file_system(path: Path) -> FileSystem:
+        """What a folder lies on, by the longest mount point above it (/proc/self/mountinfo, proc(5))."""
+        kind, longest = "", -1
+        real = os.path.realpath(path)
+        try:
+            lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        except OSError:  # no /proc: nothing is known, and scanning always works
+            return FileSystem("", network=True)
+        for line in lines:
+            before, _, after = line.partition(" - ")
+            mount = before.split(" ")[4].replace("\\040", " ").replace("\\134", "\\")
+            inside = real == mount or real.startswith(mount.rstrip("/") + "/")
+            if inside and len(mount) >= longest:
+                kind, longest = after.split(" ")[0], len(mount)
+        return FileSystem(kind, kind in NETWORK_FILE_SYSTEMS)

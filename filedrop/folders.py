@@ -1,0 +1,309 @@
+"""A company's tree of folders: what was dropped, claiming it, names that are free, where a received document goes.
+
+Each folder that the configuration names carries a marker, `.filedrop`, which says which folder it is and whose journal
+knows it. Where the journal knows a folder and the marker is missing, another disk is mounted there, or none: the folder
+is unavailable, and nothing is created in it. A thread that works in a folder says so with `busy`, so that others can
+see when it hangs.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import re
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filedrop.errors import FolderUnavailable
+from filedrop.files import create_whole, make_folder, place, replace_whole, seal, sync_folder
+
+if TYPE_CHECKING:
+    from filedrop.files import Seal
+    from filedrop.journal import Journal
+
+MARKER = ".filedrop"
+PATIENCE = 30.0  # seconds until a folder that doesn't answer counts as unavailable (contract 1)
+LONGEST_NAME = 200  # bytes (contract 1)
+PLACES = ("sending", "sent", "archive", "failed")
+HOLDS = ("HOLD", "HOLD.txt")
+_IGNORED_BEGINNINGS = (".", "~")
+_IGNORED_ENDINGS = (
+    ".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~", ".why.txt", ".json"
+)  # fmt: skip
+_DRAFT = re.compile(r"\.[0-9A-HJKMNP-TV-Z]{26}\.(json|why|part)")
+_IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})
+
+
+def names_document(name: str) -> bool:
+    """Can a file of this name be a document at all? (contract 1, "Never documents")"""
+    lower = name.lower()
+    return not (
+        name.startswith(_IGNORED_BEGINNINGS)
+        or lower.endswith(_IGNORED_ENDINGS)
+        or lower in _IGNORED_NAMES
+        or name.startswith("HOLD")
+    )
+
+
+def numbered(name: str, number: int) -> str:
+    """The n-th name for a file: `invoice.xml`, `invoice-2.xml`, `invoice-3.xml`."""
+    stem, suffix = os.path.splitext(name)
+    return name if number == 1 else f"{stem}-{number}{suffix}"
+
+
+def shortened(name: str) -> str:
+    """A name of at most 200 bytes with the same suffix."""
+    raw = os.fsencode(name)
+    if len(raw) <= LONGEST_NAME:
+        return name
+    suffix = os.fsencode(os.path.splitext(name)[1])[:20]
+    stem = raw[: LONGEST_NAME - len(suffix)]
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return os.fsdecode(stem + suffix)
+    return stem.decode("utf-8", "ignore") + suffix.decode("utf-8", "ignore")
+
+
+class Folder:
+    """A folder of the configuration; `path` is where it lies. Thread-safe.
+
+    `below` is the root of all companies' folders: missing folders are made below it, elsewhere only the last one.
+    """
+
+    subfolders: Sequence[str] = ()
+
+    def __init__(self, path: Path, *, company: str, below: Path) -> None:
+        self.path = path
+        self.company = company
+        self.id = ""
+        self._below = below
+        self._since: dict[int, float] = {}
+        self._next_number: dict[Path, int] = {}
+        self._taking_up = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Say that this thread works in the folder now: should it not come back, the folder hangs."""
+        thread = threading.get_ident()
+        if thread in self._since:
+            yield
+            return
+        self._since[thread] = time.monotonic()
+        try:
+            yield
+        finally:
+            del self._since[thread]
+
+    def stuck(self) -> frozenset[int]:
+        """The threads that wait for this folder for longer than anyone should."""
+        now = time.monotonic()
+        return frozenset(thread for thread, since in list(self._since.items()) if now - since > PATIENCE)
+
+    def take_up(self, journal: Journal) -> None:
+        """See that the folder is there and ours, and make it ours when it is new. Raises FolderUnavailable."""
+        if self.stuck():
+            raise FolderUnavailable(
+                f"{self.path} has not answered for {PATIENCE:.0f} seconds; see whether its server is up"
+            )
+        try:
+            with self.busy(), self._taking_up:
+                self._take_up(journal)
+        except OSError as error:
+            raise FolderUnavailable(
+                f"{self.path} can't be used: {error.strerror or error}; see that it is there and that the service may write in it"
+            ) from error
+
+    def take_over(self, journal: Journal) -> None:
+        """Make the folder this journal's whatever its marker says (`check --take-over`). Raises OSError."""
+        marker = self._marker()
+        known = marker[0] if marker else None
+        folder = known or journal.folder_at(self.path) or secrets.token_hex(8)
+        replace_whole(self.path / MARKER, _marker_text(folder, journal.id), draft=self.path / f"{MARKER}.tmp")
+        sync_folder(self.path)
+        journal.record_folder(folder, self.path)
+
+    def clear_drafts(self, place_in: Path, keep: frozenset[str] = frozenset()) -> None:
+        """Remove what a process that was killed was about to place, except `keep`. Only while no thread works there."""
+        for name in os.listdir(place_in):
+            if _DRAFT.fullmatch(name) and name not in keep:
+                (place_in / name).unlink(missing_ok=True)
+
+    def free_names(self, place_in: Path, wanted: str) -> Iterator[str]:
+        """Names for a file in a folder below this one, the wanted one first, leaving out those that are taken.
+
+        A name is taken where it, its sidecar or its note lies. Whoever uses one must still place without overwriting.
+        """
+        target = place_in / wanted
+        number = self._next_number.get(target, 1)
+        while True:
+            name = numbered(wanted, number)
+            if not is_taken(place_in / name):
+                yield name
+            number += 1
+            if len(self._next_number) > 10_000:  # noqa: PLR2004 - it saves look-ups only; bounded so that years don't grow it
+                self._next_number.clear()
+            self._next_number[target] = number
+
+    def _take_up(self, journal: Journal) -> None:
+        marker = self._marker()
+        if marker is None:
+            if journal.folder_at(self.path) is not None:
+                raise FolderUnavailable(
+                    f"{self.path} has no {MARKER} any more: it isn't mounted, or another disk is; if this really is the folder, "
+                    "run: filedrop check --take-over"
+                )
+            self._make()
+            folder = secrets.token_hex(8)
+            try:
+                create_whole(self.path / MARKER, _marker_text(folder, journal.id), draft=self.path / f"{MARKER}.tmp")
+            except FileExistsError:
+                raise FolderUnavailable(f"{self.path} was just taken up by another filedrop") from None
+            sync_folder(self.path)
+            marker = (folder, journal.id)
+        folder, owner = marker
+        if owner != journal.id:
+            raise FolderUnavailable(
+                f"another filedrop serves this folder: {self.path} belongs to the journal {owner}, and this one is {journal.id}; "
+                "if that one is gone for good, run: filedrop check --take-over"
+            )
+        known = journal.folder_path(folder)
+        if known != self.path:
+            if known is not None and _read_marker(known) == marker:
+                raise FolderUnavailable(
+                    f"{self.path} is a copy of {known}: delete {self.path / MARKER} to make it a folder of its own"
+                )
+            journal.record_folder(folder, self.path)
+        self.id = folder
+        for name in self.subfolders:
+            if not (self.path / name).is_dir():
+                make_folder(self.path / name)
+
+    def _make(self) -> None:
+        missing = [self.path]
+        while not missing[-1].parent.is_dir():
+            missing.append(missing[-1].parent)
+        if missing[0].is_dir():
+            return
+        if len(missing) > 1 and not (self._below.is_dir() and missing[-1].parent.is_relative_to(self._below)):
+            raise FolderUnavailable(f"{missing[0].parent} isn't there; mount it or make it, it is not made up")
+        for folder in reversed(missing):
+            make_folder(folder)
+
+    def _marker(self) -> tuple[str, str] | None:
+        marker = _read_marker(self.path)
+        if marker is None and (self.path / MARKER).exists():
+            raise FolderUnavailable(
+                f"{self.path / MARKER} can't be read as a marker; if the folder is ours, run: filedrop check --take-over"
+            )
+        return marker
+
+
+class OutboundFolder(Folder):
+    """An `outbound/` with its `sending/`, `sent/`, `archive/` and `failed/`."""
+
+    subfolders = PLACES
+
+    def __init__(
+        self, path: Path, *, company: str, below: Path, patterns: Sequence[str], ready_suffix: str | None = None
+    ) -> None:
+        super().__init__(path, company=company, below=below)
+        self._matches = re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns), re.IGNORECASE).match
+        self._ready_suffix = ready_suffix
+
+    def dropped(self) -> list[str]:
+        """The names of the files in `outbound/` that may be documents, sorted. Raises OSError."""
+        with os.scandir(self.path) as entries:
+            return sorted(
+                entry.name
+                for entry in entries
+                if self.names_document(entry.name) and entry.is_file(follow_symlinks=False)
+            )
+
+    def names_document(self, name: str) -> bool:
+        """Does the name say that it is a document of this folder?"""
+        if self._ready_suffix and name.lower().endswith(self._ready_suffix.lower()):
+            return False
+        return names_document(name) and self._matches(name) is not None
+
+    def held(self) -> bool:
+        """Is nothing of this folder to be posted now?"""
+        return any((self.path / name).exists() for name in HOLDS)
+
+    def names(self, place_in: str) -> frozenset[str]:
+        """Everything that lies in `sending/`, `sent/` or `failed/`, by name. Raises OSError."""
+        try:
+            return frozenset(os.listdir(self.path / place_in))
+        except FileNotFoundError:
+            return frozenset()
+
+    def claim(self, name: str) -> str:
+        """Move a dropped file into `sending/` and return its name there. Raises OSError (FileNotFoundError: it is gone)."""
+        sending = self.path / "sending"
+        for free in self.free_names(sending, shortened(name)):
+            try:
+                place(self.path / name, sending / free)
+            except FileExistsError:
+                continue
+            return free
+        raise AssertionError  # free_names never ends
+
+    def ready_file(self, name: str) -> Path | None:
+        """The file whose being there says that `name` is ready, where the configuration wants one."""
+        return self.path / (name + self._ready_suffix) if self._ready_suffix else None
+
+    def seal(self, place_in: str, file: str) -> Seal | None:
+        """The seal of what lies there, or None."""
+        return seal(self.path / place_in / file)
+
+    def draft(self, document_id: str, suffix: str) -> Path:
+        """Where something that belongs to this document is written before it is placed."""
+        return self.path / "sending" / f".{document_id}{suffix}"
+
+    def orphans(self, names: frozenset[str]) -> Iterator[str]:
+        """Of the names in a folder, the notes and sidecars whose document doesn't lie beside them."""
+        for name in names:
+            for suffix in (".why.txt", ".json"):
+                document = name.removesuffix(suffix)
+                if document != name and document not in names and self.names_document(document):
+                    yield name
+
+
+class InboundFolder(Folder):
+    """An `inbound/`: received documents, each with its sidecar."""
+
+    def draft(self, message_id: str, suffix: str) -> Path:
+        """Where something that belongs to this message is written before it is placed."""
+        return self.path / f".{message_id}{suffix}"
+
+    def free_space(self) -> int:
+        """How many bytes there is room for. Raises OSError."""
+        return shutil.disk_usage(self.path).free
+
+
+def is_taken(path: Path) -> bool:
+    """Does the name, or the name of its sidecar or note, lie there?"""
+    name = os.fspath(path)
+    return os.path.lexists(name) or os.path.lexists(name + ".json") or os.path.lexists(name + ".why.txt")
+
+
+def _marker_text(folder: str, journal: str) -> bytes:
+    return (json.dumps({"folder": folder, "journal": journal}) + "\n").encode()
+
+
+def _read_marker(folder: Path) -> tuple[str, str] | None:
+    try:
+        marker = json.loads((folder / MARKER).read_bytes())
+        return str(marker["folder"]), str(marker["journal"])
+    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, KeyError):
+        return None

@@ -1,0 +1,119 @@
+"""What the Peppol code lists say: documents and their processes, participant schemes, and which party sends.
+
+The facts are files in codelists/, made by codelists/make.py; a new code list is a change of data. What the lists leave
+open stands beside them, written by hand from the specifications: roles.csv (who sends and who receives) and versions.csv
+(specifications with documents that aren't listed). Each file is read when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_FOLDER = Path(__file__).parent / "codelists"
+
+
+class Version(NamedTuple):
+    """One entry of the document list: a version of a document type, and the processes it belongs to."""
+
+    version: str
+    state: str
+    processes: list[str]
+
+
+class Scheme(NamedTuple):
+    """One entry of the participant scheme list; `instead` is the code that has taken its place."""
+
+    name: str
+    state: str
+    instead: str | None
+
+
+class Roles(NamedTuple):
+    """Where a document type says who sends and who receives; paths below its root."""
+
+    customization: str
+    sender: str
+    receiver: str
+
+
+def versions(document: str) -> list[Version]:
+    """The listed versions of `root namespace::local name##customization`, the one to use first."""
+    return [Version(*entry) for entry in _list("documents").get(document, [])]
+
+
+def version(document: str) -> str | None:
+    """The version of `root namespace::local name##customization` to use, if the list or versions.csv knows it."""
+    listed = versions(document)
+    if listed:
+        return listed[0].version
+    customization = document.partition("##")[2]
+    return next((version for pattern, version in _versions() if fnmatchcase(customization, pattern)), None)
+
+
+def document_entry(document_id: str) -> Version | None:
+    """The list's entry of a whole document id."""
+    document, _, version = document_id.rpartition("::")
+    return next((entry for entry in versions(document) if entry.version == version), None)
+
+
+def process_state(process_id: str) -> str | None:
+    """`active`, `deprecated`, `removed`; None for a process that isn't listed."""
+    state: str | None = _list("processes").get(process_id)
+    return state
+
+
+def scheme(code: str) -> Scheme | None:
+    """What the list says of a participant scheme's code, such as `0192`."""
+    entry = _list("schemes").get(code)
+    return Scheme(*entry) if entry else None
+
+
+def scheme_code(name: str) -> str | None:
+    """The code of a scheme given by name, such as `NO:ORGNR`; where it was replaced, of the one that replaced it."""
+    return _scheme_codes().get(name.upper())
+
+
+def roles(document: str) -> tuple[Roles, ...]:
+    """Where documents of this local name may say who sends and who receives; the first whose customization fits counts."""
+    table = _roles()
+    return table.get(document) or table["*"]
+
+
+def roles_of(document: str, customization: str) -> Roles:
+    """The roles of one document. The last row of a document has no condition."""
+    candidates = roles(document)
+    fitting = (row for row in candidates if fnmatchcase(customization.lower(), row.customization or "*"))
+    return next(fitting, candidates[-1])
+
+
+@lru_cache
+def _list(name: str) -> dict[str, Any]:
+    entries: dict[str, Any] = json.loads((_FOLDER / f"{name}.json").read_text(encoding="utf-8"))["entries"]
+    return entries
+
+
+@lru_cache
+def _scheme_codes() -> dict[str, str]:
+    schemes = _list("schemes")
+    return {Scheme(*entry).name.upper(): Scheme(*entry).instead or code for code, entry in schemes.items()}
+
+
+@lru_cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    with (_FOLDER / "versions.csv").open(encoding="utf-8", newline="") as file:
+        return tuple((row["customization"], row["version"]) for row in csv.DictReader(file))
+
+
+@lru_cache
+def _roles() -> dict[str, tuple[Roles, ...]]:
+    table: dict[str, tuple[Roles, ...]] = {}
+    with (_FOLDER / "roles.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            document = row.pop("document")
+            table[document] = (*table.get(document, ()), Roles(**row))
+    return table

@@ -1,0 +1,69 @@
+"""Makes this folder's JSON files from the Peppol code lists as OpenPEPPOL publishes them; facts only, one to a line.
+
+    python -m filedrop.identify.codelists.make FOLDER-WITH-THE-PUBLISHED-LISTS
+
+- documents.json: `root##customization` -> its versions, the one to use first: [version, state, processes]
+- schemes.json: code -> [name, state, the code to use instead]
+- processes.json: process id -> state
+
+`state` is `active`, `deprecated` or `removed`. roles.csv, beside them, is written by hand: the lists don't say who sends.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+_BEST_FIRST = ("active", "deprecated", "removed")
+_INSTEAD = re.compile(r"(?:use|replaced by|in favour of) (\d{4})", re.IGNORECASE)
+
+
+def documents(published: dict[str, Any]) -> dict[str, Any]:
+    """Every document type by what a document says of itself: root element and customization."""
+    listed: dict[str, list[tuple[str, str, list[str]]]] = {}
+    for entry in sorted(published["values"], key=lambda entry: _BEST_FIRST.index(entry["state"])):
+        name, separator, version = entry["value"].rpartition("::")
+        processes = [process["value"] for process in entry["process-ids"]]
+        versions = listed.setdefault(name, [])
+        if separator and version not in [known for known, _, _ in versions]:
+            versions.append((version, entry["state"], processes))
+    return dict(sorted(listed.items()))
+
+
+def schemes(published: dict[str, Any]) -> dict[str, Any]:
+    """Every participant scheme by its code."""
+    listed = {}
+    for entry in published["values"]:
+        instead = _INSTEAD.search(entry.get("usage", "")) if entry["state"] != "active" else None
+        listed[entry["iso6523"]] = [entry["schemeid"], entry["state"], instead[1] if instead else None]
+    return dict(sorted(listed.items()))
+
+
+def processes(published: dict[str, Any]) -> dict[str, Any]:
+    """Every process by its id."""
+    return {entry["value"]: entry["state"] for entry in sorted(published["values"], key=lambda entry: entry["value"])}
+
+
+def _write(path: Path, version: str, entries: dict[str, Any]) -> None:
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in entries.items())
+    path.write_text(
+        f'{{"version": {json.dumps(version)}, "entries": {{\n{lines}\n}}}}\n', encoding="utf-8", newline="\n"
+    )
+
+
+def main(source: Path, target: Path = Path(__file__).parent) -> None:
+    """Read the published lists in `source` and write ours to `target`."""
+    for name, make in (
+        ("document-types.json", documents),
+        ("participant-identifier-schemes.json", schemes),
+        ("processes.json", processes),
+    ):
+        published = json.loads((source / name).read_text(encoding="utf-8"))
+        _write(target / f"{make.__name__}.json", published["version"], make(published))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

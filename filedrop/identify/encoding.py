@@ -1,0 +1,112 @@
+"""How a document's bytes become UTF-8, which is what is parsed and what goes on the wire (contract 6, "UTF-8 on the wire").
+
+The encoding is found as XML 1.0 Appendix F says: the byte order mark, else the pattern of the first `<?`, else the XML
+declaration, else UTF-8. A byte order mark is dropped; a declaration that names another encoding is rewritten. A byte
+that doesn't exist in the encoding becomes U+FFFF, which no XML document may hold: so the parser finds it, and says
+where.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filedrop.errors import DocumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_MARKS = (  # UTF-32 before UTF-16: the marks of the one begin like those of the other
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_WIDE = ((b"<\0\0\0", "utf-32-le"), (b"\0\0\0<", "utf-32-be"), (b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
+_EBCDIC = b"\x4c\x6f\xa7\x94"  # `<?xm`
+_NOT_FOR_FILES = frozenset(
+    {"utf-7", "unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined", "mbcs", "oem"}
+)
+_DECLARED = re.compile(r"""\A(<\?xml\s[^>]*?\bencoding\s*=\s*["'])([A-Za-z][A-Za-z0-9._:-]*)(?=["'])""")
+_DECLARATION_AT_MOST = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a document is written: its encoding (Python's name), its byte order mark, and what its declaration says."""
+
+    encoding: str
+    mark: bytes = b""
+    declared: str | None = None
+
+    @property
+    def rewritten(self) -> bool:
+        """The declaration names another encoding than UTF-8."""
+        return self.declared is not None and self.declared.lower() != "utf-8"
+
+
+def form(head: bytes) -> Form:
+    """The form of a document that begins with `head`. Raises DocumentError where its encoding can't be known."""
+    mark, encoding = next(((mark, encoding) for mark, encoding in _MARKS if head.startswith(mark)), (b"", ""))
+    if not encoding:
+        encoding = next((encoding for pattern, encoding in _WIDE if head.startswith(pattern)), "")
+    look_in = encoding or ("cp037" if head.startswith(_EBCDIC) else "latin-1")
+    found = _DECLARED.match(head[len(mark) : _DECLARATION_AT_MOST].decode(look_in, errors="replace"))
+    declared = found[2] if found else None
+    return Form(encoding or _named(declared), mark, declared)
+
+
+def transcode(raw: Iterable[bytes], form: Form) -> Iterator[bytes]:
+    """The same document in UTF-8. The first piece of `raw` must hold the whole XML declaration."""
+    pieces = iter(raw)
+    first = next(pieces, b"")[len(form.mark) :]
+    if form.encoding == "utf-8":
+        yield _redeclared(first) if form.rewritten else first
+        yield from pieces
+        return
+    decoder = codecs.getincrementaldecoder(form.encoding)("filedrop.illegal")
+    first = decoder.decode(first).encode()
+    yield _redeclared(first) if form.rewritten else first
+    for piece in pieces:
+        yield decoder.decode(piece).encode()
+    yield decoder.decode(b"", final=True).encode()
+
+
+def _named(declared: str | None) -> str:
+    if declared is None:
+        return "utf-8"
+    try:
+        codec = codecs.lookup(declared)
+        "".encode(codec.name)  # refuses what is no encoding of text, such as `base64`
+    except LookupError:
+        codec = None
+    if codec is None or codec.name in _NOT_FOR_FILES:
+        raise DocumentError(
+            "not-xml",
+            f'Line 1: the XML declaration names an encoding "{declared}", which doesn\'t exist.',
+            "Write the file in UTF-8.",
+        )
+    if codec.name.startswith(("utf-16", "utf-32")):
+        raise DocumentError(
+            "not-xml",
+            f"Line 1: the XML declaration says {declared}, but the file isn't written so.",
+            "Write the file in the encoding that it declares, best UTF-8.",
+        )
+    return codec.name
+
+
+def _redeclared(head: bytes) -> bytes:
+    text, rest = head[:_DECLARATION_AT_MOST].decode("latin-1"), head[_DECLARATION_AT_MOST:]
+    return _DECLARED.sub(r"\1UTF-8", text, count=1).encode("latin-1") + rest
+
+
+def _illegal(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "\uffff", error.end
+
+
+codecs.register_error("filedrop.illegal", _illegal)

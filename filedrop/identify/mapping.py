@@ -1,0 +1,180 @@
+"""Mapping rules applied to a document, and the tables they look things up in (contract 3).
+
+Each field is settled by the first rule that matches and has a value for it: a template whose group matched, a key that
+the table has, an XPath that finds something. The rules themselves are the configuration's (filedrop.config).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, NamedTuple
+
+from filedrop.config import Lookup, Template, Value, XPath
+from filedrop.errors import ConfigError
+from filedrop.identify.outline import compiled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from filedrop.config import Rule
+    from filedrop.identify.reading import Reading
+
+_GROUP = re.compile(r"\{(\w+)\}")
+_COLUMNS = 2
+
+
+class Try(NamedTuple):
+    """One rule tried on one document: why it does not apply ("" if it does), what it sets, and what it could not set."""
+
+    rule: int
+    line: int
+    refusal: str
+    values: dict[str, str]
+    unset: dict[str, str]
+
+
+class Rules:
+    """All mapping rules with their tables. Safe to use from several threads."""
+
+    def __init__(self, rules: Sequence[Rule], tables: Mapping[str, Path]) -> None:
+        """Raises ConfigError: an XPath that is none, a table that can't be read."""
+        complaints = []
+        self._rules = tuple(rules)
+        self._tables = {name: Table(path) for name, path in tables.items()}
+        for name, table in self._tables.items():
+            table.refresh()
+            if table.trouble:
+                complaints.append(f"tables.{name}: {table.trouble}")
+        for rule in rules:
+            for field, value in rule.values.items():
+                if isinstance(value, XPath):
+                    try:
+                        compiled(value.text)
+                    except ValueError as error:
+                        complaints.append(
+                            f'line {rule.line}: mapping {rule.number}: {field}: "{value.text}" is no XPath ({error})'
+                        )
+        if complaints:
+            raise ConfigError(complaints)
+        values = [value for rule in rules for value in rule.values.values()]
+        self.xpaths = tuple({value.text: None for value in values if isinstance(value, XPath)})
+        """Every XPath in the rules, for `read`."""
+
+    @property
+    def troubles(self) -> list[str]:
+        """What is wrong with tables now: sentences. Their former contents are still in use."""
+        return [f"table {name}: {table.trouble}" for name, table in self._tables.items() if table.trouble]
+
+    def values(self, reading: Reading, *, company: str | None, file_name: str) -> dict[str, tuple[str, int]]:
+        """What the rules set for a document: field -> (value, number of the rule)."""
+        settled: dict[str, tuple[str, int]] = {}
+        for tried in self.tries(reading, company=company, file_name=file_name):
+            for field, value in tried.values.items():
+                settled.setdefault(field, (value, tried.rule))
+        return settled
+
+    def tries(self, reading: Reading, *, company: str | None, file_name: str) -> Iterable[Try]:
+        """Every rule tried on a document, in order."""
+        for rule in self._rules:
+            named = rule.file.fullmatch(file_name) if rule.file else None
+            refusal = _refusal(rule, reading, company, file_name)
+            values: dict[str, str] = {}
+            unset: dict[str, str] = {}
+            if not refusal:
+                groups = named.groupdict() if named else {}
+                for field, value in rule.values.items():
+                    text, why = self._resolve(value, groups, reading)
+                    if text:
+                        values[field] = text
+                    else:
+                        unset[field] = why
+            yield Try(rule.number, rule.line, refusal, values, unset)
+
+    def _resolve(self, value: Value, groups: Mapping[str, str | None], reading: Reading) -> tuple[str, str]:
+        """The text of a value, or "" and why there is none."""
+        match value:
+            case XPath(text):
+                return reading.xpaths[text], f"{text} finds nothing"
+            case Template(text):
+                return _filled(text, groups), f"the file name has nothing for {text}"
+            case Lookup(table, key):
+                filled = _filled(key, groups)
+                return self._tables[table].get(filled), f'the table {table} has no "{filled}"'
+
+
+class Table:
+    """A CSV file of keys and values, read again when it changes.
+
+    Two columns below a header row; UTF-8; separated by comma, semicolon or tab, whichever the header has. `trouble` says
+    what is wrong with the file as it is now, "" for nothing; then what was read before is still in use.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp: tuple[int, int] | None = None
+        self._entries: dict[str, str] = {}
+        self.trouble = ""
+
+    def get(self, key: str) -> str:
+        """The value for a key, "" if there is none."""
+        self.refresh()
+        return self._entries.get(key.strip(), "")
+
+    def refresh(self) -> None:
+        """Read the file if it has changed."""
+        try:
+            status = self._path.stat()
+            stamp = (status.st_mtime_ns, status.st_size)
+            if stamp == self._stamp:
+                return
+            entries = _entries(self._path.read_text(encoding="utf-8-sig"))
+        except OSError as error:
+            self.trouble = f"{self._path} can't be read ({error.strerror}); the daemon must be able to read it"
+            self._stamp = None
+        except UnicodeDecodeError:
+            self.trouble = f"{self._path} is not in UTF-8; save it as CSV UTF-8"
+            self._stamp = stamp
+        except (ValueError, csv.Error) as error:
+            self.trouble = f"{self._path}: {error}"
+            self._stamp = stamp
+        else:
+            self._entries, self._stamp, self.trouble = entries, stamp, ""
+
+
+def _entries(text: str) -> dict[str, str]:
+    header = text.partition("\n")[0]
+    delimiter = max(",;\t", key=header.count)
+    entries: dict[str, str] = {}
+    rows = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    for row in rows:
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != _COLUMNS:
+            raise ValueError(f"line {rows.line_num} has {len(row)} columns; write two, a key and a value")
+        key, value = (cell.strip() for cell in row)
+        if rows.line_num > 1 and entries.setdefault(key, value) != value:
+            raise ValueError(f'line {rows.line_num}: "{key}" is there twice, with different values; keep one')
+    return entries
+
+
+def _refusal(rule: Rule, reading: Reading, company: str | None, file_name: str) -> str:
+    if rule.company is not None and rule.company != company:
+        return f"it is for the company {rule.company}"
+    if rule.file is not None and not rule.file.fullmatch(file_name):
+        return f'the file name doesn\'t match "{rule.file.pattern}"'
+    if rule.document is not None and rule.document != reading.root_name:
+        return f"it is for documents of type {rule.document}"
+    if rule.customization is not None and not fnmatchcase(reading.customization, rule.customization):
+        return f'the CustomizationID "{reading.customization}" doesn\'t match "{rule.customization}"'
+    return ""
+
+
+def _filled(template: str, groups: Mapping[str, str | None]) -> str:
+    """A template with its groups; "" where one of them matched nothing."""
+    if any(not groups.get(name) for name in _GROUP.findall(template)):
+        return ""
+    return _GROUP.sub(lambda found: groups[found[1]] or "", template)

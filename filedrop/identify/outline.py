@@ -1,0 +1,108 @@
+"""What the XPaths of mapping rules may look at: the business document as a small tree.
+
+Names stand without their namespaces, and prefixes in an XPath are ignored: `/Invoice/OrderReference/ID` and
+`/ubl:Invoice/cac:OrderReference/cbc:ID` find the same. So that memory stays flat, a text is cut after 2,000 characters and
+the tree ends after 50,000 elements: an invoice has its references, parties and notes before its lines.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from xml.parsers import expat
+
+from filedrop.identify.content import ENVELOPE, HEADER, SEPARATOR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from lxml.etree import XPath as CompiledXPath
+
+_LONGEST_TEXT = 2000
+_MOST_ELEMENTS = 50_000
+_QUOTED_OR_PREFIX = re.compile(r"""("[^"]*"|'[^']*')|[\w.-]+:(?=[^\W\d]|\*)""")
+
+
+@lru_cache
+def compiled(xpath: str) -> CompiledXPath:
+    """An XPath, its prefixes taken out. Raises ValueError, which says what is wrong with it."""
+    from lxml import etree  # noqa: PLC0415 - costs 20 ms, and few have XPaths
+
+    try:
+        found = etree.XPath(_QUOTED_OR_PREFIX.sub(lambda quoted: quoted[1] or "", xpath), smart_strings=False)
+        found(etree.Element("document"))  # an unknown function is only noticed now
+    except etree.XPathError as error:
+        raise ValueError(str(error)) from error
+    return found
+
+
+class Outline:
+    """The tree, grown from the pieces of a document in UTF-8 on their way to the reader."""
+
+    def __init__(self) -> None:
+        from lxml import etree  # noqa: PLC0415 - as above
+
+        self._etree = etree
+        self._builder = etree.TreeBuilder()
+        self._open: list[str] = []
+        self._elements = 0
+        self._room = 0
+        self._growing = True
+        self._parser = parser = expat.ParserCreate("utf-8", SEPARATOR)
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+
+    def watch(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """The same pieces, unchanged. What is malformed in them is for the reader to say."""
+        for piece in pieces:
+            if self._growing:
+                try:
+                    self._parser.Parse(piece)
+                except expat.ExpatError:
+                    self._growing = False
+            yield piece
+
+    def find(self, xpaths: Iterable[str]) -> dict[str, str]:
+        """What each XPath finds once all pieces have gone by: a string, the text of the first node, or ""."""
+        while self._open:  # the tree ended before the document
+            self._builder.end(self._open.pop())
+        root = self._builder.close()
+        document = root if root.tag != ENVELOPE else next((child for child in root if child.tag != HEADER), root)
+        tree = self._etree.ElementTree(document)
+        return {xpath: self._string(compiled(xpath), tree) for xpath in xpaths}
+
+    def _string(self, xpath: CompiledXPath, tree: object) -> str:
+        try:
+            found = xpath(tree)
+        except self._etree.XPathError:  # such as a sum of what are no numbers: nothing that could be an id
+            return ""
+        if isinstance(found, list):
+            found = next(iter(found), "")
+        if self._etree.iselement(found):
+            found = "".join(found.itertext())
+        return f"{found:g}" if isinstance(found, float) else str(found).strip()
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._elements += 1
+        self._growing = self._growing and self._elements <= _MOST_ELEMENTS
+        self._room = _LONGEST_TEXT
+        if self._growing:
+            self._open.append(_local(name))
+            self._builder.start(_local(name), {_local(key): value for key, value in attributes.items()})
+
+    def _end(self, _name: str) -> None:
+        self._room = _LONGEST_TEXT
+        if self._growing:
+            self._builder.end(self._open.pop())
+
+    def _text(self, text: str) -> None:
+        if self._growing and self._room > 0:
+            self._builder.data(text[: self._room])
+            self._room -= len(text)
+
+
+def _local(name: str) -> str:
+    return name.rpartition(SEPARATOR)[2]

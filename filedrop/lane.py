@@ -1,0 +1,91 @@
+"""What one outbound folder's sweeps remember between them. Nothing of it is needed after a start."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from filedrop.readiness import Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from filedrop.config import Watch
+    from filedrop.errors import DocumentError
+    from filedrop.files import Seal
+    from filedrop.folders import OutboundFolder
+    from filedrop.identify import Identity, Reading
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    """One outbound folder and what is known of it now. All times are of the steady clock.
+
+    `watch`: how the configuration wants its files found. `local`: file times there are by our own clock (set by the
+    first sweep). `swept`: has it been swept since the start? `closed`: names whose writer the system has seen closing them.
+    `given`: names that a job has been given out for. `wake` is called when the folder is to be looked at sooner.
+    `trouble` is the sentence that says why the folder is unavailable, "" while it isn't.
+    """
+
+    folder: OutboundFolder
+    participants: tuple[str, ...]
+    identify: Callable[[Reading, str], Identity]
+    watch: Watch
+    wake: Callable[[], None]
+    local: bool = False
+    closed: set[str] = field(default_factory=set)
+    seen: dict[str, Seen] = field(default_factory=dict)
+    settling: dict[str, float] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
+    suspects: dict[str, frozenset[str]] = field(default_factory=dict)
+    woken: bool = True
+    sweeping: bool = False
+    swept: bool = False
+    next_full: float = 0.0
+    next_step: float = math.inf
+    trouble: str = ""
+
+    def due(self) -> float:
+        """When it is to be swept again."""
+        return -math.inf if self.woken else min([self.next_full, self.next_step, *list(self.settling.values())])
+
+    def look_now(self) -> None:
+        """Something has happened there."""
+        self.woken = True
+        self.wake()
+
+    def remember(
+        self, name: str, seal: Seal, now: float, *, look_again: float, fault: DocumentError | None = None
+    ) -> None:
+        """A file that isn't ready: how it looks, and in how many seconds it may be."""
+        seen = self.seen.get(name)
+        since = seen.since if seen and seen.seal == seal else now
+        self.seen[name] = Seen(seal, since, fault)
+        self.settling[name] = now + look_again
+        self.wake()
+
+    def may_be_ready(self, name: str, now: float) -> bool:
+        """Is a look at this file worth while now?"""
+        return name in self.closed or self.settling.get(name, -math.inf) <= now
+
+    def forget(self, name: str) -> None:
+        """The file has been claimed, or is gone."""
+        self.seen.pop(name, None)
+        self.settling.pop(name, None)
+        self.closed.discard(name)
+
+    def forget_all_but(self, names: Iterable[str]) -> None:
+        """Forget the files that don't lie there any more."""
+        there = set(names)
+        for name in [name for name in list(self.seen) if name not in there]:
+            self.forget(name)
+        self.closed &= there
+
+    def twice(self, what: str, found: frozenset[str], *, at_once: bool) -> frozenset[str]:
+        """What was found now and in the full sweep before: it isn't just passing. `at_once`: all of it, at the first."""
+        before = self.suspects.get(what)
+        self.suspects[what] = found
+        if before is None:
+            return found if at_once else frozenset()
+        return found & before

@@ -1,0 +1,50 @@
+"""The one place where structlog is configured: what a log line looks like and where it goes."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+import structlog
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+    from typing import Any
+
+    from filedrop.config import Log
+
+
+def configure(log: Log) -> structlog.stdlib.BoundLogger:
+    """Set up logging as the configuration says. Raises OSError when the log file can't be opened."""
+    stream: TextIO = log.file.open("a", encoding="utf-8", errors="backslashreplace") if log.file else sys.stderr
+    console = log.format == "console" or (log.format == "auto" and log.file is None and stream.isatty())
+    renderer: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=False),
+            structlog.processors.format_exc_info if not console else _same,
+            _one_line,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[log.level.upper()]),
+        logger_factory=structlog.WriteLoggerFactory(stream),
+        cache_logger_on_first_use=True,
+    )
+    logger: structlog.stdlib.BoundLogger = structlog.get_logger()
+    return logger
+
+
+def _same(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    return event
+
+
+def _one_line(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """File names and other people's texts can't forge a line or drive a terminal."""
+    for key, value in event.items():
+        if isinstance(value, str) and key != "exception" and not value.isprintable():
+            event[key] = value.encode("unicode_escape", "backslashreplace").decode()
+    return event

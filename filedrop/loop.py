@@ -1,0 +1,72 @@
+"""Sweep, then sleep until woken, due or stopped. A turn that fails is told and tried again, with growing pauses."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from filedrop.errors import Changed, FiledropError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import structlog
+
+LONGEST_SLEEP = 60.0  # seconds: between two looks at the clock, whatever was said to be due
+LONGEST_PAUSE = 60.0  # seconds: after a turn that failed again and again
+
+
+def attempt(log: structlog.stdlib.BoundLogger, what: str, job: Callable[[], object]) -> bool:
+    """Run a job and survive it. The one place where every exception ends: what fails is told, nothing else stops."""
+    try:
+        job()
+    except Changed:  # somebody else took the step
+        return True
+    except (FiledropError, OSError) as error:
+        log.error("work.failed", what=what, why=str(error))
+        return False
+    except Exception:
+        log.exception("work.failed", what=what)
+        return False
+    return True
+
+
+class Loop:
+    """A thread that takes turns. `turn` returns the seconds after which it wants the next one."""
+
+    def __init__(
+        self, name: str, turn: Callable[[], float], *, stopped: threading.Event, log: structlog.stdlib.BoundLogger
+    ) -> None:
+        self._turn = turn
+        self._stopped = stopped
+        self._log = log
+        self._woken = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Something has happened: take a turn now."""
+        self._woken.set()
+
+    def alive(self) -> bool:
+        """Is it still taking turns?"""
+        return self._thread.is_alive()
+
+    def join(self, patience: float) -> None:
+        """Wait for its end, after `stopped` was set and it was woken."""
+        self._thread.join(patience)
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._stopped.is_set():
+            self._woken.clear()
+            wanted = [LONGEST_SLEEP]
+            if attempt(self._log, self._thread.name, lambda: wanted.append(self._turn())):
+                failures = 0
+            else:
+                failures += 1
+                wanted.append(min(LONGEST_PAUSE, 2.0 ** min(failures, 10)))
+            self._woken.wait(max(0.0, min(wanted)))

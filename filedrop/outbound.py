@@ -1,0 +1,231 @@
+"""The way out: claim what is ready, and take each document one step.
+
+A sweep of an outbound folder looks at what was dropped and gives out jobs: one for each file that may be ready, one for
+each document that is due. What it finds on the disk and in the journal is all that it needs to know; where the two
+differ, after a crash or because a person moved a file, it mends the difference (`reconcile`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+from filedrop.claiming import Claiming
+from filedrop.document import State
+from filedrop.errors import Changed, DocumentError, FolderUnavailable
+from filedrop.files import file_system
+from filedrop.putaway import FileGone, Moved, put_away
+from filedrop.reconcile import Reconciling
+from filedrop.sending import Changing, Opened, Upload, send, unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from filedrop.desk import Desk
+    from filedrop.document import Document
+    from filedrop.folders import OutboundFolder
+    from filedrop.lane import Lane
+
+    Give = Callable[[OutboundFolder, Callable[[], None]], None]
+
+STEPS_AT_ONCE = 200  # documents of one folder that are given out in one sweep: bounds the memory, not the work
+
+
+class WayOut:
+    """The way out of one account's companies. Its methods may be called from several threads."""
+
+    def __init__(self, desk: Desk, give: Give) -> None:
+        self._desk = desk
+        self._give = give
+        self.moved = Moved(desk)
+        self._claiming = Claiming(desk)
+        self._reconciling = Reconciling(desk, self._claiming, self.why)
+
+    def sweep(self, lane: Lane) -> None:
+        """Look at an outbound folder and give out what is to be done there. Raises JournalError, OSError."""
+        desk, folder = self._desk, lane.folder
+        rescan = desk.rules.rescan.total_seconds()
+        try:
+            folder.take_up(desk.journal)
+        except FolderUnavailable as error:
+            if lane.trouble != str(error):
+                desk.log.error("folder.unavailable", company=folder.company, folder=str(folder.path), why=str(error))
+            lane.trouble = str(error)
+            lane.next_full = desk.steady() + rescan
+            return
+        if lane.trouble:
+            desk.log.info("folder.back", company=folder.company, folder=str(folder.path))
+            lane.trouble = ""
+        with folder.busy():
+            if desk.steady() >= lane.next_full:
+                lane.local = sys.platform == "linux" and not file_system(folder.path).network
+                self._reconciling.reconcile(lane)
+                lane.next_full = desk.steady() + rescan
+            names = folder.dropped()
+        lane.forget_all_but(names)
+        for name in names:
+            if name not in lane.given and (lane.may_be_ready(name, desk.steady()) or folder.ready_file(name)):
+                lane.given.add(name)
+                self._give(folder, partial(self._claim, lane, name))
+        self._give_steps(lane)
+        lane.swept = True
+
+    def why(self, lane: Lane, document: Document) -> str:
+        """Why a document waits in `sending/`, for people."""
+        if document.state is State.DOUBT:
+            return (
+                "the access point gave no clear answer when it was sent, so it may have arrived; filedrop looks for it there "
+                "and sends it again only when it is certain that it didn't arrive. To end this yourself: filedrop resolve"
+            )
+        if lane.folder.held():
+            return f"a file HOLD lies in {lane.folder.path}; it is sent when that is removed"
+        return self._desk.standing.report.why or "it is waiting for its turn"
+
+    def _give_steps(self, lane: Lane) -> None:
+        """Give out the documents that are due; what only waits to be posted, not while nothing can be."""
+        desk = self._desk
+        sends = desk.standing.ready and not lane.folder.held()
+        due = desk.journal.steps_due(lane.folder.id, desk.now() if sends else None, limit=STEPS_AT_ONCE)
+        for document in due:
+            if desk.in_hand.take(document.id):
+                self._give(lane.folder, partial(self._step, lane, document))
+        if len(due) == STEPS_AT_ONCE:
+            lane.next_step = desk.steady() + 1.0
+        elif sends and (moment := desk.journal.next_due(lane.folder.id)) is not None:
+            lane.next_step = desk.steady() + max(1.0, (moment - desk.now()).total_seconds())
+        else:
+            lane.next_step = math.inf
+
+    def _claim(self, lane: Lane, name: str) -> None:
+        try:
+            with lane.folder.busy():
+                claimed = self._claiming.claim(lane, name)
+            if claimed is None:
+                return
+            with contextlib.closing(claimed.opened) if claimed.opened else contextlib.nullcontext():
+                self._go_on(lane, claimed.document, claimed.opened)
+        finally:
+            lane.given.discard(name)
+
+    def _step(self, lane: Lane, document: Document) -> None:
+        """One step of a document that lies in `sending/` and is in this thread's hand."""
+        desk, folder = self._desk, lane.folder
+        try:
+            if document.state is State.SENDING:
+                # Nobody has it in hand: a crash came between the request and its answer.
+                desk.journal.record(document.doubted(desk.now(), "filedrop was stopped before the answer came"))
+                desk.in_hand.give_back([document.id])
+            elif document.state is not State.WAITING:
+                with folder.busy():
+                    self._put_away(lane, document, resumed=True)
+            else:
+                self._resend(lane, document)
+        except BaseException:
+            desk.in_hand.give_back([document.id])
+            raise
+
+    def _resend(self, lane: Lane, document: Document) -> None:
+        desk, folder = self._desk, lane.folder
+        if folder.held() or not desk.standing.ready:
+            desk.in_hand.give_back([document.id])
+            return
+        path = folder.path / "sending" / document.file
+        try:
+            with folder.busy(), contextlib.closing(Opened.open(path)) as opened:
+                reading = opened.read(desk.rules.max_size)
+                if reading.sha256 == document.sha256:
+                    self._go_on(lane, document, opened)
+                    return
+        except FileNotFoundError:  # taken by a person: reconcile notices
+            desk.in_hand.give_back([document.id])
+            return
+        except (Changing, DocumentError):
+            pass
+        except OSError as error:
+            fault = unreadable(path, error)
+            desk.log.warning("document.unreadable", company=folder.company, file=document.file, why=fault.message)
+            desk.journal.record(document.later(desk.now() + desk.rules.retry.longest))
+            desk.in_hand.give_back([document.id])
+            return
+        self._put_back(lane, document)
+
+    def _go_on(self, lane: Lane, document: Document, opened: Opened | None) -> None:
+        """Take a document that is in hand as far as it goes now: post it, and put it where its state belongs."""
+        desk, folder = self._desk, lane.folder
+        try:
+            if (
+                document.state is State.WAITING
+                and opened
+                and opened.reading
+                and desk.standing.ready
+                and not folder.held()
+            ):
+                posted = send(desk, document, Upload(folder, opened, opened.reading))
+                if posted is None:
+                    self._put_back(lane, desk.journal.document(document.id) or document)
+                    return
+                document = posted
+            elif document.revision == 0:
+                document = desk.journal.record(document)
+        except Changed:
+            desk.in_hand.give_back([document.id])
+            return
+        except BaseException:
+            desk.in_hand.give_back([document.id])
+            raise
+        if document.home == document.place:
+            desk.in_hand.give_back([document.id])
+            return
+        if opened:
+            opened.close()  # Windows moves no open file
+        with folder.busy():
+            self._put_away(lane, document)
+
+    def _put_away(self, lane: Lane, document: Document, *, resumed: bool = False) -> None:
+        """Put a document away that is in hand; it is given back when disk and journal know its new place."""
+        desk = self._desk
+        try:
+            after = put_away(lane.folder, document, resumed=resumed)
+        except FileGone:
+            desk.log.warning("document.taken", company=document.company, file=document.file, state=document.state.value)
+            if not document.state.finished:
+                desk.journal.record(document.taken(desk.now()))
+            else:  # it came to its end; only its file isn't here any more
+                desk.journal.record(document.at(document.home, document.file))
+            desk.in_hand.give_back([document.id])
+            return
+        except BaseException:
+            desk.in_hand.give_back([document.id])
+            raise
+        facts = {"company": document.company, "file": after.file}
+        if document.state is State.FAILED and document.error:
+            desk.log.warning("document.failed", **facts, code=document.error.code, why=document.error.message)
+        else:
+            desk.log.info(f"document.{document.state}", **facts, msg_no=document.msg_no)
+        self.moved.add(lane.folder, document, after)
+
+    def _put_back(self, lane: Lane, document: Document) -> None:
+        """The bytes changed after the claim: back to `outbound/`, where readiness begins again (contract 1)."""
+        desk, folder = self._desk, lane.folder
+        with folder.busy():
+            self._claiming.put_back(folder, document.file, document.dropped_as)
+        desk.journal.record(document.taken(desk.now()))
+        desk.in_hand.give_back([document.id])
+        desk.log.info("document.changed", company=folder.company, file=document.file)
+        lane.look_now()
+
+    def concluded(self, lanes: Mapping[str, Lane], documents: list[Document]) -> None:
+        """Put away what doubt or tracking brought to an end; `lanes` by folder id."""
+        for document in documents:
+            lane = lanes.get(document.folder)
+            if lane and document.home != document.place and self._desk.in_hand.take(document.id):
+                self._give(lane.folder, partial(self._put_away_in, lane, document))
+            elif lane:
+                lane.look_now()
+
+    def _put_away_in(self, lane: Lane, document: Document) -> None:
+        with lane.folder.busy():
+            self._put_away(lane, document)

@@ -1,0 +1,125 @@
+"""The last move: a document's sidecar, its note, and then its file, to where its state belongs.
+
+The sidecar comes first: it reserves the name, and it says whose the name is. A move that was cut off in between is
+found again by it, so that putting away can be repeated until it is done. Bringing the names to the disk is left to
+`Moved`, many at once; until then the journal says where the file lay before, and the next start looks there first.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from filedrop import sidecar
+from filedrop.document import State
+from filedrop.errors import FiledropError
+from filedrop.files import create_whole, make_folder, place, replace_whole, sync_folder
+from filedrop.folders import shortened
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from filedrop.desk import Desk
+    from filedrop.document import Document
+    from filedrop.folders import OutboundFolder
+
+AT_ONCE = 64  # documents whose moves are brought to the disk together
+
+
+class FileGone(FiledropError):
+    """The document's file lies neither where it was nor where it belongs."""
+
+
+def put_away(folder: OutboundFolder, document: Document, *, resumed: bool = False) -> Document:
+    """Move a document's file where its state belongs, sidecar and note first, and return it at its new place.
+
+    `resumed`: an earlier process may have begun this move. Raises FileGone, OSError.
+    """
+    source = folder.path / document.place / document.file
+    home = folder.path / document.home
+    if resumed or not source.exists():
+        found = _already(home, document)
+        if found and (home / found).exists() and not source.exists():
+            _clear_source_notes(source)
+            return document.at(document.home, found)
+        if found and not (home / found).exists():
+            (home / f"{found}.json").unlink(missing_ok=True)
+        if not source.exists():
+            raise FileGone(document.dropped_as)
+    if not home.is_dir():
+        for missing in reversed([home, *home.parents][: document.home.count("/") + 1]):
+            make_folder(missing)
+    for name in folder.free_names(home, shortened(document.dropped_as)):
+        try:
+            create_whole(
+                home / f"{name}.json", sidecar.outbound(document, name), draft=folder.draft(document.id, ".json")
+            )
+        except FileExistsError:
+            continue
+        if document.state is State.FAILED and document.error:
+            note = sidecar.why(document, document.error)
+            replace_whole(home / f"{name}.why.txt", note, draft=folder.draft(document.id, ".why"))
+        try:
+            place(source, home / name)
+        except FileExistsError:  # a person put a file there meanwhile: theirs keeps the name
+            (home / f"{name}.json").unlink(missing_ok=True)
+            (home / f"{name}.why.txt").unlink(missing_ok=True)
+            continue
+        except FileNotFoundError:
+            (home / f"{name}.json").unlink(missing_ok=True)
+            (home / f"{name}.why.txt").unlink(missing_ok=True)
+            raise FileGone(document.dropped_as) from None
+        _clear_source_notes(source)
+        return document.at(document.home, name)
+    raise AssertionError  # free_names never ends
+
+
+def _already(home: Path, document: Document) -> str | None:
+    """The name that an earlier attempt reserved for this document."""
+    stem = shortened(document.dropped_as).rpartition(".")[0] or document.dropped_as
+    for path in home.glob(f"{_literal(stem)}*.json"):
+        if sidecar.identity_of(path) == document.id:
+            return path.name.removesuffix(".json")
+    return None
+
+
+def _literal(text: str) -> str:
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
+
+
+def _clear_source_notes(source: Path) -> None:
+    for suffix in (".json", ".why.txt"):
+        source.with_name(source.name + suffix).unlink(missing_ok=True)
+
+
+class Moved:
+    """Documents whose files have been moved, until the disk and the journal know it."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._waiting: dict[OutboundFolder, list[tuple[Document, Document]]] = defaultdict(list)
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def add(self, folder: OutboundFolder, before: Document, after: Document) -> None:
+        """This document's file has been moved. It stays in hand until `settle`."""
+        with self._lock:
+            self._waiting[folder].append((before, after))
+            self._count += 1
+            full = self._count >= AT_ONCE
+        if full:
+            self.settle()
+
+    def settle(self) -> None:
+        """Bring the moves to the disk, then to the journal. What fails stays for the next sweep to do again."""
+        with self._lock:
+            waiting, self._waiting, self._count = dict(self._waiting), defaultdict(list), 0
+        for folder, moves in waiting.items():
+            try:
+                with folder.busy():
+                    for name in {document.place for move in moves for document in move}:
+                        sync_folder(folder.path / name)
+                self._desk.journal.record_all(after for _, after in moves)
+            finally:
+                self._desk.in_hand.give_back(after.id for _, after in moves)

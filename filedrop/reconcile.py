@@ -1,0 +1,146 @@
+"""Where the folders and the journal differ, after a crash or because a person moved a file, the difference is mended.
+
+It is done by each full sweep, so a start needs nothing of its own. What another thread may just be moving looks like a
+difference too: while sweeping, only what two full sweeps in a row have found counts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from filedrop import sidecar
+from filedrop.claiming import Claiming
+from filedrop.document import Document, State
+from filedrop.files import replace_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from filedrop.desk import Desk
+    from filedrop.lane import Lane
+
+NOTE_AFTER = 300.0  # seconds in sending/ after which a note says why (contract 1)
+NOTES_AT_ONCE = 200
+ROWS_AT_ONCE = 500
+
+
+class Reconciling:
+    """Mends the differences in the outbound folders of one account; `why` says why a document waits, for people."""
+
+    def __init__(self, desk: Desk, claiming: Claiming, why: Callable[[Lane, Document], str]) -> None:
+        self._desk = desk
+        self._claiming = claiming
+        self._why = why
+        self._notes: dict[str, str] = {}
+
+    def reconcile(self, lane: Lane) -> None:
+        """Compare `sending/`, `sent/` and `failed/` with the journal. Raises OSError, JournalError."""
+        folder, journal = lane.folder, self._desk.journal
+        known = journal.is_settled(folder.id)
+        if not lane.suspects:
+            folder.clear_drafts(folder.path / "sending")
+        if not known:
+            self._read_in(lane)
+        sending = folder.names("sending")
+        rows = {document.file: document for document in journal.lying_in(folder.id, "sending")}
+        astray = lane.twice(
+            "astray", frozenset(name for name in sending - rows.keys() if folder.names_document(name)), at_once=True
+        )
+        for name in sorted(astray):
+            document = self._claiming.adopt(lane, name, doubtful=not known)
+            if document is not None:
+                journal.record(document)
+                self._desk.in_hand.give_back([document.id])
+        self._see_gone(lane, "sending", [document for name, document in rows.items() if name not in sending])
+        self._write_notes(lane, rows)
+        sent = folder.names("sent")
+        on_their_way = {document.file: document for document in journal.lying_in(folder.id, "sent")}
+        self._see_gone(lane, "sent", [document for name, document in on_their_way.items() if name not in sent])
+        for place in ("sending", "sent", "failed"):
+            self._clear_notes(lane, place)
+        if not known:
+            journal.settle(folder.id)
+
+    def _read_in(self, lane: Lane) -> None:
+        """A folder that this journal hasn't seen, with documents of an earlier one: their sidecars are rows enough."""
+        batch: list[Document] = []
+        for document in self._restored(lane):
+            if self._desk.journal.document(document.id) is None:
+                batch.append(document)
+            if len(batch) >= ROWS_AT_ONCE:
+                self._desk.journal.record_all(batch)
+                batch = []
+        self._desk.journal.record_all(batch)
+
+    def _restored(self, lane: Lane) -> Iterator[Document]:
+        path, folder = lane.folder.path, lane.folder
+        for place in (
+            "sent",
+            "failed",
+            *(f"archive/{month.name}" for month in sorted((path / "archive").iterdir()) if month.is_dir()),
+        ):
+            names = folder.names(place)
+            for name in sorted(names):
+                if name.endswith(".json") and name.removesuffix(".json") in names:
+                    content = sidecar.read(path / place / name)
+                    document = (
+                        sidecar.restore(content, folder=folder.id, company=folder.company, place=place)
+                        if content
+                        else None
+                    )
+                    if document is not None and document.home == place:
+                        yield document
+
+    def _see_gone(self, lane: Lane, place: str, documents: list[Document]) -> None:
+        """Documents whose file a person has taken: they are looked for once more, and end as taken (contract 1)."""
+        desk = self._desk
+        missing = {
+            document.id: document
+            for document in documents
+            if document.home == place and document.id not in desk.in_hand
+        }
+        for document_id in lane.twice(f"missing from {place}", frozenset(missing), at_once=False):
+            document = missing[document_id]
+            if lane.folder.seal(place, document.file) is not None or not desk.in_hand.take(document_id):
+                continue
+            desk.gone.add(document_id)
+            if document.state is State.WAITING:
+                desk.journal.record(document.taken(desk.now()))
+                desk.log.warning(
+                    "document.taken", company=document.company, file=document.file, state=document.state.value
+                )
+            elif document.state is State.SENT:
+                desk.journal.record(document.later(desk.now()))  # asked after once more, now
+            desk.in_hand.give_back([document_id])
+
+    def _write_notes(self, lane: Lane, rows: dict[str, Document]) -> None:
+        now, written = self._desk.now(), 0
+        for name, document in rows.items():
+            if (
+                (now - document.claimed).total_seconds() < NOTE_AFTER
+                or document.state.finished
+                or document.state is State.SENT
+            ):
+                continue
+            why = self._why(lane, document)
+            if self._notes.get(document.id) == why or written >= NOTES_AT_ONCE:
+                continue
+            written += 1
+            note = lane.folder.path / "sending" / f"{name}.why.txt"
+            replace_whole(note, sidecar.waits(document, why), draft=lane.folder.draft(document.id, ".why"))
+            self._notes[document.id] = why
+        self._notes = {
+            document.id: self._notes[document.id] for document in rows.values() if document.id in self._notes
+        }
+
+    def _clear_notes(self, lane: Lane, place: str) -> None:
+        orphans = lane.twice(
+            f"notes in {place}", frozenset(lane.folder.orphans(lane.folder.names(place))), at_once=True
+        )
+        if (
+            orphans and not self._desk.in_hand.empty
+        ):  # a sidecar comes before its document: somebody may be between the two
+            return
+        for name in orphans:
+            if not (lane.folder.path / place / name.removesuffix(".json").removesuffix(".why.txt")).exists():
+                (lane.folder.path / place / name).unlink(missing_ok=True)

@@ -1,0 +1,116 @@
+"""The XML that the sandbox answers with (Resources and their fields), in either dialect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from filedrop.sandbox.message import Direction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from filedrop.sandbox.dialect import Dialect
+    from filedrop.sandbox.message import Message, Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Writes answers in a dialect, with links below `base`."""
+
+    dialect: Dialect
+    base: str
+
+    def page(self, root: str, messages: Iterable[Message], links: Mapping[str, str] | None) -> bytes:
+        """A list of messages; `links` are the `next` and `previous` pages, None leaves `navigation` out."""
+        answer = self._root(root)
+        if links is not None:
+            _fill(SubElement(answer, "navigation"), links)
+        listed = SubElement(answer, self.dialect.list_element)
+        for message in messages:
+            self._write(message, listed)
+        return self._whole(answer)
+
+    def single(self, root: str, message: Message, *, delivered: bool = True) -> bytes:
+        """The one message that was asked for; `delivered=False` leaves that element out."""
+        answer = self._root(root)
+        if self.dialect.single_in_list:
+            self._write(message, SubElement(answer, self.dialect.list_element), delivered=delivered)
+        else:
+            if root == "outbox-query-response":  # field notes, Single-message answers
+                SubElement(answer, "navigation")
+            self._write(message, answer, delivered=delivered)
+        return self._whole(answer)
+
+    def posted(self, message: Message) -> bytes:
+        """The answer to a new message, in which both dialects have it right below the root."""
+        answer = self._root("outbox-post-response")
+        self._write(message, answer)
+        return self._whole(answer)
+
+    def directory(self, pairs: Iterable[tuple[str, str]]) -> bytes:
+        """The DocumentIDs and ProcessIDs that a recipient accepts."""
+        answer = self._root("directory-response")
+        for document_id, process_id in pairs:
+            _fill(
+                SubElement(answer, "accepted-document-transfer"), {"DocumentID": document_id, "ProcessID": process_id}
+            )
+        return self._whole(answer)
+
+    def statistics(self, account: str, incoming: Traffic, outgoing: Traffic) -> bytes:
+        """What an account has sent and received."""
+        last_downloaded, last_sent, oldest_undelivered = self.dialect.statistics_names
+        answer = self._root("statistics")
+        about = SubElement(answer, "account", name=account, contact_email=f"{account}@sandbox.example")
+        messages = SubElement(about, "messages", total=str(incoming.total + outgoing.total))
+        for name, traffic, last_name, last in (
+            ("in", incoming, last_downloaded, incoming.last_delivered),
+            ("out", outgoing, last_sent, outgoing.last_received),
+        ):
+            way = SubElement(messages, name, total=str(traffic.total), undelivered=str(traffic.undelivered))
+            way.set(last_name, self._moment(last))
+            if oldest_undelivered is not None:
+                way.set(oldest_undelivered, self._moment(traffic.oldest_undelivered))
+        return self._whole(answer)
+
+    def link(self, message: Message) -> str:
+        """A message's `self`: /messages has no place for a single one, so it is where its direction says."""
+        return f"{self.base}/{'inbox' if message.direction is Direction.IN else 'outbox'}/{message.msg_no}"
+
+    def _root(self, name: str) -> Element:
+        return Element(name, {"version": "1.0"} | ({"xmlns": self.dialect.namespace} if self.dialect.namespace else {}))
+
+    def _whole(self, answer: Element) -> bytes:
+        indent(answer)
+        whole: bytes = tostring(answer, encoding="UTF-8", xml_declaration=self.dialect.declaration)
+        return whole
+
+    def _write(self, message: Message, parent: Element, *, delivered: bool = True) -> None:
+        element = SubElement(parent, "message")
+        document = f"{self.base}/messages/{message.msg_no}/xml-document"
+        _fill(element, {"self": self.link(message), "xml-document": document})
+        facts = SubElement(element, "message-meta-data")
+        _fill(facts, {"msg-no": str(message.msg_no), "direction": message.direction})
+        _fill(facts, {"received": self._moment(message.received)})
+        if delivered and message.delivered is not None:
+            _fill(facts, {"delivered": self._moment(message.delivered)})
+        transferred = message.direction is Direction.IN or message.delivered is not None
+        if transferred or self.dialect.uuid_at_once:
+            _fill(facts, {"uuid": self.dialect.uuid_prefix + message.uuid})
+        header = SubElement(facts, "peppol-header")
+        _fill(header, {"sender": message.sender, "receiver": message.receiver, "channel": message.channel})
+        _fill(header, {"document-id": message.document_id, "process-id": message.process_id})
+        if self.dialect.unknown_elements:
+            _fill(header, {"document-type": message.document_id.partition("##")[0].rpartition("::")[2]})
+            _fill(header, {"process-name": message.process_id.rpartition(":")[2]})
+            _fill(facts, {"accountId": message.account})
+
+    def _moment(self, moment: datetime | None) -> str:
+        return "" if moment is None else moment.astimezone(self.dialect.zone).isoformat(timespec=self.dialect.timespec)
+
+
+def _fill(element: Element, texts: Mapping[str, str]) -> None:
+    for name, text in texts.items():
+        SubElement(element, name).text = text

@@ -1,0 +1,238 @@
+"""The eleven endpoints of the interface as a WSGI application.
+
+Whatever the sandbox does, it does here and not in the server, so that any server may serve it and any wrapper break it.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from datetime import timedelta
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+from uuid import uuid4
+
+from flask import Flask, Response, g, request, send_file
+from itsdangerous import BadSignature, URLSafeSerializer
+from werkzeug.exceptions import BadRequest, Forbidden, NotFound
+
+from filedrop.sandbox import network, upload
+from filedrop.sandbox.answers import Answers
+from filedrop.sandbox.front import TEXT, Front
+from filedrop.sandbox.message import Direction, Message, Search
+from filedrop.sandbox.search import read_index, read_search
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from filedrop.sandbox.accounts import SandboxAccount
+    from filedrop.sandbox.dialect import Dialect
+    from filedrop.sandbox.store import Store
+
+_DOCUMENT = "application/xml;charset=UTF-8"
+_DOWNLOAD_WITHIN = timedelta(seconds=60)
+_LONG = re.compile(r"-?[0-9]{1,18}")
+_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
+
+
+class AccessPoint:
+    """One access point: `flask` is the application that serves it."""
+
+    def __init__(
+        self,
+        store: Store,
+        accounts: Sequence[SandboxAccount],
+        dialect: Dialect,
+        deliver_after: timedelta,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._dialect = dialect
+        self._deliver_after = deliver_after
+        self._clock = clock
+        self._tokens = URLSafeSerializer(secrets.token_bytes(32))
+        self.flask = Flask(__name__, static_folder=None)
+        Front(self.flask, accounts, dialect, clock, upload=self.post.__name__, public=self.blob.__name__)
+        for method, path, endpoint in (
+            ("POST", "/outbox", self.post),
+            ("GET", "/outbox", self.outbox),
+            ("GET", "/outbox/<msg_no>", self.outbox_message),
+            ("GET", "/inbox", self.inbox),
+            ("GET", "/inbox/<msg_no>", self.inbox_message),
+            ("POST", "/inbox/<msg_no>/read", self.read),
+            ("GET", "/messages", self.messages),
+            ("GET", "/messages/<msg_no>/xml-document", self.xml_document),
+            ("GET", "/directory/<participant>", self.participant),
+            ("GET", "/directory/<participant>/<local_name>", self.accepted),
+            ("GET", "/statistics", self.statistics),
+        ):
+            self.flask.add_url_rule(path, endpoint.__name__, endpoint, methods=[method])
+        if dialect.download_elsewhere:
+            self.flask.add_url_rule("/blobs/<token>", self.blob.__name__, self.blob)
+
+    def post(self) -> Response:
+        """Queues a document; the form is read to disk, and from there in pieces."""
+        ids = {
+            name: _NOT_IN_XML.sub("", request.form.get(field, "")).strip()
+            for name, field in (
+                ("sender", "SenderID"),
+                ("receiver", "RecipientID"),
+                ("channel", "ChannelID"),
+                ("document_id", "DocumentID"),
+                ("process_id", "ProcessID"),
+            )
+        }
+        self._check(ids)
+        if not self._dialect.channel_kept:
+            ids["channel"] = g.account
+        uuid = str(uuid4())
+        take = upload.keep if self._dialect.document_kept else upload.rewrite
+        try:
+            take(request.files["file"].stream, self._store.document(uuid))
+        except (KeyError, upload.NotXml) as error:
+            raise BadRequest("Unable to parse the XML document") from error
+        message = self._store.post(account=g.account, uuid=uuid, due=self._clock() + self._deliver_after, **ids)
+        return _xml(self._answers.posted(message), HTTPStatus.CREATED, {"Location": self._answers.link(message)})
+
+    def outbox(self) -> Response:
+        """What has not been transferred yet."""
+        return self._page("outbox-query-response", Search(direction=Direction.OUT, listed=True))
+
+    def outbox_message(self, msg_no: str) -> Response:
+        """The status of a message: it stays here when it has left the list."""
+        message = self._message(msg_no)
+        if message is None or message.direction is not Direction.OUT:
+            return _nothing()
+        return _xml(self._answers.single("outbox-query-response", message))
+
+    def inbox(self) -> Response:
+        """What has not been read yet."""
+        return self._page("inbox-query-response", Search(direction=Direction.IN, listed=True))
+
+    def inbox_message(self, msg_no: str) -> Response:
+        """One received message, read or not."""
+        message = self._incoming(msg_no)
+        return _xml(self._answers.single("inbox-query-response", message)) if message else _nothing()
+
+    def read(self, msg_no: str) -> Response:
+        """Marks a message as read."""
+        message = self._incoming(msg_no)
+        if message is None:
+            return _nothing()
+        read = self._store.mark_read(message)
+        shows = self._dialect.read_shows_delivered
+        return _xml(self._answers.single("messages-query-response", read, delivered=shows))
+
+    def messages(self) -> Response:
+        """Everything, or what a search asks for."""
+        search = read_search(request.args, self._dialect)
+        return self._page("messages-query-response", search, paged=True)
+
+    def xml_document(self, msg_no: str) -> Response:
+        """The document, or the way to it."""
+        message = self._message(msg_no)
+        if message is None:
+            return _nothing()
+        if not self._dialect.download_elsewhere:
+            return self._document(message.uuid)
+        # The other name of this machine is another host to every client.
+        host, _, port = request.host.partition(":")
+        elsewhere = "127.0.0.1" if host == "localhost" else "localhost"
+        token = self._tokens.dumps([message.uuid, (self._clock() + _DOWNLOAD_WITHIN).timestamp()])
+        return _redirect(f"{request.scheme}://{elsewhere}:{port or 80}/blobs/{token}")
+
+    def blob(self, token: str) -> Response:
+        """The other host's side of a download: the token is the permission, and the only one that it takes."""
+        if "Authorization" in request.headers:
+            raise BadRequest("Only one authentication mechanism allowed")
+        try:
+            uuid, until = self._tokens.loads(token)
+        except BadSignature as error:
+            raise Forbidden("This link is not valid") from error
+        if self._clock().timestamp() > until:
+            raise Forbidden("This link has expired")
+        return self._document(uuid)
+
+    def participant(self, participant: str) -> Response:
+        """Whether a recipient is connected."""
+        if not network.is_participant(participant):
+            raise BadRequest(f"Wrong participantId value: {participant}")
+        if not self._store.connected(participant):
+            return _nothing()
+        return _xml(self._answers.directory(())) if self._dialect.directory_body else _nothing(HTTPStatus.OK)
+
+    def accepted(self, participant: str, local_name: str) -> Response:
+        """What a recipient accepts under a local name."""
+        if not network.is_participant(participant):
+            raise BadRequest(f"Wrong participantId value: {participant}")
+        pairs = network.accepted(local_name) if self._store.connected(participant) else []
+        return _xml(self._answers.directory(pairs)) if pairs else _nothing()
+
+    def statistics(self) -> Response:
+        """What the account has sent and received."""
+        incoming, outgoing = (self._store.traffic(g.account, way) for way in (Direction.IN, Direction.OUT))
+        return _xml(self._answers.statistics(g.account, incoming, outgoing))
+
+    @property
+    def _answers(self) -> Answers:
+        return Answers(self._dialect, f"{self._dialect.scheme or request.scheme}://{request.host}")
+
+    def _page(self, root: str, search: Search, *, paged: bool = False) -> Response:
+        paged = paged or self._dialect.boxes_have_pages
+        index = read_index(request.args) if paged else 1
+        messages, more = self._store.page(g.account, search, index)
+        if not paged:
+            return _xml(self._answers.page(root, messages, None))
+        neighbours = {"next": index + 1} if more else {}
+        neighbours |= {"previous": index - 1} if index > 1 else {}
+        asked = {name: value for name, value in request.args.items() if name != "index"}
+        links = {
+            name: f"{self._answers.base}{request.path}?{urlencode(asked | {'index': neighbour})}"
+            for name, neighbour in neighbours.items()
+        }
+        return _xml(self._answers.page(root, messages, links))
+
+    def _message(self, msg_no: str) -> Message | None:
+        if not _LONG.fullmatch(msg_no):
+            raise BadRequest(f"Wrong message number: {msg_no}")
+        return self._store.message(g.account, int(msg_no))
+
+    def _incoming(self, msg_no: str) -> Message | None:
+        message = self._message(msg_no)
+        if message is not None and message.direction is not Direction.IN:
+            raise NotFound(f"Message {msg_no} is not in the inbox")
+        return message
+
+    def _document(self, uuid: str) -> Response:
+        return send_file(self._store.document(uuid), mimetype=_DOCUMENT, conditional=False, etag=False)
+
+    def _check(self, ids: dict[str, str]) -> None:
+        """Raises 400 with one of the texts that the field notes know."""
+        if not ids["document_id"]:
+            raise BadRequest("DocumentId required")
+        if not self._dialect.ids_checked:
+            return
+        for name, label, is_legal in (
+            ("document_id", "documentId", network.is_document_id),
+            ("process_id", "processId", network.is_process_id),
+            ("sender", "senderId", network.is_participant),
+            ("receiver", "recipientId", network.is_participant),
+        ):
+            if not is_legal(ids[name]):
+                raise BadRequest(f"Wrong {label} value: {ids[name]}")
+
+
+def _xml(body: bytes, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(body, status, headers, content_type="application/xml")
+
+
+def _nothing(status: HTTPStatus = HTTPStatus.NO_CONTENT) -> Response:
+    answer = Response(status=status)
+    del answer.headers["Content-Type"]
+    return answer
+
+
+def _redirect(address: str) -> Response:
+    return Response("", HTTPStatus.SEE_OTHER, {"Location": address}, content_type=TEXT)

@@ -1,0 +1,70 @@
+"""What the PEPPOL network behind the sandbox knows: how ids look, and what every participant in it accepts."""
+
+from __future__ import annotations
+
+import re
+
+_PARTICIPANT = re.compile(r"[0-9]{4}:\S+")
+_DOCUMENT_ID = re.compile(r"\S+::[^\s:#]+##\S+::\S+")
+_PROCESS_ID = re.compile(r"urn:\S+")
+
+
+def is_participant(text: str) -> bool:
+    """`<scheme_code>:<identifier>`, the scheme code with 4 digits (Participant and document identification 1)."""
+    return _PARTICIPANT.fullmatch(text) is not None
+
+
+def is_document_id(text: str) -> bool:
+    """`namespace::local name##customization::version`, the full document type identifier."""
+    return _DOCUMENT_ID.fullmatch(text) is not None
+
+
+def is_process_id(text: str) -> bool:
+    """A URN (Participant and document identification 3)."""
+    return _PROCESS_ID.fullmatch(text) is not None
+
+
+def accepted(local_name: str) -> list[tuple[str, str]]:
+    """The DocumentIDs and ProcessIDs under which every participant takes a document: those of PEPPOL BIS 3."""
+    return [
+        (f"{namespace}::{local_name}##{customization}::{version}", process)
+        for namespace, name, customization, version, process in _BIS_3
+        if name == local_name
+    ]
+
+
+def _ubl(name: str, customization: str, process: str, version: str = "2.1") -> tuple[str, str, str, str, str]:
+    return f"urn:oasis:names:specification:ubl:schema:xsd:{name}-2", name, customization, version, process
+
+
+_EN16931 = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc"
+_BILLING = f"{_EN16931}:billing:3.0"
+_BILLING_PROCESS = "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0"
+_SELF_BILLING = f"{_EN16931}:selfbilling:3.0"
+_SELF_BILLING_PROCESS = "urn:fdc:peppol.eu:2017:poacc:selfbilling:01:1.0"
+_TRANSACTION = "urn:fdc:peppol.eu:poacc:trns"
+_PROCESS = "urn:fdc:peppol.eu:poacc:bis"
+_CII = "urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100"
+
+_BIS_3 = (
+    _ubl("Invoice", _BILLING, _BILLING_PROCESS),
+    _ubl("Invoice", _SELF_BILLING, _SELF_BILLING_PROCESS),
+    _ubl("CreditNote", _BILLING, _BILLING_PROCESS),
+    _ubl("CreditNote", _SELF_BILLING, _SELF_BILLING_PROCESS),
+    (_CII, "CrossIndustryInvoice", _BILLING, "D16B", _BILLING_PROCESS),
+    _ubl("Order", f"{_TRANSACTION}:order:3", f"{_PROCESS}:ordering:3"),
+    _ubl("Order", f"{_TRANSACTION}:order:3", f"{_PROCESS}:order_only:3"),
+    _ubl("Order", f"{_TRANSACTION}:order:3", f"{_PROCESS}:advanced_ordering:3"),
+    _ubl("OrderResponse", f"{_TRANSACTION}:order_response:3", f"{_PROCESS}:ordering:3"),
+    _ubl("OrderResponse", f"{_TRANSACTION}:order_agreement:3", f"{_PROCESS}:order_agreement:3"),
+    _ubl("OrderResponse", f"{_TRANSACTION}:order_response_advanced:3", f"{_PROCESS}:advanced_ordering:3", "2.3"),
+    _ubl("OrderChange", f"{_TRANSACTION}:order_change:3", f"{_PROCESS}:advanced_ordering:3", "2.3"),
+    _ubl("OrderCancellation", f"{_TRANSACTION}:order_cancellation:3", f"{_PROCESS}:advanced_ordering:3", "2.3"),
+    _ubl("DespatchAdvice", f"{_TRANSACTION}:despatch_advice:3", f"{_PROCESS}:despatch_advice:3"),
+    _ubl("Catalogue", f"{_TRANSACTION}:catalogue:3", f"{_PROCESS}:catalogue_only:3"),
+    _ubl("Catalogue", f"{_TRANSACTION}:catalogue:3", f"{_PROCESS}:catalogue_wo_response:3"),
+    _ubl("Catalogue", f"{_TRANSACTION}:punch_out:3", f"{_PROCESS}:punch_out:3"),
+    _ubl("ApplicationResponse", f"{_TRANSACTION}:catalogue_response:3", f"{_PROCESS}:catalogue_only:3"),
+    _ubl("ApplicationResponse", f"{_TRANSACTION}:invoice_response:3", f"{_PROCESS}:invoice_response:3"),
+    _ubl("ApplicationResponse", f"{_TRANSACTION}:mlr:3", f"{_PROCESS}:mlr:3"),
+)

@@ -1,0 +1,117 @@
+"""Has it been delivered? Accepted documents are followed to the end, by lists.
+
+The outbox says what is still on its way, the archive what was delivered. Single questions are asked only for what these
+leave open. Only a `delivered` of the message itself proves delivery: leaving the outbox does not (field notes:
+a failed transmission disappears from it).
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from filedrop.document import Document, Fault, State, backoff
+
+if TYPE_CHECKING:
+    from filedrop.accesspoint import Listing, Message
+    from filedrop.desk import Desk
+
+LONGEST = timedelta(hours=1)  # contract 2, `track`: doubles up to 1h
+FEWEST_PAGES = 4  # of the archive are always worth reading before single questions
+PAGE = 25  # interface, Limits
+
+
+class Tracking:
+    """What becomes of one account's accepted documents."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def wait(self) -> float | None:
+        """Seconds until the next document is to be asked after; None when none is on its way."""
+        first = self._desk.journal.first_due(State.SENT, self._desk.access_point.identity)
+        return None if first is None else max(0.0, (first - self._desk.now()).total_seconds())
+
+    def track(self) -> list[Document]:
+        """Ask after all that are due, record what is heard, and return those that came to an end.
+
+        Raises AccessPointError when the access point can't be asked: then nothing is concluded.
+        """
+        desk = self._desk
+        due = desk.journal.in_state(State.SENT, identity=desk.access_point.identity, due=desk.now())
+        documents = [document for document in due if desk.in_hand.take(document.id)]
+        try:
+            return self._track(documents) if documents else []
+        finally:
+            desk.in_hand.give_back(document.id for document in documents)
+
+    def _track(self, documents: list[Document]) -> list[Document]:
+        outbox = self._desk.access_point.outbox()
+        queued = {message.msg_no for message in outbox.messages}
+        delivered = {message.msg_no: message for message in outbox.messages if message.delivered}
+        left = {
+            document.msg_no: document
+            for document in documents
+            if document.msg_no is not None and document.msg_no not in queued
+        }
+        delivered |= self._archive(left)
+        for number in left:
+            if number not in delivered:
+                message = self._desk.access_point.status(number)
+                if message is not None and message.msg_no == number and message.delivered:
+                    delivered[number] = message
+        steps = [self._step(document, delivered.get(document.msg_no or 0), outbox) for document in documents]
+        return [document for document in self._desk.journal.record_all(steps) if document.state.finished]
+
+    def _archive(self, wanted: dict[int, Document]) -> dict[int, Message]:
+        """What the archive's list says was delivered; it is read only as far as it may cost less than single questions."""
+        found: dict[int, Message] = {}
+        if not wanted:
+            return found
+        earliest = min(_received_day(document) for document in wanted.values())
+        seen, listed, at_most = set(), 0, PAGE * max(FEWEST_PAGES, len(wanted))
+        for message in self._desk.access_point.messages(after=earliest - timedelta(days=1), direction="OUT"):
+            listed += 1
+            if message.msg_no in wanted:
+                seen.add(message.msg_no)
+                if message.delivered:
+                    found[message.msg_no] = message
+            if len(seen) == len(wanted) or listed >= at_most:
+                break
+        return found
+
+    def _step(self, document: Document, delivered: Message | None, outbox: Listing) -> Document:
+        now, rules = self._desk.now(), self._desk.rules
+        if document.id in self._desk.gone:
+            return document.taken(now)
+        if delivered is not None and delivered.delivered:
+            return document.delivered_at(now, delivered.delivered, delivered.uuid)
+        waited = now - (document.accepted or document.claimed)
+        if waited >= rules.overdue and _has_left(document.msg_no, outbox):
+            return document.failed(now, _not_delivered(document))
+        asked = document.asked + 1
+        return document.asked_after(now + backoff(asked + 1, rules.track, max(LONGEST, rules.track)))
+
+
+def _has_left(msg_no: int | None, outbox: Listing) -> bool:
+    """It certainly isn't in the outbox: a full page without navigation shows only the oldest (field notes)."""
+    numbers = [message.msg_no for message in outbox.messages]
+    if msg_no in numbers:
+        return False
+    return outbox.complete or (msg_no is not None and msg_no < max(numbers, default=0))
+
+
+def _received_day(document: Document) -> datetime:
+    try:
+        return datetime.fromisoformat(document.received or "").astimezone(UTC)
+    except ValueError:
+        return (document.accepted or document.claimed).astimezone(UTC) - timedelta(days=1)
+
+
+def _not_delivered(document: Document) -> Fault:
+    return Fault(
+        "not-delivered",
+        f"the access point accepted it as message {document.msg_no}, but has not delivered it and no longer tries: "
+        "the transfer to the receiver's access point failed",
+        "ask the access point's operator why; check the receiver; then it may be sent again: move it back to outbound/",
+    )

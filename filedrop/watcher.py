@@ -1,0 +1,121 @@
+"""Turns file events into wake(): the only room that knows watchdog.
+
+Events only say "look there now". What they say of a file is worth one thing more: that its writer has closed it, or moved
+it in, and written nothing since. They may be lost, so nothing depends on them; scans find the same, later.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from filedrop.files import file_system
+from filedrop.folders import HOLDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import structlog
+    from watchdog.events import FileSystemEvent
+    from watchdog.observers.api import BaseObserver, ObservedWatch
+
+    from filedrop.config import Watch
+    from filedrop.lane import Lane
+
+
+def mode(path: Path, wanted: Watch) -> tuple[Watch, str]:
+    """`events` or `scan` for a folder, and why (contract 1, `watch: auto`)."""
+    if wanted != "auto":
+        return wanted, f"the configuration says watch: {wanted}"
+    lies_on = file_system(path)
+    if lies_on.network:
+        return (
+            "scan",
+            f"it lies on a network file system ({lies_on.kind or 'unknown'}), which tells no events of other machines",
+        )
+    return "events", f"it lies on a local file system ({lies_on.kind or 'unknown'})"
+
+
+class Watcher:
+    """Watches outbound folders and wakes their lanes."""
+
+    def __init__(self, log: structlog.stdlib.BoundLogger) -> None:
+        self._log = log
+        self._observer: BaseObserver | None = None
+        self._told: dict[Lane, Watch] = {}
+        self._watches: dict[Lane, tuple[int, ObservedWatch]] = {}
+
+    def watch(self, lane: Lane) -> bool:
+        """Watch this folder from now on, anew if it was removed and made again. False: only scans will find its files."""
+        from watchdog.observers import Observer  # noqa: PLC0415 - start-up: not every command watches
+
+        path = lane.folder.path
+        if lane not in self._told:
+            self._told[lane], why = mode(path, lane.watch)
+            self._log.info(
+                "folder.watched", company=lane.folder.company, folder=str(path), how=self._told[lane], why=why
+            )
+        if self._told[lane] == "scan":
+            return False
+        try:
+            inode = path.stat().st_ino
+        except OSError:
+            return False
+        known = self._watches.get(lane)
+        if known is not None and known[0] == inode:
+            return True
+        if self._observer is None:
+            self._observer = Observer()
+            self._observer.daemon = True
+            self._observer.start()
+        if known is not None:
+            self._observer.unschedule(known[1])
+            del self._watches[lane]
+        try:
+            watch = self._observer.schedule(_Wakes(lane), os.fspath(path), recursive=False)  # type: ignore[arg-type] # it has the one method that is called
+        except OSError as error:
+            self._log.warning(
+                "folder.scanned", folder=str(path), why=f"{error.strerror or error}: no file events (see fs.inotify.max_user_watches); "
+                "files are found by scanning, every `rescan`",
+            )  # fmt: skip
+            return False
+        self._watches[lane] = (inode, watch)
+        lane.look_now()  # what came before the watch began
+        return True
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._observer is not None:
+            self._observer.stop()
+            self._observer.join(5)
+
+
+class _Wakes:
+    """What watchdog calls. Of the events, opening and closing without writing are left out: our own reading makes them."""
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+
+    def dispatch(self, event: FileSystemEvent) -> None:
+        """One event. It does no work here: an exception would end watchdog's thread."""
+        if event.is_directory:
+            return
+        name = os.path.basename(os.fsdecode(event.src_path))
+        into = os.fsdecode(event.dest_path or "")
+        lane = self._lane
+        match event.event_type:
+            case "modified":  # a later write cancels what was closed; waking is left to the end of the writing
+                lane.closed.discard(name)
+            case "created":
+                lane.closed.discard(name)
+                lane.look_now()
+            case "closed":
+                lane.closed.add(name)
+                lane.look_now()
+            case "moved" if os.path.dirname(into) == os.fspath(lane.folder.path):
+                lane.closed.add(os.path.basename(into))
+                lane.look_now()
+            case "moved" | "deleted" if name in HOLDS:
+                lane.look_now()
+            case _:
+                pass

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.scripted import Scripted
+
+from filedrop.accesspoint import AccessPoint
+from filedrop.config import Account
+
+PASSWORD = "pæss:wörd-Zq7"
+
+
+class Document:
+    """A document of the tests' own, as `send` wants it."""
+
+    def __init__(self, *chunks: bytes, size: int | None = None, unchanged: bool = True) -> None:
+        self._chunks = chunks
+        self._unchanged = unchanged
+        self.size = sum(map(len, chunks)) if size is None else size
+
+    def chunks(self) -> Iterator[bytes]:
+        yield from self._chunks
+
+    def unchanged(self) -> bool:
+        return self._unchanged
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    server = Scripted()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def stopped() -> threading.Event:
+    return threading.Event()
+
+
+@pytest.fixture
+def connect(stopped: threading.Event) -> Iterator[Callable[..., AccessPoint]]:
+    """Make an access point for a base_url; what isn't said is as a test likes it: no pauses, short silences."""
+    made: list[AccessPoint] = []
+
+    def connect(base_url: str, *, pauses: tuple[float, ...] = (0, 0), monotonic: Any = None, **keys: Any) -> AccessPoint:
+        if not keys.keys() & {"password", "password_file"}:
+            keys["password"] = PASSWORD
+        keys = {"connect_timeout": timedelta(seconds=5), "read_timeout": timedelta(seconds=5)} | keys
+        account = Account(name="main", base_url=base_url, username="acmé", **keys)
+        clock = {} if monotonic is None else {"monotonic": monotonic}
+        made.append(AccessPoint(account, stopped=stopped, pauses=pauses, **clock))
+        return made[-1]
+
+    yield connect
+    for access_point in made:
+        access_point.close()
+
+
+@pytest.fixture
+def access_point(server: Scripted, connect: Callable[..., AccessPoint]) -> AccessPoint:
+    return connect(server.url)
+
+
+@pytest.fixture
+def password_file(tmp_path: Path) -> Path:
+    path = tmp_path / "password"
+    path.write_text("old", "utf-8")
+    path.chmod(0o600)
+    return path
