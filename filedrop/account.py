@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from filedrop import identify
 from filedrop.accesspoint import AccessPoint
 from filedrop.crew import Crew
-from filedrop.desk import Desk
+from filedrop.desk import Desk, InboundDesk
 from filedrop.document import State, participant_key
-from filedrop.doubt import Looks
 from filedrop.errors import AccessPointError
 from filedrop.folders import InboundFolder, OutboundFolder
-from filedrop.inbound import InboundDesk, WayIn
+from filedrop.inbound import WayIn
 from filedrop.lane import Lane
+from filedrop.looks import Looks
 from filedrop.loop import Loop, attempt
 from filedrop.outbound import WayOut
 from filedrop.standing import Standing

@@ -14,7 +14,7 @@ from filedrop import identify, sidecar
 from filedrop.document import Document, Event, Fault, State, new_id, same_participant
 from filedrop.errors import DocumentError
 from filedrop.files import Seal, place
-from filedrop.readiness import Clock, Seen, unchanged_for, wait_for_writer
+from filedrop.readiness import Clock, unchanged_for, wait_for_writer
 from filedrop.sending import Changing, Opened, unreadable
 
 if TYPE_CHECKING:

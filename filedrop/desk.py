@@ -1,4 +1,4 @@
-"""What every step of one account's way out works with."""
+"""What every step of one account's two ways works with."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
     import structlog
 
     from filedrop.accesspoint import AccessPoint
-    from filedrop.config import Outbound
-    from filedrop.document import Document
+    from filedrop.config import Inbound, Outbound
+    from filedrop.folders import InboundFolder
     from filedrop.journal import Journal
     from filedrop.standing import Standing
 
@@ -24,7 +24,6 @@ class InHand:
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
-        self._wire: dict[str, Document] = {}
         self._lock = threading.Lock()
 
     def take(self, document_id: str) -> bool:
@@ -48,21 +47,6 @@ class InHand:
     def __contains__(self, document_id: str) -> bool:
         return document_id in self._ids
 
-    def posting(self, document: Document) -> None:
-        """A request for this document is about to leave."""
-        with self._lock:
-            self._wire[document.id] = document
-
-    def posted(self, document: Document) -> None:
-        """What came of it is in the journal."""
-        with self._lock:
-            self._wire.pop(document.id, None)
-
-    def on_the_wire(self) -> dict[str, Document]:
-        """Documents whose request may be at the access point while its answer isn't in the journal yet, by id."""
-        with self._lock:
-            return dict(self._wire)
-
 
 @dataclass(frozen=True, slots=True)
 class Desk:
@@ -82,3 +66,18 @@ class Desk:
     log: structlog.stdlib.BoundLogger
     in_hand: InHand = field(default_factory=InHand)
     gone: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class InboundDesk:
+    """What one account's way in works with. `folders`: by the key of each participant; `unassigned`: for nobody here."""
+
+    account: str
+    access_point: AccessPoint
+    standing: Standing
+    journal: Journal
+    rules: Inbound
+    folders: Mapping[str, InboundFolder]
+    unassigned: InboundFolder | None
+    now: Callable[[], datetime]
+    log: structlog.stdlib.BoundLogger

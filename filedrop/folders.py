@@ -16,60 +16,25 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filedrop.errors import FolderUnavailable
 from filedrop.files import create_whole, make_folder, place, replace_whole, seal, sync_folder
+from filedrop.names import is_taken, names_document, numbered, shortened
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from filedrop.files import Seal
     from filedrop.journal import Journal
 
 MARKER = ".filedrop"
 PATIENCE = 30.0  # seconds until a folder that doesn't answer counts as unavailable (contract 1)
-LONGEST_NAME = 200  # bytes (contract 1)
 PLACES = ("sending", "sent", "archive", "failed")
 HOLDS = ("HOLD", "HOLD.txt")
-_IGNORED_BEGINNINGS = (".", "~")
-_IGNORED_ENDINGS = (
-    ".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~", ".why.txt", ".json"
-)  # fmt: skip
 _DRAFT = re.compile(r"\.[0-9A-HJKMNP-TV-Z]{26}\.(json|why|part)")
-_IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})
-
-
-def names_document(name: str) -> bool:
-    """Can a file of this name be a document at all? (contract 1, "Never documents")"""
-    lower = name.lower()
-    return not (
-        name.startswith(_IGNORED_BEGINNINGS)
-        or lower.endswith(_IGNORED_ENDINGS)
-        or lower in _IGNORED_NAMES
-        or name.startswith("HOLD")
-    )
-
-
-def numbered(name: str, number: int) -> str:
-    """The n-th name for a file: `invoice.xml`, `invoice-2.xml`, `invoice-3.xml`."""
-    stem, suffix = os.path.splitext(name)
-    return name if number == 1 else f"{stem}-{number}{suffix}"
-
-
-def shortened(name: str) -> str:
-    """A name of at most 200 bytes with the same suffix."""
-    raw = os.fsencode(name)
-    if len(raw) <= LONGEST_NAME:
-        return name
-    suffix = os.fsencode(os.path.splitext(name)[1])[:20]
-    stem = raw[: LONGEST_NAME - len(suffix)]
-    try:
-        raw.decode()
-    except UnicodeDecodeError:
-        return os.fsdecode(stem + suffix)
-    return stem.decode("utf-8", "ignore") + suffix.decode("utf-8", "ignore")
 
 
 class Folder:
@@ -104,6 +69,16 @@ class Folder:
             yield
         finally:
             del self._since[thread]
+
+    @contextmanager
+    def not_busy(self) -> Iterator[None]:
+        """Within `busy`: what this thread waits for now isn't the folder."""
+        thread = threading.get_ident()
+        del self._since[thread]
+        try:
+            yield
+        finally:
+            self._since[thread] = time.monotonic()
 
     def stuck(self) -> frozenset[int]:
         """The threads that wait for this folder for longer than anyone should."""
@@ -286,15 +261,20 @@ class InboundFolder(Folder):
         """Where something that belongs to this message is written before it is placed."""
         return self.path / f".{message_id}{suffix}"
 
+    def __init__(self, path: Path, *, company: str, below: Path) -> None:
+        super().__init__(path, company=company, below=below)
+        self._cleared = False
+
+    def clear_drafts_once(self, named: Callable[[], frozenset[str]]) -> None:
+        """Remove what a process that was killed was fetching, before this one fetches; not what the journal `named`."""
+        with self._taking_up:
+            if not self._cleared:
+                self.clear_drafts(self.path, named())
+                self._cleared = True
+
     def free_space(self) -> int:
         """How many bytes there is room for. Raises OSError."""
         return shutil.disk_usage(self.path).free
-
-
-def is_taken(path: Path) -> bool:
-    """Does the name, or the name of its sidecar or note, lie there?"""
-    name = os.fspath(path)
-    return os.path.lexists(name) or os.path.lexists(name + ".json") or os.path.lexists(name + ".why.txt")
 
 
 def _marker_text(folder: str, journal: str) -> bytes:

@@ -1,65 +1,35 @@
 """The way in: every message of the inbox, once, whole, in its company's folder; and only then marked read.
 
-The order is the safety. The temporary file is whole and on the disk, names and all; then a row names it; then the
-sidecar reserves the name; then the document is renamed in; then the message is marked read. Found after a crash with its
-row: the temporary file is there, so it isn't placed yet; it is gone, so it is placed, even if it was taken at once.
+A poll lists the whole inbox before anything is marked read, and gives out a job for each message that may be taken. One
+that can't be taken is tried again with growing pauses and blocks no other.
 """
 
 from __future__ import annotations
 
-import os
-import re
 import threading
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from filedrop import identify, sidecar
-from filedrop.accesspoint import Gone, Message
-from filedrop.document import backoff, new_id, participant_key
-from filedrop.errors import AccessPointError, DocumentError, FiledropError, FolderUnavailable
-from filedrop.files import create_temporary, create_whole, place, sync_folder
+from filedrop.accesspoint import Message
+from filedrop.document import backoff, participant_key
+from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
 from filedrop.journal import MessageRow
+from filedrop.receiving import NotTaken, Receiving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    import structlog
-
-    from filedrop.accesspoint import AccessPoint, Listing
-    from filedrop.config import Inbound
+    from filedrop.accesspoint import Listing
+    from filedrop.desk import InboundDesk
     from filedrop.folders import InboundFolder
-    from filedrop.identify import Reading
-    from filedrop.journal import Journal
-    from filedrop.standing import Standing
 
     Give = Callable[[InboundFolder, Callable[[], None]], None]
     Key = tuple[int, str, str, str]
 
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)  # between tries of a message that can't be taken
 DAYS_WIDER = 2  # the archive is read from this many days before the last complete pass on
-LONGEST_PART = 60  # letters of each part of an inbound name
-_UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
-
-
-class NotTaken(FiledropError):
-    """This message can't be taken now: `why` for people."""
-
-
-@dataclass(frozen=True, slots=True)
-class InboundDesk:
-    """What one account's way in works with. `folders`: by the key of each participant; `unassigned`: for nobody here."""
-
-    account: str
-    access_point: AccessPoint
-    standing: Standing
-    journal: Journal
-    rules: Inbound
-    folders: Mapping[str, InboundFolder]
-    unassigned: InboundFolder | None
-    now: Callable[[], datetime]
-    log: structlog.stdlib.BoundLogger
 
 
 @dataclass(slots=True)
@@ -81,7 +51,7 @@ class WayIn:
         self._lock = threading.Lock()
         self._in_hand: dict[Key, InboundFolder] = {}
         self._read: list[MessageRow] = []
-        self._cleared: set[Path] = set()
+        self._receiving = Receiving(desk)
         self._trouble: dict[Path, str] = {}
         self._walked_from_start = False
         self.summary = Summary()
@@ -146,10 +116,9 @@ class WayIn:
                 return
             try:
                 if row is None or row.state == "stuck":
-                    row = self._fetch(folder, message, row)
+                    row = self._receiving.fetch(folder, message)
                 elif row.state == "named":
-                    with folder.busy():
-                        row = self._place(folder, message, row)
+                    self._receiving.place(folder, message, row)
                 desk.access_point.mark_read(message.msg_no)
             except AccessPointError as error:
                 if desk.standing.see_again() and (
@@ -160,86 +129,14 @@ class WayIn:
             except (NotTaken, DocumentError) as error:
                 self._stuck(folder, message, row, str(error))
                 return
+            except OSError as error:  # disk full, share away: the folder's trouble, not the message's
+                self._say(folder, f"{folder.path} can't be written: {error.strerror or error}")
+                return
             with self._lock:
                 self._read.append(replace(row, state="read"))
         finally:
             with self._lock:
                 del self._in_hand[key]
-
-    def _fetch(self, folder: InboundFolder, message: Message, before: MessageRow | None) -> MessageRow:
-        desk = self._desk
-        with folder.busy():
-            if folder.free_space() < desk.rules.min_free:
-                raise NotTaken(
-                    f"the disk of {folder.path} has less than {desk.rules.min_free // 10**6} MB left (inbound.min_free)"
-                )
-            message_id = new_id(desk.now())
-            temporary = folder.draft(message_id, ".part")
-            file = create_temporary(temporary)
-        try:
-            with file:
-                try:
-                    desk.access_point.download(message, file, max_size=desk.rules.max_size)
-                except Gone:
-                    raise NotTaken(
-                        f"the access point lists message {message.msg_no}, but has no document for it"
-                    ) from None
-                with folder.busy():
-                    file.seek(0)
-                    reading = identify.read(file, doctype="keep")
-                    os.fsync(file.fileno())
-            with folder.busy():
-                sync_folder(folder.path)  # the row below says that the temporary file is there: its name must be, too
-                row = MessageRow(
-                    identity=desk.access_point.identity, msg_no=message.msg_no, received=message.received or "",
-                    sender=message.sender or "", receiver=message.receiver or "", state="named", company=folder.company,
-                    folder=str(folder.path), temporary=temporary.name, file="", attempts=before.attempts if before else 0,
-                )  # fmt: skip
-                desk.journal.record_message(row)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        with folder.busy():
-            return self._place(folder, message, row, reading)
-
-    def _place(
-        self, folder: InboundFolder, message: Message, row: MessageRow, reading: Reading | None = None
-    ) -> MessageRow:
-        """Sidecar first, document last. Where the temporary file is gone, it has been placed before."""
-        desk, temporary = self._desk, folder.path / row.temporary
-        if reading is None:
-            try:
-                with temporary.open("rb") as file:
-                    reading = identify.read(file, doctype="keep")
-            except FileNotFoundError:
-                return row
-        message_id = row.temporary[1:].removesuffix(".part")
-        for name in self._names(folder, inbound_name(message, reading), message_id):
-            content = sidecar.inbound(
-                message, reading, id=message_id, file=name, company=folder.company, account=desk.account,
-                identity=desk.access_point.identity, fetched=desk.now(),
-            )  # fmt: skip
-            beside = folder.path / f"{name}.json"
-            try:
-                if sidecar.identity_of(beside) != message_id:
-                    create_whole(beside, content, draft=folder.draft(message_id, ".json"))
-                place(temporary, folder.path / name)
-            except FileExistsError:
-                if sidecar.identity_of(beside) == message_id:  # the name of the document itself was taken meanwhile
-                    beside.unlink()
-                continue
-            sync_folder(folder.path)
-            desk.log.info("message.received", company=folder.company, file=name, msg_no=message.msg_no)
-            return replace(row, file=name)
-        raise AssertionError  # the names never end
-
-    def _names(self, folder: InboundFolder, wanted: str, message_id: str) -> Iterable[str]:
-        """The name that a run that was cut off has reserved for this message, then the free ones."""
-        for beside in folder.path.glob(f"{wanted.removesuffix('.xml')}*.xml.json"):
-            name = beside.name.removesuffix(".json")
-            if sidecar.identity_of(beside) == message_id and not (folder.path / name).exists():
-                yield name
-        yield from folder.free_names(folder.path, wanted)
 
     def _stuck(self, folder: InboundFolder, message: Message, row: MessageRow | None, why: str) -> None:
         desk = self._desk
@@ -292,18 +189,23 @@ class WayIn:
         desk = self._desk
         try:
             folder.take_up(desk.journal)
-        except FolderUnavailable as error:
-            if self._trouble.get(folder.path) != str(error):
-                desk.log.error("folder.unavailable", company=folder.company, folder=str(folder.path), why=str(error))
-            self._trouble[folder.path] = str(error)
+            with folder.busy():
+                folder.clear_drafts_once(lambda: desk.journal.drafts(str(folder.path)))
+                if folder.free_space() < desk.rules.min_free:
+                    least = desk.rules.min_free // 10**6
+                    raise FolderUnavailable(
+                        f"the disk of {folder.path} has less than {least} MB left (inbound.min_free): make room"
+                    )
+        except (FolderUnavailable, OSError) as error:
+            self._say(folder, str(error))
             return False
         self._trouble.pop(folder.path, None)
-        if folder.path not in self._cleared:
-            with folder.busy():
-                named = {row.temporary for row in desk.journal.messages_in(desk.access_point.identity, "named")}
-                folder.clear_drafts(folder.path, frozenset(named))
-            self._cleared.add(folder.path)
         return True
+
+    def _say(self, folder: InboundFolder, why: str) -> None:
+        if self._trouble.get(folder.path) != why:
+            self._desk.log.error("folder.unavailable", company=folder.company, folder=str(folder.path), why=why)
+        self._trouble[folder.path] = why
 
     def trouble(self) -> Mapping[Path, str]:
         """Which inbound folders are unavailable, and why."""
@@ -319,20 +221,6 @@ class WayIn:
             elif row is not None and row.state == "stuck":
                 summary.stuck[folder.company] = summary.stuck.get(folder.company, 0) + 1
         self.summary = summary
-
-
-def inbound_name(message: Message, reading: Reading) -> str:
-    """`{received day}-{msg_no}-{document}-{sender}.xml`, of safe letters only (contract 1)."""
-    day = (message.received or "")[:10].replace("-", "")
-    if not (len(day) == 8 and day.isdecimal() and day.isascii()):  # noqa: PLR2004 - the length of 20261120
-        day = "00000000"
-    of_document = (message.document_id or "").rpartition("##")[0].rpartition("::")[2]
-    parts = [day, str(message.msg_no), _safe(of_document or reading.root_name), _safe(message.sender or "unknown")]
-    return "-".join(parts) + ".xml"
-
-
-def _safe(text: str) -> str:
-    return _UNSAFE.sub("_", text)[:LONGEST_PART].strip("._-") or "unknown"
 
 
 def _key(message: Message) -> Key:

@@ -15,7 +15,7 @@ from filedrop import sidecar
 from filedrop.document import State
 from filedrop.errors import FiledropError
 from filedrop.files import create_whole, make_folder, place, replace_whole, sync_folder
-from filedrop.folders import shortened
+from filedrop.names import shortened
 
 if TYPE_CHECKING:
     from pathlib import Path

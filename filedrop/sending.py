@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 IN_MEMORY = 256 * 1024  # bytes: a file of at most this size is read from the disk once; larger ones once more when sent
 
 
-class Changing(Exception):  # noqa: N818 - it is no error: somebody is writing
+class Changing(Exception):
     """The file changed while it was read."""
 
 
@@ -139,12 +139,8 @@ def send(desk: Desk, document: Document, upload: Upload) -> Document | None:
         )
     except Duplicate as duplicate:
         return journal.record(document.failed(desk.now(), _duplicate(duplicate.document)))
-    desk.in_hand.posting(document)
-    try:
-        after = _post(desk, document, upload, ids)
-        return None if after is None else journal.record(after)
-    finally:
-        desk.in_hand.posted(document)
+    after = _post(desk, document, upload, ids)
+    return None if after is None else journal.record(after)
 
 
 def _post(desk: Desk, document: Document, upload: Upload, ids: Ids) -> Document | None:

@@ -60,7 +60,7 @@ def outbound(document: Document, file: str) -> bytes:
     return _encode(content)
 
 
-def inbound(message: Message, reading: Reading, *, id: str, file: str, company: str, account: str, identity: str,  # noqa: A002, PLR0913 - the sidecar's own keys
+def inbound(message: Message, reading: Reading, *, id: str, file: str, company: str, account: str, identity: str,  # noqa: A002 - the sidecar's own keys
             fetched: datetime) -> bytes:  # fmt: skip
     """The sidecar of a received document that lies under the name `file`."""
     return _encode({

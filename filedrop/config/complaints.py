@@ -23,7 +23,6 @@ _WANTED = {  # by the type of pydantic's error
     "string_type": _TEXT,
     "is_instance_of": _TEXT,
     "int_type": _NUMBER,
-    "int_parsing": _NUMBER,
     "path_type": f"a path is wanted; write one like {Path('/srv/filedrop').absolute()}",
     "time_delta_type": "a duration is wanted; write one like 30s",
     "tuple_type": 'a list is wanted; write one like ["one", "two"]',
@@ -62,19 +61,19 @@ class Complaints:
             except ValidationError as error:
                 wrong = error.errors(include_url=False)
             for details in wrong:
-                place = details["loc"]
-                # The name of a section is the key that it stands under.
-                self.add(_sentence(details), place[:-1] if place[-1] == "name" else place)
+                self.add(_sentence(details), details["loc"])
             # The last entry of a list first, so that the others keep their numbers.
             for details in sorted(wrong, key=lambda details: details["loc"], reverse=True):
                 self._mend(values, details["loc"], details.get("ctx", {}).get("meant"))
 
     def _mend(self, values: dict[str, Any], keys: Keys, meant: str | None) -> None:
-        """Take out what is wrong, or the section that lacks it. A misspelt key is put right, to look at its value too."""
+        """Take out what is wrong, or the section that lacks it. A misspelt key is put right."""
         self._doubtful.add(keys)
         *above, last = keys
         section: Any = values
         for key in above:
+            if isinstance(section, dict) and key not in section:
+                return  # gone already
             section = section[key]
         if isinstance(section, dict) and last not in section:
             if above:
@@ -99,7 +98,12 @@ class Complaints:
 
 
 def shown(keys: Keys) -> str:
-    """`companies.acme.participants` for each of them, `mapping 1.file` for the first rule's."""
+    """`companies.acme.participants` for each of them, `mapping 1.file` for the first rule's.
+
+    A section's name is the key that it stands under.
+    """
+    if keys[-1] == "name":
+        keys = keys[:-1]
     if len(keys) > len(("mapping", 0)) and isinstance(keys[-1], int):
         keys = keys[:-1]
     return "".join(f" {key + 1}" if isinstance(key, int) else f".{key}" for key in keys).removeprefix(".")
@@ -114,7 +118,7 @@ def _sentence(details: ErrorDetails) -> str:
             return str(context["error"])
         case "missing":
             key = str(details["loc"][-1])
-            return f"missing; write {key}: {next(_examples(key))}"
+            return f"missing; write {key}: {''.join(_examples(key))}"
         case "literal_error":
             return f"is none of the words known here; write {context['expected']}"
         case "greater_than" | "greater_than_equal":

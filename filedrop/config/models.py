@@ -17,6 +17,7 @@ from filedrop.config.mapping import Rule
 from filedrop.config.section import Section
 from filedrop.config.values import (
     BesideConfiguration,
+    Count,
     Duration,
     FileName,
     Folder,
@@ -68,7 +69,7 @@ class Outbound(Section):
     incomplete_after: Duration = timedelta(minutes=5)
     ready_suffix: Suffix | None = None
     max_size: MaxSize = 100 * _MB
-    workers: Annotated[int, Field(ge=1)] = 4
+    workers: Count = 4
     retry: Retry = Retry()
     doubt: Duration = timedelta(minutes=15)
     track: Interval = timedelta(minutes=1)
@@ -139,7 +140,7 @@ class Config(Section):
             return companies
         root = info.data.get("root", _ROOT)
         accounts = tuple(info.data.get("accounts", ()))
-        outbound = info.data.get("outbound", Outbound())
+        outbound: Outbound | None = info.data.get("outbound")
 
         def complete(name: str, written: Any) -> Any:
             if not isinstance(written, dict):
@@ -148,7 +149,7 @@ class Config(Section):
                 "account": accounts[0] if len(accounts) == 1 else "",
                 "outbound": [root / name / "outbound"],
                 "inbound": root / name / "inbound",
-                "watch": outbound.watch,
+                "watch": outbound.watch if outbound else "auto",
             }
             return follows | {key: value for key, value in written.items() if value is not None}
 

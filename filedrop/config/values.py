@@ -43,6 +43,11 @@ def size(value: Any) -> Any:
     return int(match[1]) * _BYTES[match[2].upper()]
 
 
+def number(value: Any) -> Any:
+    """A whole number, which YAML gives us as text."""
+    return int(value) if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value, re.ASCII) else value
+
+
 def participant(value: str) -> str:
     """A ParticipantID `NNNN:value`, without the prefix that PEPPOL puts before it in some places."""
     bare = value.strip()
@@ -153,6 +158,7 @@ def beside_configuration(path: Path, info: ValidationInfo) -> Path:
 Duration = Annotated[timedelta, BeforeValidator(duration), Strict()]
 Interval = Annotated[Duration, Field(gt=timedelta(0))]
 Size = Annotated[int, BeforeValidator(size), Strict()]
+Count = Annotated[int, BeforeValidator(number), Strict(), Field(ge=1)]
 MaxSize = Annotated[Size, Field(gt=0)]
 Participant = Annotated[str, AfterValidator(participant)]
 BaseUrl = Annotated[str, AfterValidator(base_url)]

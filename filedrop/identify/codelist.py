@@ -1,8 +1,8 @@
 """What the Peppol code lists say: documents and their processes, participant schemes, and which party sends.
 
 The facts are files in codelists/, made by codelists/make.py; a new code list is a change of data. What the lists leave
-open stands beside them, written by hand from the specifications: roles.csv (who sends and who receives) and versions.csv
-(specifications with documents that aren't listed). Each file is read when it is first asked for.
+open stands beside them, written by hand from the specifications: roles.csv (who sends and who receives) and
+versions.csv (specifications with documents that aren't listed). Each file is read when it is first asked for.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def scheme_code(name: str) -> str | None:
 
 
 def roles(document: str) -> tuple[Roles, ...]:
-    """Where documents of this local name may say who sends and who receives; the first whose customization fits counts."""
+    """Where documents of this local name may say who sends and who receives; the first that fits counts."""
     table = _roles()
     return table.get(document) or table["*"]
 

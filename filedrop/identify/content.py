@@ -1,8 +1,8 @@
 """Where a document says who sends what to whom (contract 3), and how these places become ids.
 
 A *place* is a step on the way to a value worth keeping; the places of a document type form a tree that the parser walks
-along (see reading). Elements count in the namespaces of their syntax only: what stands in an extension, an attachment or
-an element of somebody else's is not looked at.
+along (see parsing). Elements count in the namespaces of their syntax only: what stands in an extension, an attachment
+or an element of somebody else's is not looked at.
 """
 
 from __future__ import annotations
@@ -133,6 +133,8 @@ def content(root: str, values: Sequence[Value]) -> Content:
     said = Content({}, {})
     _take_envelope([value for value in values if HEADER in value.path], said)
     if not root:
+        for name, path in (("sender", _SENDER), ("receiver", _RECEIVER), ("document_id", _SCOPED), ("process_id", _SCOPED)):
+            _take(name, None, f"/{path}", said)
         return said
     namespace, _, local = root.rpartition(SEPARATOR)
     facts = _facts(namespace)
@@ -140,9 +142,8 @@ def content(root: str, values: Sequence[Value]) -> Content:
     roles = codelist.roles_of(local, customization)
     _take_party("sender", f"/{local}/{roles.sender}", first, said)
     _take_party("receiver", f"/{local}/{roles.receiver}", first, said)
-    _take(
-        "document_id", _document_id(namespace, local, customization, version), f"/{local}/{facts.customization}", said
-    )
+    document_id = _document_id(namespace, local, customization, version)
+    _take("document_id", document_id, f"/{local}/{facts.customization}", said)
     _take("process_id", process, f"/{local}/{facts.process}", said)
     return Content(said.found, said.missing, local, customization, number or None, _day(issue_date) or None)
 
@@ -155,6 +156,7 @@ def _take_envelope(values: list[Value], said: Content) -> None:
         elif path.endswith("/Scope/InstanceIdentifier"):
             if scope in _SCOPES:
                 said.found.setdefault(_SCOPES[scope], Found(text, "envelope"))
+            scope = ""
         else:
             role = "sender" if "/Sender/" in path else "receiver"
             id_ = participants.participant(text, None)
@@ -218,7 +220,7 @@ def _tree(root: str, paths: Iterable[str], namespaces: tuple[str, ...]) -> Place
         place = tree
         for step in path.split("/"):
             names = [f"{namespace}{SEPARATOR}{step}" if namespace else step for namespace in namespaces]
-            below = place.get(names[0]) or Place()
+            below = place.setdefault(names[0], Place())
             place.update(dict.fromkeys(names, below))
             place = below
         place.path = f"/{root}/{path}"

@@ -2,12 +2,13 @@
 
 An entity can be made to stand for gigabytes, and expat resolves those in attributes whatever one asks of it. So the
 internal subset is blanked out before the parser sees it, and the declaration says instead that there is more elsewhere,
-which is never fetched: then a reference to an entity is skipped, as XML 1.0 section 4.4.3 allows. The length and all
-lines stay as they were.
+which is never fetched: then a reference to an entity is skipped, as XML 1.0 section 4.4.3 allows (not in a document
+that calls itself standalone, so that is blanked out too). The length and all lines stay as they were.
 """
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 from typing import TYPE_CHECKING
 from xml.parsers import expat
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _ELSEWHERE = b' SYSTEM ""'
+_STANDALONE = re.compile(rb"""\A(<\?xml\s[^>]*?)(\sstandalone\s*=\s*["']yes["'])""")
 _LONGEST = 1 << 20  # bytes; where the prolog is longer than that, the parser meets it as it is
 
 
@@ -34,6 +36,7 @@ def without_subset(pieces: Iterable[bytes]) -> Iterator[bytes]:
         if not subset.elsewhere and blank.startswith(b" " * len(_ELSEWHERE)):
             blank = _ELSEWHERE + blank[len(_ELSEWHERE) :]
         prolog[subset.start : subset.end] = blank
+        prolog[:] = _STANDALONE.sub(lambda found: found[1] + b" " * len(found[2]), prolog)
     return chain([bytes(prolog)], pieces)
 
 

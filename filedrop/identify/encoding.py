@@ -1,4 +1,4 @@
-"""How a document's bytes become UTF-8, which is what is parsed and what goes on the wire (contract 6, "UTF-8 on the wire").
+"""How a document's bytes become UTF-8, which is what is parsed and what goes on the wire (contract 6).
 
 The encoding is found as XML 1.0 Appendix F says: the byte order mark, else the pattern of the first `<?`, else the XML
 declaration, else UTF-8. A byte order mark is dropped; a declaration that names another encoding is rewritten. A byte
@@ -48,7 +48,7 @@ class Form:
         return self.declared is not None and self.declared.lower() != "utf-8"
 
 
-def form(head: bytes) -> Form:
+def form_of(head: bytes) -> Form:
     """The form of a document that begins with `head`. Raises DocumentError where its encoding can't be known."""
     mark, encoding = next(((mark, encoding) for mark, encoding in _MARKS if head.startswith(mark)), (b"", ""))
     if not encoding:

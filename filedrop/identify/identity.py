@@ -65,7 +65,10 @@ def identify(  # noqa: PLR0913 - contract 3's sources, each of which may be left
     if "process_id" not in ids and entry is not None and len(entry.processes) == 1:
         ids["process_id"], sources["process_id"] = entry.processes[0], "code list"
     return Identity(
-        *(ids.get(name) for name in _IDS),
+        sender=ids.get("sender"),
+        receiver=ids.get("receiver"),
+        document_id=ids.get("document_id"),
+        process_id=ids.get("process_id"),
         channel=ids.get("channel", channel),
         sources=sources,
         warnings=(*in_vain, *_doubts(ids)),
@@ -73,8 +76,10 @@ def identify(  # noqa: PLR0913 - contract 3's sources, each of which may be left
 
 
 def demand(identity: Identity, reading: Reading) -> Ids:
-    """All the ids, in good form. Raises DocumentError: `no-sender`, `no-receiver`, `no-document-id`, `no-process-id`,
-    `bad-participant`; its hint is the rule that would mend it.
+    """All the ids, in good form.
+
+    Raises DocumentError: `no-sender`, `no-receiver`, `no-document-id`, `no-process-id`, `bad-participant`; its hint is
+    the rule that would mend it.
     """
     ids = {name: getattr(identity, name) for name in _IDS}
     for name, id_ in ids.items():

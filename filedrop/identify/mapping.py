@@ -28,7 +28,7 @@ _COLUMNS = 2
 
 
 class Try(NamedTuple):
-    """One rule tried on one document: why it does not apply ("" if it does), what it sets, and what it could not set."""
+    """One rule tried on one document: why it does not apply ("" if it does), what it sets, and why not the rest."""
 
     rule: int
     line: int
@@ -109,8 +109,8 @@ class Rules:
 class Table:
     """A CSV file of keys and values, read again when it changes.
 
-    Two columns below a header row; UTF-8; separated by comma, semicolon or tab, whichever the header has. `trouble` says
-    what is wrong with the file as it is now, "" for nothing; then what was read before is still in use.
+    Two columns below a header row; UTF-8; separated by comma, semicolon or tab, whichever the header has. `trouble`
+    says what is wrong with the file as it is now, "" for nothing; then what was read before is still in use.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,15 +1,15 @@
 """What the XPaths of mapping rules may look at: the business document as a small tree.
 
 Names stand without their namespaces, and prefixes in an XPath are ignored: `/Invoice/OrderReference/ID` and
-`/ubl:Invoice/cac:OrderReference/cbc:ID` find the same. So that memory stays flat, a text is cut after 2,000 characters and
-the tree ends after 50,000 elements: an invoice has its references, parties and notes before its lines.
+`/ubl:Invoice/cac:OrderReference/cbc:ID` find the same. So that memory stays flat, a text is cut after 2,000 characters
+and the tree ends after 50,000 elements: an invoice has its references, parties and notes before its lines.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
 from filedrop.identify.content import ENVELOPE, HEADER, SEPARATOR
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from lxml.etree import XPath as CompiledXPath
+    from lxml.etree import _ElementTree
 
 _LONGEST_TEXT = 2000
 _MOST_ELEMENTS = 50_000
@@ -74,16 +75,16 @@ class Outline:
         tree = self._etree.ElementTree(document)
         return {xpath: self._string(compiled(xpath), tree) for xpath in xpaths}
 
-    def _string(self, xpath: CompiledXPath, tree: object) -> str:
+    def _string(self, xpath: CompiledXPath, tree: _ElementTree) -> str:
         try:
-            found = xpath(tree)
-        except self._etree.XPathError:  # such as a sum of what are no numbers: nothing that could be an id
+            found: Any = xpath(tree)
+        except self._etree.XPathError:  # such as a function given what it can't take
             return ""
         if isinstance(found, list):
             found = next(iter(found), "")
         if self._etree.iselement(found):
-            found = "".join(found.itertext())
-        return f"{found:g}" if isinstance(found, float) else str(found).strip()
+            found = self._etree.tostring(found, method="text", encoding="unicode", with_tail=False)
+        return f"{found:.15g}" if isinstance(found, float) else str(found).strip()
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._elements += 1

@@ -17,24 +17,27 @@ _LONGEST = 130  # Peppol policy for identifiers 4, POLICY 1: at most 135 charact
 _FORM = re.compile(rf"[0-9]{{4}}:[!-~]{{1,{_LONGEST}}}")  # visible US-ASCII: POLICY 1 allows ISO 15459's characters
 _CODED = re.compile(r"[0-9]{4}:")
 _CODE = re.compile(r"[0-9]{4}")
-_CHECKS = {  # the code list's validation rules, as python-stdnum has them
+_EU_VAT = (
+    "9910 9914 9920 9925 9926 9928 9929 9930 9931 9933 9934 9935 9937 9938 9939 9943 9944 9945 9946 9947 9949 9950 9957"
+)
+_CHECKS = {  # the code list's validation rules, by the names that python-stdnum gives them
     "0002": "luhn",
     "0007": "se.orgnr",
     "0009": "fr.siret",
     "0088": "ean",
-    "0106": "nl.kvk",
     "0151": "au.abn",
     "0183": "ch.uid",
     "0184": "dk.cvr",
     "0192": "no.orgnr",
     "0196": "is_.kennitala",
+    "0198": "dk.cvr",
     "0199": "lei",
     "0208": "be.vat",
     "0211": "it.iva",
     "9908": "no.orgnr",
     "9918": "iban",
-    "9930": "de.vat",
     "9956": "be.vat",
+    **dict.fromkeys(_EU_VAT.split(), "eu.vat"),
 }
 
 
@@ -75,14 +78,14 @@ def doubts(role: str, participant: str) -> list[str]:
         said.append(
             f"{role} {participant}: the Peppol code list has {listed.state} the scheme {code} ({listed.name}){use}"
         )
-    if code in _CHECKS and not _fits(_CHECKS[code], value):
+    if listed is not None and code in _CHECKS and not _fits(_CHECKS[code], value, country=listed.name[:2]):
         said.append(f"{role} {participant}: the check digit does not fit")
     return said
 
 
-def _fits(check: str, value: str) -> bool:
+def _fits(check: str, value: str, *, country: str) -> bool:
     try:
         module: Any = import_module(f"stdnum.{check}")
     except ImportError:  # the extra `checkdigits` isn't installed
         return True
-    return bool(module.is_valid(value))
+    return bool(module.is_valid(value) or (check == "eu.vat" and module.is_valid(f"{country}{value}")))

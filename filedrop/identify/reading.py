@@ -1,7 +1,7 @@
 """Reading a document: how it is written, whether it is well-formed, what it means and which ids it states.
 
-The file is read once, in pieces; memory stays flat however large it is. What is parsed (see parsing) is byte for byte what
-`wire` sends.
+The file is read once, in pieces; memory stays flat however large it is. What is parsed (see parsing) is byte for byte
+what `wire` sends.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from filedrop.errors import DocumentError
-from filedrop.identify import encoding
 from filedrop.identify.content import SEPARATOR, content
 from filedrop.identify.doctype import without_subset
+from filedrop.identify.encoding import form_of, transcode
 from filedrop.identify.outline import Outline
 from filedrop.identify.parsing import PIECE, Parse
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from filedrop.identify.content import Found, Missing
+    from filedrop.identify.encoding import Form
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +32,15 @@ class Reading:
 
     `sha256` is of the file's bytes, `meaning` of what they say. `wire_size` is the exact length of what `wire` yields.
     Root, type, number and issue date are the business document's, not the envelope's; type is None where there is
-    nothing but an envelope's header. Each of sender, receiver, document_id and process_id is a key of `found` (the id with
-    its source) or of `missing` (the place that was looked at in vain). `xpaths` has what each XPath found, "" for nothing.
+    nothing but an envelope's header. Each of sender, receiver, document_id and process_id is a key of `found` (the id
+    with its source) or of `missing` (the place that was looked at in vain). `xpaths` has what each XPath found, "" for
+    nothing.
     """
 
     size: int
     sha256: str
     meaning: str
-    form: encoding.Form
+    form: Form
     wire_size: int
     root_namespace: str
     root_name: str
@@ -65,13 +67,13 @@ def read(
 ) -> Reading:
     """Read a document from where `file` stands to its end. `xpaths` are those of the mapping rules (Rules.xpaths).
 
-    Raises DocumentError: `not-xml` (with line and column), `doctype` (unless kept), `too-large`, `unreadable` (nested too
-    deeply, or a tag too long). OSError passes through.
+    Raises DocumentError: `not-xml` (with line and column), `doctype` (unless kept), `too-large`, `unreadable` (nested
+    too deeply, or a tag too long). OSError passes through.
     """
     head = file.read(PIECE)
-    form = encoding.form(head)
+    form = form_of(head)
     raw = _Raw(chain([head], iter(partial(file.read, PIECE), b"")), max_size)
-    pieces = encoding.transcode(raw, form)
+    pieces = transcode(raw, form)
     if doctype == "keep":
         pieces = without_subset(pieces)
     outline = Outline() if xpaths else None
@@ -98,7 +100,7 @@ def read(
 
 def wire(file: BinaryIO, reading: Reading) -> Iterator[bytes]:
     """The document as it goes on the wire: UTF-8, `reading.wire_size` bytes. `file` stands where `read` began."""
-    return encoding.transcode(iter(partial(file.read, PIECE), b""), reading.form)
+    return transcode(iter(partial(file.read, PIECE), b""), reading.form)
 
 
 class _Raw:

@@ -187,9 +187,8 @@ class AccessPoint:
             return _xml(self._answers.page(root, messages, None))
         neighbours = {"next": index + 1} if more else {}
         neighbours |= {"previous": index - 1} if index > 1 else {}
-        asked = {name: value for name, value in request.args.items() if name != "index"}
         links = {
-            name: f"{self._answers.base}{request.path}?{urlencode(asked | {'index': neighbour})}"
+            name: f"{self._answers.base}{request.path}?{urlencode(request.args.to_dict() | {'index': neighbour})}"
             for name, neighbour in neighbours.items()
         }
         return _xml(self._answers.page(root, messages, links))

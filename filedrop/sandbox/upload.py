@@ -38,7 +38,7 @@ def rewrite(upload: IO[bytes], path: Path) -> None:
     So does a server that decodes first and parses then (field notes, Upload encoding and Stored document): a byte order
     mark goes, bytes that aren't UTF-8 are lost, and what is written says the same in other bytes.
     """
-    decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     try:
         with path.open("x", encoding="utf-8", newline="") as file:
             parser = _rewriter(file)

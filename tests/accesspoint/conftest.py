@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.scripted import Scripted
@@ -12,22 +10,11 @@ from support.scripted import Scripted
 from filedrop.accesspoint import AccessPoint
 from filedrop.config import Account
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
 PASSWORD = "pæss:wörd-Zq7"
-
-
-class Document:
-    """A document of the tests' own, as `send` wants it."""
-
-    def __init__(self, *chunks: bytes, size: int | None = None, unchanged: bool = True) -> None:
-        self._chunks = chunks
-        self._unchanged = unchanged
-        self.size = sum(map(len, chunks)) if size is None else size
-
-    def chunks(self) -> Iterator[bytes]:
-        yield from self._chunks
-
-    def unchanged(self) -> bool:
-        return self._unchanged
 
 
 @pytest.fixture
@@ -47,7 +34,9 @@ def connect(stopped: threading.Event) -> Iterator[Callable[..., AccessPoint]]:
     """Make an access point for a base_url; what isn't said is as a test likes it: no pauses, short silences."""
     made: list[AccessPoint] = []
 
-    def connect(base_url: str, *, pauses: tuple[float, ...] = (0, 0), monotonic: Any = None, **keys: Any) -> AccessPoint:
+    def connect(
+        base_url: str, *, pauses: tuple[float, ...] = (0, 0), monotonic: Any = None, **keys: Any
+    ) -> AccessPoint:
         if not keys.keys() & {"password", "password_file"}:
             keys["password"] = PASSWORD
         keys = {"connect_timeout": timedelta(seconds=5), "read_timeout": timedelta(seconds=5)} | keys

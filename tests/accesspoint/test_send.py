@@ -6,14 +6,13 @@ import base64
 import re
 import socket
 import threading
-from collections.abc import Callable
 from datetime import timedelta
 from email import message_from_bytes
 from email.policy import HTTP
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from support.scripted import Exchange, Scripted, answer, cut, drip, early, endless, reply, reset, silence
+from support.scripted import Exchange, Script, Scripted, answer, cut, drip, early, endless, reply, reset, silence
 
 from filedrop.accesspoint import AccessPoint, BrokenOff
 from filedrop.document import Ids
@@ -27,6 +26,10 @@ from filedrop.errors import (
     Unexplained,
     WrongAddress,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 IDS = Ids("0192:987654321", "0192:810418052", "urn:x::Invoice##urn:y::2.1", "urn:process", "invoices")
 ACCEPTED = """<outbox-post-response version="1.0"><message><self>https://host/outbox/97</self>
@@ -43,7 +46,7 @@ class Document:
         self.parts, self.still = chunks, unchanged
         self.size = sum(map(len, chunks)) if size is None else size
 
-    def chunks(self):
+    def chunks(self) -> Iterator[bytes]:
         yield from self.parts
 
     def unchanged(self) -> bool:
@@ -72,7 +75,7 @@ def test_accepted(server: Scripted, access_point: AccessPoint) -> None:
     ],
     ids=["empty", "html", "no message", "unreadable number", "cut"],
 )
-def test_accepted_by_location(server: Scripted, access_point: AccessPoint, script) -> None:
+def test_accepted_by_location(server: Scripted, access_point: AccessPoint, script: Script) -> None:
     """201 whose body can't be read is accepted if Location has the number."""
     server.on("POST", "/outbox", script)
     assert access_point.send(IDS, INVOICE).msg_no == 4300000017
@@ -124,7 +127,7 @@ def test_accepted_by_location(server: Scripted, access_point: AccessPoint, scrip
         (reset, NoClearAnswer),
     ],
 )
-def test_the_table_of_answers(server: Scripted, access_point: AccessPoint, script, expected: type) -> None:
+def test_the_table_of_answers(server: Scripted, access_point: AccessPoint, script: Script, expected: type) -> None:
     """Each answer means what contract 6 says, and none that may have been an acceptance is asked for twice."""
     server.on("POST", "/outbox", script)
     with pytest.raises(AccessPointError) as caught:
@@ -164,7 +167,9 @@ class TestLogin:
     @pytest.mark.parametrize(
         ("script", "expected"), [(reply(500), Unavailable), (reset, Unavailable), (reply(200, "<html/>"), Unauthorized)]
     )
-    def test_undecided(self, server: Scripted, access_point: AccessPoint, login: int, script, expected: type) -> None:
+    def test_undecided(
+        self, server: Scripted, access_point: AccessPoint, login: int, script: Script, expected: type
+    ) -> None:
         """If that can't be asked, nothing is known of the document except that it wasn't accepted: never a doubt."""
         server.on("POST", "/outbox", reply(login))
         server.on("GET", "/statistics", script)
@@ -304,7 +309,9 @@ def test_the_request(server: Scripted, access_point: AccessPoint) -> None:
     assert request.headers["accept"] == "application/xml"
     assert int(request.headers["content-length"]) == len(request.body)
     assert "transfer-encoding" not in request.headers
-    form = message_from_bytes(b"Content-Type: " + request.headers["content-type"].encode() + b"\r\n\r\n" + request.body, policy=HTTP)
+    form = message_from_bytes(
+        b"Content-Type: " + request.headers["content-type"].encode() + b"\r\n\r\n" + request.body, policy=HTTP
+    )
     parts = {part.get_param("name", header="content-disposition"): part for part in form.iter_parts()}
     assert {name: part.get_content().strip() for name, part in parts.items() if name != "file"} == {
         "SenderID": IDS.sender,
@@ -349,7 +356,7 @@ def test_unreadable_document(server: Scripted, access_point: AccessPoint) -> Non
     """A document that can't be read to its end is broken off, and never in doubt."""
 
     class Torn(Document):
-        def chunks(self):
+        def chunks(self) -> Iterator[bytes]:
             yield b"<a>"
             raise OSError(5, "Input/output error")
 
@@ -388,7 +395,7 @@ def test_slow_reader(server: Scripted, connect: Callable[..., AccessPoint]) -> N
 
     server.on("POST", "/outbox", script)
     access_point = connect(server.url, connect_timeout=timedelta(milliseconds=200))
-    assert access_point.send(IDS, Document(*[b"x" * 1_000_000] * 20)).msg_no == 97
+    assert access_point.send(IDS, Document(*[b"x" * 1_000_000] * 8)).msg_no == 97
 
 
 def test_threads(server: Scripted, access_point: AccessPoint) -> None:

@@ -1,7 +1,7 @@
 """A server that answers what a test scripts, byte by byte if need be, and remembers what it was asked.
 
 A script is a function of an `Exchange`: it is called when a request's head has come in, and says by what it returns
-whether the connection is kept. `on` gives the scripts for a method and path, one for each request; the last is repeated.
+whether the connection is kept. `on` gives the scripts for a method and path, one a request; the last is repeated.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import socket
 import struct
 import threading
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    Script = Callable[["Exchange"], bool]
+Script = Callable[["Exchange"], bool]
 
 
 @dataclass
@@ -89,7 +90,7 @@ class Scripted:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         with self._lock:
-            for sock in self._open:
+            for sock in list(self._open):
                 with contextlib.suppress(OSError):
                     sock.shutdown(socket.SHUT_RDWR)
 
@@ -104,9 +105,9 @@ class Scripted:
 
     def _serve(self, sock: socket.socket, number: int) -> None:
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
-            stack.callback(lambda: sock.close())
             if self._tls:
                 sock = self._tls.wrap_socket(sock, server_side=True)
+            stack.enter_context(sock)
             with self._lock:
                 self._open.add(sock)
             stack.callback(self._open.discard, sock)

@@ -6,7 +6,7 @@
 - schemes.json: code -> [name, state, the code to use instead]
 - processes.json: process id -> state
 
-`state` is `active`, `deprecated` or `removed`. roles.csv, beside them, is written by hand: the lists don't say who sends.
+`state` is `active`, `deprecated` or `removed`. The CSV files beside them are written by hand.
 """
 
 from __future__ import annotations

@@ -1,0 +1,168 @@
+"""One parse of a document in UTF-8: is it well-formed, what stands at the places worth keeping, what does it mean.
+
+The parser is expat. It opens nothing and resolves no entity; depth and the length of a tag are bounded, texts are
+forgotten as they go by, so memory stays flat.
+
+The *meaning* is a digest of names, attributes and text of the business document: the same for the same document with
+other prefixes, in another encoding, indented otherwise, with or without its SBDH envelope. Blanks, comments, processing
+instructions and the order of attributes play no part in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+from xml.parsers import expat
+
+from filedrop.errors import DocumentError
+from filedrop.identify.content import SEPARATOR, Place, Value, is_envelope, is_header, places
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+PIECE = 1 << 16
+_DEEPEST = 256  # elements inside each other; business documents have a dozen
+_LONGEST_TAG = 1 << 22  # bytes of one tag or comment, which expat must hold whole
+_LONGEST_NAME = 1000
+_LONGEST_VALUE = 2000  # characters from which on a text at a place is cut; ids have at most 500
+_MOST_VALUES = 1000
+_BLANKS = b" \t\r\n"
+_OPEN, _ATTRIBUTE, _IS, _CLOSE = "\x02", "\x03", "\x04", "\x05"  # in the digest; no XML document can contain them
+
+
+class Parse:
+    """What a parse leaves behind.
+
+    `root` and `business_root` are expanded names; they differ where there is an SBDH envelope, and `business_root` is
+    "" where there is nothing inside it. `size` counts the bytes that were parsed.
+    """
+
+    def __init__(self, pieces: Iterable[bytes], *, refuse_doctype: bool) -> None:
+        """Parse a whole document. Raises DocumentError: `not-xml`, `doctype`, `unreadable`."""
+        self.root = ""
+        self.business_root = ""
+        self.values: list[Value] = []
+        self.digest = hashlib.sha256()
+        self.size = 0
+        self._parts: list[str] = []
+        self._say: Callable[[str], None] = self._parts.append
+        self._here: Place | None = None
+        self._above: list[Place | None] = []
+        self._scheme: str | None = None
+        self._text = ""
+        self._parser = parser = expat.ParserCreate("utf-8", SEPARATOR)
+        parser.buffer_text = True
+        parser.buffer_size = PIECE
+        parser.ordered_attributes = True
+        parser.StartElementHandler = self._start_root
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._say
+        parser.SkippedEntityHandler = self._skip
+        if refuse_doctype:
+            parser.StartDoctypeDeclHandler = self._refuse
+        try:
+            for piece in pieces:
+                self._take(piece)
+            parser.Parse(b"", True)  # noqa: FBT003 - a C function, which takes no keyword
+        except expat.ExpatError as error:
+            raise DocumentError(
+                "not-xml",
+                f"Line {error.lineno}, column {error.offset + 1}: this is not well-formed XML"
+                f" ({expat.ErrorString(error.code)}).",
+                "Is the file whole? Mend it, or have it written again.",
+            ) from error
+
+    def _take(self, piece: bytes) -> None:
+        self.size += len(piece)
+        self._parser.Parse(piece)
+        self.digest.update("".join(self._parts).encode().translate(None, _BLANKS))
+        self._parts.clear()
+        if self.size - self._parser.CurrentByteIndex > _LONGEST_TAG:
+            raise self._unreadable(f"a tag or comment is longer than {_LONGEST_TAG} bytes")
+
+    def _start_root(self, name: str, attributes: list[str]) -> None:
+        self.root = name
+        self._enter(name)
+        if is_envelope(name):
+            self._above.pop()  # so that nothing of the envelope, not even its end, belongs to what is inside it
+            self._parser.StartElementHandler = self._start_in_envelope
+        elif not is_header(name):
+            self.business_root = name
+        self._say(_opening(name, attributes))
+
+    def _start_in_envelope(self, name: str, attributes: list[str]) -> None:
+        if self._above or is_header(name):
+            self._start(name, attributes)
+            return
+        self.business_root = name
+        self._parts.clear()
+        self.digest = hashlib.sha256()
+        self._enter(name)
+        self._say(_opening(name, attributes))
+
+    def _enter(self, root: str) -> None:
+        if len(root) > _LONGEST_NAME:
+            raise self._unreadable(f"an element's name is longer than {_LONGEST_NAME} characters")
+        self._above.append(self._here)
+        self._here = places(root)
+        self._parser.StartElementHandler = self._start
+
+    def _start(self, name: str, attributes: list[str]) -> None:
+        above, here = self._above, self._here
+        above.append(here)
+        if len(above) > _DEEPEST:
+            raise self._unreadable(f"its elements are nested more than {_DEEPEST} deep")
+        if here is not None:
+            self._here = here = here.get(name)
+            if here is not None and here.path:
+                self._begin_value(attributes)
+        self._say(_opening(name, attributes) if attributes else f"{_OPEN}{name}{_ATTRIBUTE}")
+
+    def _end(self, _name: str) -> None:
+        if not self._above:
+            return
+        self._say(_CLOSE)
+        here = self._here
+        if here is not None and here.path:
+            self._end_value(here.path)
+        self._here = self._above.pop()
+
+    def _begin_value(self, attributes: list[str]) -> None:
+        pairs = zip(attributes[::2], attributes[1::2], strict=True)
+        self._scheme = next((value.strip() for key, value in pairs if key == "schemeID"), None)
+        self._text = ""
+        self._parser.CharacterDataHandler = self._listen
+
+    def _listen(self, text: str) -> None:
+        self._say(text)
+        if len(self._text) < _LONGEST_VALUE:
+            self._text += text[:_LONGEST_VALUE]
+
+    def _end_value(self, path: str) -> None:
+        self._parser.CharacterDataHandler = self._say
+        text = self._text.strip()
+        if text and len(self.values) < _MOST_VALUES:
+            self.values.append(Value(path, text, self._scheme))
+
+    def _skip(self, entity: str, is_parameter: bool) -> None:  # noqa: FBT001 - expat calls it so
+        if not is_parameter:
+            self._say(f"&{entity};")
+
+    def _refuse(self, *_declaration: object) -> None:
+        raise DocumentError(
+            "doctype",
+            f"Line {self._parser.CurrentLineNumber}: the document has a DOCTYPE, and business documents may have none.",
+            "Have it written without <!DOCTYPE ...>.",
+        )
+
+    def _unreadable(self, why: str) -> DocumentError:
+        return DocumentError(
+            "unreadable",
+            f"Line {self._parser.CurrentLineNumber}: the document can't be read: {why}.",
+            "No business document is written so; have it written again.",
+        )
+
+
+def _opening(name: str, attributes: list[str]) -> str:
+    pairs = sorted(zip(attributes[::2], attributes[1::2], strict=True))
+    return f"{_OPEN}{name}{''.join([f'{_ATTRIBUTE}{key}{_IS}{value}' for key, value in pairs])}{_ATTRIBUTE}"

@@ -1,0 +1,19 @@
+"""The journal: what we have said to the access point and what we have heard, durably, in one SQLite file.
+
+A record is on the disk when its call returns. Rows carry a revision, so that a step taken from a stale row (a person's
+command meanwhile) is refused with `Changed` instead of overwriting what was heard. No SQL is written elsewhere.
+
+    documents, messages, folders    what is asked and recorded, by subject
+    store                           how it is written and read
+    schema                          the tables
+"""
+
+from filedrop.journal.documents import Documents, Duplicate
+from filedrop.journal.folders import Folders
+from filedrop.journal.messages import MessageRow, Messages
+
+__all__ = ["Duplicate", "Journal", "MessageRow"]
+
+
+class Journal(Documents, Messages, Folders):
+    """The open journal. Thread-safe. Raises JournalError where it can't be read or written."""

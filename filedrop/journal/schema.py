@@ -1,0 +1,140 @@
+"""The journal's tables."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+SCHEMA_VERSION = 1
+
+
+class _Name(sa.types.TypeDecorator[str]):
+    """A file name as the operating system gave it: bytes, because not each is valid Unicode."""
+
+    impl = sa.LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> bytes | None:  # noqa: ARG002 - SQLAlchemy's signature
+        return None if value is None else os.fsencode(value)
+
+    def process_result_value(self, value: bytes | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002 - likewise
+        return None if value is None else os.fsdecode(value)
+
+
+class Moment(sa.types.TypeDecorator[datetime]):
+    """A moment with its offset, as seconds: they sort and compare whatever the offset was."""
+
+    impl = sa.Float
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> float | None:  # noqa: ARG002, D102 - likewise
+        return None if value is None else value.timestamp()
+
+    def process_result_value(self, value: float | None, dialect: sa.Dialect) -> datetime | None:  # noqa: ARG002, D102 - likewise
+        return None if value is None else datetime.fromtimestamp(value).astimezone()
+
+
+class _Json(sa.types.TypeDecorator[Any]):
+    """Lists and dictionaries as JSON text."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str:  # noqa: ARG002 - likewise
+        return json.dumps(value)
+
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> Any:  # noqa: ARG002 - likewise
+        return None if value is None else json.loads(value)
+
+
+SCHEMA = sa.MetaData()
+ABOUT = sa.Table("about", SCHEMA, sa.Column("key", sa.Text, primary_key=True), sa.Column("value", sa.Text))
+FOLDERS = sa.Table(
+    "folders", SCHEMA,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("path", _Name, nullable=False),
+    sa.Column("settled", sa.Boolean, nullable=False),
+)  # fmt: skip
+DOCUMENTS = sa.Table(
+    "documents", SCHEMA,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("revision", sa.Integer, nullable=False),
+    # Unfinished, or finished and not yet put away: few, however many rows there are.
+    sa.Column("open", sa.Boolean, nullable=False),
+    sa.Column("company", sa.Text, nullable=False),
+    sa.Column("folder", sa.Text, nullable=False),
+    sa.Column("account", sa.Text, nullable=False),
+    sa.Column("identity", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("place", sa.Text, nullable=False),
+    sa.Column("file", _Name, nullable=False),
+    sa.Column("dropped_as", _Name, nullable=False),
+    sa.Column("claimed", Moment, nullable=False),
+    sa.Column("size", sa.Integer, nullable=False),
+    sa.Column("sha256", sa.Text, nullable=False),
+    sa.Column("meaning", sa.Text, nullable=False),
+    sa.Column("sender", sa.Text),
+    sa.Column("receiver", sa.Text),
+    sa.Column("document_id", sa.Text),
+    sa.Column("process_id", sa.Text),
+    sa.Column("channel", sa.Text, nullable=False),
+    sa.Column("sources", _Json, nullable=False),
+    sa.Column("type", sa.Text),
+    sa.Column("number", sa.Text),
+    sa.Column("issue_date", sa.Text),
+    sa.Column("warnings", _Json, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("unclear", sa.Integer, nullable=False),
+    sa.Column("unexplained", sa.Integer, nullable=False),
+    sa.Column("due", Moment),
+    sa.Column("first_attempt", Moment),
+    sa.Column("msg_no", sa.Integer),
+    sa.Column("uuid", sa.Text),
+    sa.Column("received", sa.Text),
+    sa.Column("delivered", sa.Text),
+    sa.Column("accepted", Moment),
+    sa.Column("asked", sa.Integer, nullable=False),
+    sa.Column("error", _Json),
+    sa.Column("history", _Json, nullable=False),
+    sa.Index("documents_msg_no", "identity", "msg_no"),
+    sa.Index("documents_meaning", "meaning"),
+    sa.Index("documents_sha256", "sha256"),
+    sa.Index("documents_number", "number"),
+    sa.Index("documents_open", "open", "folder", "state", "place"),
+    sa.Index("documents_due", "open", "identity", "state", "due"),
+)  # fmt: skip
+MESSAGES = sa.Table(
+    "messages", SCHEMA,
+    sa.Column("identity", sa.Text, primary_key=True),
+    sa.Column("msg_no", sa.Integer, primary_key=True),
+    # The number alone would not do: a server set up anew counts from the start again (contract 6, read means safe).
+    sa.Column("received", sa.Text, primary_key=True),
+    sa.Column("sender", sa.Text, primary_key=True),
+    sa.Column("receiver", sa.Text, primary_key=True),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("company", sa.Text, nullable=False),
+    sa.Column("folder", _Name, nullable=False),
+    sa.Column("temporary", _Name, nullable=False),
+    sa.Column("file", _Name, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("due", Moment),
+    sa.Column("why", sa.Text, nullable=False),
+    sa.Index("messages_state", "identity", "state"),
+)  # fmt: skip
+ACCOUNTS = sa.Table(
+    "accounts", SCHEMA,
+    sa.Column("identity", sa.Text, primary_key=True),
+    sa.Column("inbox_day", sa.Text),
+)  # fmt: skip
+SURPLUS = sa.Table(
+    "surplus", SCHEMA,
+    sa.Column("identity", sa.Text, primary_key=True),
+    sa.Column("msg_no", sa.Integer, primary_key=True),
+    sa.Column("received", sa.Text),
+    sa.Column("document", sa.Text, nullable=False),
+)  # fmt: skip
+LET_THROUGH = sa.Table("let_through", SCHEMA, sa.Column("sha256", sa.Text, primary_key=True))

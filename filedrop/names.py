@@ -1,0 +1,75 @@
+"""What files are called: which names can be a document's, which are free, what a received document is named."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from filedrop.accesspoint import Message
+
+LONGEST_NAME = 200  # bytes (contract 1)
+LONGEST_PART = 60  # letters of each part of an inbound name
+_IGNORED_BEGINNINGS = (".", "~")
+_IGNORED_ENDINGS = (
+    ".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~", ".why.txt", ".json"
+)  # fmt: skip
+_IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})
+_UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
+
+
+def names_document(name: str) -> bool:
+    """Can a file of this name be a document at all? (contract 1, "Never documents")"""
+    lower = name.lower()
+    return not (
+        name.startswith(_IGNORED_BEGINNINGS)
+        or lower.endswith(_IGNORED_ENDINGS)
+        or lower in _IGNORED_NAMES
+        or name.startswith("HOLD")
+    )
+
+
+def numbered(name: str, number: int) -> str:
+    """The n-th name for a file: `invoice.xml`, `invoice-2.xml`, `invoice-3.xml`."""
+    stem, suffix = os.path.splitext(name)
+    return name if number == 1 else f"{stem}-{number}{suffix}"
+
+
+def shortened(name: str) -> str:
+    """A name of at most 200 bytes with the same suffix."""
+    raw = os.fsencode(name)
+    if len(raw) <= LONGEST_NAME:
+        return name
+    suffix = os.fsencode(os.path.splitext(name)[1])[:20]
+    stem = raw[: LONGEST_NAME - len(suffix)]
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return os.fsdecode(stem + suffix)
+    return stem.decode("utf-8", "ignore") + suffix.decode("utf-8", "ignore")
+
+
+def is_taken(path: Path) -> bool:
+    """Does the name, or the name of its sidecar or note, lie there?"""
+    name = os.fspath(path)
+    return os.path.lexists(name) or os.path.lexists(name + ".json") or os.path.lexists(name + ".why.txt")
+
+
+def inbound_name(message: Message, document: str) -> str:
+    """`{received day}-{msg_no}-{document}-{sender}.xml`, of safe letters only (contract 1).
+
+    `document` is the name of its root element, for a message that doesn't say its document id.
+    """
+    day = (message.received or "")[:10].replace("-", "")
+    if not (len(day) == 8 and day.isdecimal() and day.isascii()):  # noqa: PLR2004 - the length of 20261120
+        day = "00000000"
+    of_document = (message.document_id or "").rpartition("##")[0].rpartition("::")[2]
+    parts = [day, str(message.msg_no), _safe(of_document or document), _safe(message.sender or "unknown")]
+    return "-".join(parts) + ".xml"
+
+
+def _safe(text: str) -> str:
+    return _UNSAFE.sub("_", text)[:LONGEST_PART].strip("._-") or "unknown"

@@ -1,0 +1,124 @@
+"""One received message: fetched into a temporary file, named in the journal, placed in its company's folder.
+
+The order is the safety. The temporary file is whole and on the disk, its name too; then a row names it; then the sidecar
+reserves the document's name; then the document is renamed in. Found after a crash with its row: where the temporary file
+is there, it isn't placed yet; where it is gone, it is placed, even if it was taken at once.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from filedrop import files, identify, sidecar
+from filedrop.accesspoint import Gone
+from filedrop.document import new_id
+from filedrop.errors import FiledropError
+from filedrop.journal import MessageRow
+from filedrop.names import inbound_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from filedrop.accesspoint import Message
+    from filedrop.desk import InboundDesk
+    from filedrop.folders import InboundFolder
+    from filedrop.identify import Reading
+
+DRAFT = ".part"
+
+
+class NotTaken(FiledropError):
+    """This message can't be taken, and it is its own fault."""
+
+
+class Receiving:
+    """Fetches and places the messages of one account."""
+
+    def __init__(self, desk: InboundDesk) -> None:
+        self._desk = desk
+
+    def fetch(self, folder: InboundFolder, message: Message) -> MessageRow:
+        """Fetch a message and place it. Raises NotTaken, DocumentError, AccessPointError, JournalError, OSError."""
+        desk = self._desk
+        message_id = new_id(desk.now())
+        temporary = folder.draft(message_id, DRAFT)
+        try:
+            with folder.busy(), files.create_temporary(temporary) as file:
+                with folder.not_busy():
+                    desk.access_point.download(message, file, max_size=desk.rules.max_size)
+                file.seek(0)
+                reading = identify.read(file, doctype="keep")
+                os.fsync(file.fileno())
+                # The row will say that the temporary file is there: so its name must be on the disk, too.
+                files.sync_folder(folder.path)
+        except Gone as error:
+            temporary.unlink(missing_ok=True)
+            raise NotTaken(f"the access point lists message {message.msg_no}, but has no document for it") from error
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        row = MessageRow(
+            identity=desk.access_point.identity,
+            msg_no=message.msg_no,
+            received=message.received or "",
+            sender=message.sender or "",
+            receiver=message.receiver or "",
+            state="named",
+            company=folder.company,
+            folder=str(folder.path),
+            temporary=temporary.name,
+        )
+        # From here on the temporary file stays whatever happens: a row may name it.
+        desk.journal.record_message(row)
+        with folder.busy():
+            self._place(folder, message, row, reading)
+        return row
+
+    def place(self, folder: InboundFolder, message: Message, row: MessageRow) -> None:
+        """Place a message that was fetched before; where its temporary file is gone, it has been placed.
+
+        Raises DocumentError, OSError.
+        """
+        with folder.busy():
+            try:
+                with (folder.path / row.temporary).open("rb") as file:
+                    reading = identify.read(file, doctype="keep")
+            except FileNotFoundError:
+                return
+            self._place(folder, message, row, reading)
+
+    def _place(self, folder: InboundFolder, message: Message, row: MessageRow, reading: Reading) -> None:
+        """Sidecar first, document last."""
+        desk, message_id = self._desk, row.temporary[1:].removesuffix(DRAFT)
+        for name in self._names(folder, inbound_name(message, reading.root_name), message_id):
+            beside = folder.path / f"{name}.json"
+            content = sidecar.inbound(
+                message,
+                reading,
+                id=message_id,
+                file=name,
+                company=folder.company,
+                account=desk.account,
+                identity=desk.access_point.identity,
+                fetched=desk.now(),
+            )
+            try:
+                if sidecar.identity_of(beside) != message_id:
+                    files.create_whole(beside, content, draft=folder.draft(message_id, ".json"))
+                files.place(folder.path / row.temporary, folder.path / name)
+            except FileExistsError:
+                if sidecar.identity_of(beside) == message_id:  # the name of the document itself was taken meanwhile
+                    beside.unlink()
+                continue
+            files.sync_folder(folder.path)
+            desk.log.info("message.received", company=folder.company, file=name, msg_no=message.msg_no)
+            return
+
+    def _names(self, folder: InboundFolder, wanted: str, message_id: str) -> Iterator[str]:
+        """The name that a run that was cut off has reserved for this message, then the free ones."""
+        for beside in folder.path.glob(f"{wanted.removesuffix('.xml')}*.xml.json"):
+            name = beside.name.removesuffix(".json")
+            if sidecar.identity_of(beside) == message_id and not (folder.path / name).exists():
+                yield name
+        yield from folder.free_names(folder.path, wanted)

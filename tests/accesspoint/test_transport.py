@@ -1,0 +1,358 @@
+"""How the access point is asked: time, size, clock, TLS, proxy, and what is never said."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import logging
+import socket
+import ssl
+import threading
+import traceback
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+import trustme
+from support.scripted import Exchange, Script, Scripted, answer, cut, drip, endless, reply, reset, silence
+
+from filedrop.errors import AccessPointError, ConfigError, NoClearAnswer, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from filedrop.accesspoint import AccessPoint
+
+STATISTICS = '<statistics><account name="Acme"><messages total="3"/></account></statistics>'
+ALIVE = reply(200, STATISTICS)
+SHORT = timedelta(milliseconds=300)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        silence,
+        drip(answer(200, STATISTICS), every=0.1),
+        drip(answer(200, STATISTICS), every=0.1, at_once=60),
+        endless(b"HTTP/1.1 200 OK\r\n\r\n", b""),
+        endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    ],
+    ids=["silence", "dripping head", "dripping body", "body that never comes", "endless 100s"],
+)
+def test_time(server: Scripted, connect: Callable[..., AccessPoint], script: Script) -> None:
+    """However an answer is drawn out, nobody waits for longer than two silences."""
+    server.on("GET", "/statistics", script)
+    with pytest.raises(Unavailable):
+        connect(server.url, read_timeout=SHORT, pauses=()).probe()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        endless(b"HTTP/1.1 200 OK\r\n\r\n", b" " * 65536),
+        reply(200, gzip.compress(b" " * 50_000_000)),
+        endless(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"10000\r\n" + b" " * 65536 + b"\r\n"),
+    ],
+    ids=["endless", "bomb", "endless chunks"],
+)
+def test_size(server: Scripted, access_point: AccessPoint, script: Script) -> None:
+    """However large an answer is, no more than a few megabytes of it are taken."""
+    server.on("GET", "/statistics", script)
+    with pytest.raises(AccessPointError, match="larger than 8 MB"):
+        access_point.probe()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        reply(200, STATISTICS, ("Content-Encoding", "UTF-8")),
+        reply(200, gzip.compress(STATISTICS.encode()), ("Content-Encoding", "gzip")),
+        cut(answer(200, STATISTICS, [("Connection", "close")])),
+        cut(b"HTTP/1.0 200 OK\r\n\r\n" + STATISTICS.encode()),
+    ],
+)
+def test_odd_but_whole(server: Scripted, access_point: AccessPoint, script: Script) -> None:
+    """Odd heads don't keep an answer from being read."""
+    server.on("GET", "/statistics", script)
+    assert access_point.statistics().total == 3
+
+
+def test_clock(server: Scripted, connect: Callable[..., AccessPoint]) -> None:
+    """The access point's time is its last Date and what has passed since, from whatever answer it came."""
+    now = [50.0]
+    access_point = connect(server.url, monotonic=lambda: now[0])
+    assert access_point.clock() is None
+    server.on("POST", "/inbox/1/read", reply(404, "", ("Date", "Fri, 20 Nov 2026 12:00:00 GMT")))
+    access_point.mark_read(1)
+    assert access_point.clock() == datetime(2026, 11, 20, 12, tzinfo=UTC)
+    now[0] += 90.5
+    assert access_point.clock() == datetime(2026, 11, 20, 12, 1, 30, 500000, UTC)
+
+
+@pytest.mark.parametrize(
+    "date", ["", "tomorrow", "Fri, 31 Dec 9999 23:59:59 GMT", "Fri, 20 Nov 2026 12:00:00 +9999999"]
+)
+def test_no_clock(server: Scripted, connect: Callable[..., AccessPoint], date: str) -> None:
+    """A Date that is none is no time, and no harm."""
+    now = [0.0]
+    access_point = connect(server.url, monotonic=lambda: now[0])
+    server.on("GET", "/statistics", reply(200, STATISTICS, ("Date", date)))
+    access_point.probe()
+    now[0] += 10
+    assert access_point.clock() is None
+
+
+def test_pauses(server: Scripted, connect: Callable[..., AccessPoint], stopped: threading.Event) -> None:
+    """A stop during a pause ends it, with the error that there was."""
+    server.on("GET", "/statistics", reset)
+    access_point = connect(server.url, pauses=(3600,))
+    failed: list[AccessPointError] = []
+
+    def ask() -> None:
+        try:
+            access_point.probe()
+        except AccessPointError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    stopped.set()
+    thread.join(30)
+    assert isinstance(failed[0], Unavailable)
+    assert len(server.requests) == 1
+
+
+def test_long_pause(server: Scripted, access_point: AccessPoint) -> None:
+    """A Retry-After of minutes is not waited for here."""
+    server.on("GET", "/statistics", reply(429, "", ("Retry-After", "300")))
+    with pytest.raises(Unavailable) as caught:
+        access_point.probe()
+    assert caught.value.retry_after == timedelta(minutes=5)
+    assert len(server.requests) == 1
+
+
+def test_environment(
+    server: Scripted, access_point: AccessPoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`.netrc` and the environment's proxies play no part."""
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login other password other\n", "utf-8")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    server.on("GET", "/statistics", ALIVE)
+    access_point.probe()
+    assert base64.b64decode(server.requests[0].headers["authorization"][6:]).decode().startswith("acmé:")
+
+
+def test_cookies(server: Scripted, access_point: AccessPoint) -> None:
+    """Cookies are not kept."""
+    server.on("GET", "/statistics", reply(200, STATISTICS, ("Set-Cookie", "session=1; Path=/")))
+    access_point.probe()
+    access_point.probe()
+    assert "cookie" not in server.requests[1].headers
+
+
+def test_closed(server: Scripted, access_point: AccessPoint) -> None:
+    """After `close` nothing is left open; who asks again is answered again."""
+    server.on("GET", "/statistics", ALIVE)
+    access_point.probe()
+    access_point.close()
+    access_point.probe()
+    assert server.connections == 2
+
+
+@pytest.fixture
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def ca_file(authority: trustme.CA, tmp_path: Path) -> Path:
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    return tmp_path / "ca.pem"
+
+
+@pytest.fixture
+def secure(authority: trustme.CA) -> Iterator[Callable[..., Scripted]]:
+    """Make a server that speaks TLS, with a certificate for these names."""
+    made: list[Scripted] = []
+
+    def secure(*names: str, issuer: trustme.CA = authority, **keys: object) -> Scripted:
+        oldest = keys.pop("oldest", None)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        issuer.issue_cert(*(names or ("127.0.0.1",)), **keys).configure_cert(context)
+        if oldest:
+            context.set_ciphers("ALL:@SECLEVEL=0")
+            context.minimum_version = context.maximum_version = oldest
+        made.append(Scripted(tls=context))
+        made[-1].on("GET", "/statistics", ALIVE)
+        return made[-1]
+
+    yield secure
+    for server in made:
+        server.close()
+
+
+class TestTls:
+    def test_own_authority(
+        self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint], ca_file: Path
+    ) -> None:
+        """A certificate from ca_file's authority is trusted."""
+        server = secure()
+        connect(server.url, ca_file=ca_file).probe()
+        assert len(server.requests) == 1
+
+    def test_unknown_authority(self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint]) -> None:
+        """One from an unknown authority is not, and the error names ca_file."""
+        server = secure()
+        with pytest.raises(Unavailable, match=r"not trusted here.*ca_file"):
+            connect(server.url).probe()
+        assert server.requests == []
+
+    def test_wrong_host(
+        self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint], ca_file: Path
+    ) -> None:
+        """A certificate for another host is refused."""
+        with pytest.raises(Unavailable, match="for another host; check base_url"):
+            connect(secure("ap.example.com").url, ca_file=ca_file).probe()
+
+    def test_expired(self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint], ca_file: Path) -> None:
+        """So is one that has expired."""
+        server = secure(not_before=datetime(2020, 1, 1, tzinfo=UTC), not_after=datetime(2021, 1, 1, tzinfo=UTC))
+        with pytest.raises(Unavailable, match="expired"):
+            connect(server.url, ca_file=ca_file).probe()
+
+    def test_old_protocol(
+        self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint], ca_file: Path
+    ) -> None:
+        """Nothing older than TLS 1.2 is spoken."""
+        with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+            server = secure(oldest=ssl.TLSVersion.TLSv1_1)
+        with pytest.raises(Unavailable, match=r"no TLS 1\.2 or later"):
+            connect(server.url, ca_file=ca_file).probe()
+        connect(secure(oldest=ssl.TLSVersion.TLSv1_2).url, ca_file=ca_file).probe()
+
+    def test_no_tls(self, connect: Callable[..., AccessPoint]) -> None:
+        """A port that speaks plain HTTP is named as that."""
+
+        def answer_anything(listener: socket.socket) -> None:
+            sock, _ = listener.accept()
+            with sock:
+                sock.recv(65536)
+                sock.sendall(answer(400, "Bad Request"))
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            threading.Thread(target=answer_anything, args=(listener,), daemon=True).start()
+            with pytest.raises(Unavailable, match="does not speak TLS"):
+                connect(f"https://127.0.0.1:{listener.getsockname()[1]}", pauses=()).probe()
+
+    @pytest.mark.parametrize("content", [None, "not a certificate"])
+    def test_bad_ca_file(self, connect: Callable[..., AccessPoint], tmp_path: Path, content: str | None) -> None:
+        """A ca_file that can't be used is the configuration's fault."""
+        path = tmp_path / "bad.pem"
+        if content:
+            path.write_text(content, "utf-8")
+        with pytest.raises(ConfigError, match=r"accounts\.main\.ca_file: .*bad\.pem"):
+            connect("https://ap.example.com", ca_file=path)
+
+
+def tunnel(exchange: Exchange) -> bool:
+    """What a proxy does with CONNECT."""
+    host, _, port = exchange.request.target.partition(":")
+    with socket.create_connection((host, int(port))) as there:
+        exchange.sock.sendall(b"HTTP/1.1 200 Go ahead\r\n\r\n")
+        back = threading.Thread(target=pump, args=(there, exchange.sock), daemon=True)
+        back.start()
+        pump(exchange.sock, there)
+        back.join(10)
+    return False
+
+
+def pump(source: socket.socket, sink: socket.socket) -> None:
+    try:
+        while data := source.recv(65536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+
+
+class TestProxy:
+    SECRET = "prøxy:Zq8"
+
+    def through(
+        self, connect: Callable[..., AccessPoint], proxy: Scripted, base_url: str, **keys: object
+    ) -> AccessPoint:
+        return connect(base_url, proxy=proxy.url.replace("//", "//user:pr%C3%B8xy%3AZq8@"), **keys)
+
+    def test_tunnel(
+        self, server: Scripted, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint], ca_file: Path
+    ) -> None:
+        """Through a proxy goes an encrypted tunnel; the proxy sees its own login in UTF-8, and never ours."""
+        there = secure()
+        server.on("CONNECT", there.url.removeprefix("https://"), tunnel)
+        self.through(connect, server, there.url, ca_file=ca_file).probe()
+        request = server.requests[0]
+        assert base64.b64decode(request.headers["proxy-authorization"][6:]).decode() == f"user:{self.SECRET}"
+        assert "authorization" not in request.headers
+        assert "proxy-authorization" not in there.requests[0].headers
+
+    def test_proxy_refuses(self, server: Scripted, connect: Callable[..., AccessPoint]) -> None:
+        """A proxy that refuses our login is named as what is at fault."""
+        server.on("CONNECT", "127.0.0.1:9", reply(407))
+        with pytest.raises(Unavailable, match="the proxy refused to connect us \\(407\\); check its user and password"):
+            self.through(connect, server, "https://127.0.0.1:9").probe()
+
+    def test_no_proxy_there(self, connect: Callable[..., AccessPoint]) -> None:
+        """So is one that isn't there."""
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+        with pytest.raises(Unavailable, match="cannot reach the proxy: nothing listens"):
+            connect("https://127.0.0.1:9", proxy=f"http://127.0.0.1:{port}").probe()
+
+    def test_loopback(self, server: Scripted, connect: Callable[..., AccessPoint]) -> None:
+        """What is sent in the clear stays on this computer: it is not sent through a proxy."""
+        server.on("GET", "/statistics", ALIVE)
+        connect(server.url, proxy="http://127.0.0.1:9").probe()
+        assert server.requests[0].target == "/statistics"
+
+
+def test_secrets(server: Scripted, connect: Callable[..., AccessPoint], caplog: pytest.LogCaptureFixture) -> None:
+    """No password stands in an error, its causes, a log line or a repr, whatever goes wrong."""
+    caplog.set_level(logging.DEBUG)
+    secrets = ["Zq7", "Zq8", base64.b64encode("acmé:pæss:wörd-Zq7".encode()).decode(), "OlpxOA"]
+    said: list[str] = []
+    scripts = [
+        reply(401),
+        reply(302, "", ("Location", "/x")),
+        reset,
+        cut(b"junk\r\n\r\n"),
+        reply(400, "no"),
+        reply(200, "<"),
+    ]
+    proxied = connect("https://127.0.0.1:9", proxy=server.url.replace("//", "//user:p:Zq8@"))
+    server.on("CONNECT", "127.0.0.1:9", reply(407))
+    broken = connect("https://ap.invalid", proxy="http://user:p:Zq8@proxy.invalid:1")
+    plain = connect(server.url)
+    for access_point, script in [*((plain, script) for script in scripts), (proxied, reset), (broken, reset)]:
+        server.on("GET", "/statistics", script)
+        server.on("GET", "/inbox", script)
+        with pytest.raises(AccessPointError) as caught:
+            access_point.probe()
+        said += traceback.format_exception(caught.value)
+        said += [repr(caught.value), repr(access_point), repr(access_point._transport)]
+    said.append(caplog.text)
+    assert len(said) > 30
+    for secret in secrets:
+        assert secret not in "".join(said)
+
+
+def test_unreadable_answer_is_not_asked_for_again(server: Scripted, access_point: AccessPoint) -> None:
+    """What was answered, though it makes no sense, is not asked for again at once."""
+    server.on("GET", "/statistics", reply(200, "<html>Welcome</html>"))
+    with pytest.raises(NoClearAnswer):
+        access_point.probe()
+    assert len(server.requests) == 1

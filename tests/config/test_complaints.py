@@ -1,0 +1,334 @@
+"""Faults, and the very complaint about each."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.configuration import BASE, local
+
+from filedrop.config import parse
+from filedrop.errors import ConfigError
+
+# What is written (lines 9 and on, below BASE), and what is said about it.
+APPENDED = {
+    "inbound: {poll: 30}": '9: inbound.poll: "30" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s',
+    "inbound: {poll: 5M}": '9: inbound.poll: "5M" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s',
+    "inbound: {poll: 0s}": "9: inbound.poll: too small; write a larger one",
+    "inbound: {poll: [1m]}": "9: inbound.poll: a list where a duration is wanted; write one like 30s",
+    "inbound: {max_size: 100}": '9: inbound.max_size: "100" is no size; write a whole number and its unit (KB, MB, GB, KiB, MiB, GiB)',
+    "inbound: {max_size: 0MB}": "9: inbound.max_size: too small; write a larger one",
+    "inbound:\n  polll: 1m": '10: inbound.polll: unknown key; did you mean "poll"?',
+    "inbound:\n  colour: red": "10: inbound.colour: unknown key; the keys here are poll, min_free, max_size",
+    "inbound: [poll]": "9: inbound: a list where keys are wanted; write them below it, each in a line of its own and indented",
+    "warnings: x": "9: warnings: unknown key; delete it",
+    "log: {level: loud}": "9: log.level: is none of the words known here; write 'debug', 'info', 'warning' or 'error'",
+    "log: {file: here.log}": '9: log.file: "here.log" is no full path; write it from the root on, like /srv/filedrop',
+    "root: filedrop": '9: root: "filedrop" is no full path; write it from the root on, like /srv/filedrop',
+    "state: [/srv/x]": "9: state: a list where a path is wanted; write one like /srv/filedrop",
+    "outbound: {workers: 0}": "9: outbound.workers: too small; write a larger one",
+    "outbound: {workers: many}": "9: outbound.workers: text where a whole number is wanted; write one like 4",
+    "outbound: {workers: true}": "9: outbound.workers: true where a whole number is wanted; write one like 4",
+    "outbound: {files: []}": "9: outbound.files: an empty list where at least one entry is wanted; write one, or leave the key out",
+    "outbound: {files: '*.xml'}": '9: outbound.files: text where a list is wanted; write one like ["one", "two"]',
+    "outbound: {files: [in/*.xml]}": "9: outbound.files: is not a single name; write one without slashes",
+    "outbound: {files: [[x]]}": "9: outbound.files: a list where text is wanted; write it, in quotes if need be",
+    "outbound: {ready_suffix: ready}": '9: outbound.ready_suffix: "ready" is no suffix; write one that begins with a dot, like .ready',
+    "outbound:\n  retry:\n    first: 2s\n    longest: 1s": "12: outbound.retry.longest: shorter than first; write a longer one",
+    "unassigned: keep": '9: unassigned: "keep" is no full path; write it from the root on, like /srv/filedrop',
+    "outbound: {}\ninbound: {}\noutbound: {}": "11: outbound: written twice, first in line 9; keep one",
+    "outbound:\n  settle: 1s\n  settle: 1s": "11: outbound.settle: written twice, first in line 10; keep one",
+    "? [a]\n: b": "9: a key that is no text; write a word and a colon",
+    "tables: {a: &a [*a]}": "9: tables.a: nested too deep, or in itself; write the values out",
+    "tables: {a: !x y}": "9: tables.a: a tag that means nothing here; put text that begins with ! in quotes",
+    'tables: {a: "x\\ny"}': "9: tables.a: more than one line, or a character that can't be seen; write it in one line",
+    "tables: {a: true}": "9: tables.a: true where a path is wanted; write one like /srv/filedrop",
+    "mapping:\n  - {company: acmee, channel: x}": '10: mapping 1.company: "acmee" is none of the companies; did you mean "acme"?',
+    "mapping:\n  - {channel: x}\n  - {file: '(', channel: x}": (
+        "11: mapping 2.file: is no regular expression: missing ), unterminated subpattern at character 1; mend it there"
+    ),
+    "mapping:\n  - {receiver: {table: t, key: x}}": '10: mapping 1.receiver: "t" is none of the tables; write one that is there',
+    "tables: {names: n.csv}\nmapping:\n  - receiver: {table: name, key: x}": (
+        '11: mapping 1.receiver: "name" is none of the tables; did you mean "names"?'
+    ),
+    "mapping:\n  - {file: '(?P<a>.)', channel: '{a}{b}'}": (
+        "10: mapping 1.channel: {b} is no group of this rule's file; write it there as (?P<b>...)"
+    ),
+    "mapping:\n  - {channel: '{a'}": (
+        "10: mapping 1.channel: has a brace that is no {group}; write the name of a group of this rule's file in braces"
+    ),
+    "mapping:\n  - {sender: '123456789'}": '10: mapping 1.sender: "123456789" has no scheme; write "0192:123456789"',
+    "mapping:\n  - {channel: {xpath: //Note, table: t}}": (
+        "10: mapping 1.channel: is none of the three forms; "
+        "write text, {table: customers, key: '{customer}'} or {xpath: '//Note'}"
+    ),
+    "mapping:\n  - {company: acme}": "10: mapping 1: sets nothing; write what it sets, like receiver:",
+    "mapping:\n  - x": "10: mapping 1: text where keys are wanted; write them below it, each in a line of its own and indented",
+    "mapping:\n  - {channel: x, number: 3}": "10: mapping 1.number: unknown key; delete it",
+}
+
+# The same, for what stands below `accounts.main` in place of its three keys (lines 3 to 5).
+ACCOUNT = {
+    "base_url: https://x\nusername: u": (
+        "2: accounts.main.password: missing; write password_file: and a path (or password_env, password_credential)"
+    ),
+    "base_url: https://x\nusername: u\npasword_env: E": '5: accounts.main.pasword_env: unknown key; did you mean "password_env"?',
+    "base_url: https://x\nusername: u\npassword: E\npassword_file: E": (
+        "5: accounts.main.password: given in 2 ways (password_file, password); keep one"
+    ),
+    "username: u\npassword_env: E": "2: accounts.main.base_url: missing; write base_url: https://ap.example.com",
+    "base_url: http://ap.example.com\nusername: u\npassword_env: E": (
+        "3: accounts.main.base_url: would send the password in the clear; write https:// (http:// is for loopback only)"
+    ),
+    "base_url: https://u:secret@x\nusername: u\npassword_env: E": (
+        "3: accounts.main.base_url: has a user name in it; write that as username, and the password in a file"
+    ),
+    "base_url: ap.example.com\nusername: u\npassword_env: E": (
+        "3: accounts.main.base_url: is no address; write one like https://ap.example.com"
+    ),
+    "base_url: https://x/?a=b\nusername: u\npassword_env: E": (
+        "3: accounts.main.base_url: has a ? or # in it; write it as far as the path, like https://ap.example.com/rest"
+    ),
+    "base_url: https://x\nusername: u:v\npassword_env: E": (
+        "4: accounts.main.username: is no user name; write it as the access point gave it to you (it has no colon)"
+    ),
+    "base_url: https://x\nusername: true\npassword_env: E": (
+        "4: accounts.main.username: true where text is wanted; write it, in quotes if need be"
+    ),
+    "base_url: https://x\nusername: u\npassword_env: E\nproxy: socks5://u:secret@x": (
+        "6: accounts.main.proxy: is no address of a proxy; write one like http://proxy.example.com:3128"
+    ),
+    "base_url: https://x\nusername: u\npassword_env: E\nname: x": "6: accounts.main.name: unknown key; delete it",
+}
+
+# The same, for what stands below `companies` in place of acme (lines 7 and on).
+COMPANIES = {
+    'acme: {participants: ["987654321"]}': '7: companies.acme.participants: "987654321" has no scheme; write "0192:987654321"',
+    "acme: {participants: [987654321]}": '7: companies.acme.participants: "987654321" has no scheme; write "0192:987654321"',
+    "acme:\n  participants:\n    - 0192:1\n    - 987654321": (
+        '10: companies.acme.participants: "987654321" has no scheme; write "0192:987654321"'
+    ),
+    "acme: {participants: [x]}": (
+        '7: companies.acme.participants: "x" has no scheme; write its four digits and a colon before it, like "0192:987654321"'
+    ),
+    "acme: {participants: [NO:ORGNR:987654321]}": (
+        '7: companies.acme.participants: "NO:ORGNR:987654321" is no ParticipantID; '
+        'write four digits, a colon and the number, like "0192:987654321"'
+    ),
+    "acme: {participants: 0192:1}": '7: companies.acme.participants: text where a list is wanted; write one like ["one", "two"]',
+    "acme:": '7: companies.acme.participants: missing; write participants: ["0192:987654321"], or [] if it only sends',
+    "acme: {participants: [], account: mian}": '7: companies.acme.account: "mian" is none of the accounts; did you mean "main"?',
+    "acme: {participants: [], watch: always}": (
+        "7: companies.acme.watch: is none of the words known here; write 'auto', 'events' or 'scan'"
+    ),
+    "acme: {participants: [], outbound: []}": (
+        "7: companies.acme.outbound: an empty list where at least one entry is wanted; write one, or leave the key out"
+    ),
+    "acme: {participants: [0192:1]}\nb: {participants: [iso6523-actorid-upis::0192:1]}": (
+        '8: companies.b.participants: "0192:1" also belongs to companies.acme; take it out of one of them'
+    ),
+    "acme: {participants: [9930:de1]}\nb: {participants: [9930:DE1]}": (
+        '8: companies.b.participants: "9930:DE1" also belongs to companies.acme; take it out of one of them'
+    ),
+    "acme: {participants: []}\nAcme: {participants: [], outbound: /srv/x, inbound: /srv/y}": (
+        "8: companies.Acme: is companies.acme but for its case; write another"
+    ),
+    "acme: {participants: [], outbound: /srv/x, inbound: /srv/x/in}": (
+        "7: companies.acme.inbound: /srv/x/in is inside companies.acme.outbound (/srv/x); write folders that lie apart"
+    ),
+    "acme: {participants: [], outbound: [/srv/x, /srv/y/../x]}": (
+        "7: companies.acme.outbound: /srv/y/../x is the same folder as companies.acme.outbound (/srv/x); "
+        "write folders that lie apart"
+    ),
+    "acme: {participants: [], outbound: /srv/x}\nb: {participants: [], inbound: /srv}": (
+        "7: companies.acme.outbound: /srv/x is inside companies.b.inbound (/srv); write folders that lie apart"
+    ),
+}
+
+
+def _complaints(text: str) -> list[str]:
+    with pytest.raises(ConfigError) as raised:
+        parse(local(text))
+    return list(raised.value.complaints)
+
+
+def _below(text: str, spaces: int) -> str:
+    return "".join(f"{' ' * spaces}{line}\n" for line in text.splitlines())
+
+
+@pytest.mark.parametrize(("written", "complaint"), APPENDED.items())
+def test_whatever_is_wrong_is_said_with_its_line_and_key(written: str, complaint: str) -> None:
+    """A fault is answered by one sentence: file, line, key, what is wrong, what to write instead."""
+    assert _complaints(BASE + written) == [local(f"config.yaml:{complaint}")]
+
+
+@pytest.mark.parametrize(("written", "complaint"), ACCOUNT.items())
+def test_accounts(written: str, complaint: str) -> None:
+    """What is wrong with a login is said, and what might be a password isn't repeated."""
+    said = _complaints("accounts:\n  main:\n" + _below(written, 4) + "companies: {acme: {participants: []}}")
+    assert said == [f"config.yaml:{complaint}"]
+
+
+@pytest.mark.parametrize(("written", "complaint"), COMPANIES.items())
+def test_companies(written: str, complaint: str) -> None:
+    """What is wrong with a company, or between two of them, is said."""
+    said = _complaints(BASE[: BASE.index("  acme:")] + _below(written, 2))
+    assert said == [local(f"config.yaml:{complaint}")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "CON",
+        "con.txt",
+        "NUL",
+        "lpt1",
+        "COM¹",
+        "a:b",
+        "a/b",
+        "a\\b",
+        "a?",
+        "a.",
+        "a ",
+        " a",
+        "..",
+        "",
+        "x" * 101,
+        "Status.json",
+    ],
+)
+def test_a_company_is_named_like_a_folder(name: str) -> None:
+    """A company name that can't be a folder's name on Windows, or that is one of our own files', is refused."""
+    (said,) = _complaints(BASE.replace("acme:", f"'{name}':"))
+    assert said.startswith(f"config.yaml:7: companies.{name}: ")
+    assert "write another" in said
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# nothing yet\n", "---\n", "accounts:\ncompanies:\n", "accounts: {}\ncompanies: {}"]
+)
+def test_an_empty_file_says_what_it_lacks(text: str) -> None:
+    """Without accounts and companies there is nothing to do, and that is said of both."""
+    said = [complaint.split(": ", 1)[1] for complaint in _complaints(text)]
+    assert said == [
+        "accounts: missing; write accounts: and an account below it",
+        "companies: missing; write companies: and a company below it",
+    ]
+
+
+def test_no_keys_at_all() -> None:
+    """A file that is a list or a text says what it should be."""
+    assert _complaints("\n- a") == ["config.yaml:2: no keys; write accounts: and companies: and what belongs to them"]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("a: b: c", "1: not YAML at character 5: a colon too many, or a wrong indentation; put text that contains ': ' in quotes"),
+        ("a:\n\tb: c", "2: not YAML at character 1: a tab; indent with spaces"),
+        ("a:\n  b: c\n\td: e", "3: not YAML at character 1: a tab; indent with spaces"),
+        ("a:\n  b: c\n d: e", "3: not YAML at character 2: a colon is missing here or above, or the line is indented wrongly; mend it"),
+        ("a: 1\nb: 'x\nc: d", "2: not YAML at character 4: a quote that is not closed, or text after it; close it, or put the other quotes around the text"),
+        ("a: [b\nc: d", "1: not YAML at character 4: a bracket that is not closed, or a comma missing in it; mend it"),
+        ("a: @b", "1: not YAML at character 4: text can't begin with this character; put it in quotes"),
+        ("a: *secret", "1: not YAML at character 4: an alias without its anchor; put text that begins with * in quotes"),
+        ("a: !x!secret", "1: not YAML at character 4: a tag that means nothing here; put text that begins with ! in quotes"),
+        ("a: b\n---\nc: d", "2: not YAML at character 1: a second document begins; keep one, without --- between"),
+        ("a: b\nc: \x07", "2: a character that can't be printed (U+0007); delete it"),
+        ("a: \ud800", "1: a character that can't be printed (U+D800); delete it"),
+    ],
+)  # fmt: skip
+def test_what_is_no_yaml(text: str, complaint: str) -> None:
+    """A slip in the YAML is answered by its place and the usual remedy, never by the text."""
+    assert _complaints(text) == [f"config.yaml:{complaint}"]
+
+
+def test_two_logins_that_are_one() -> None:
+    """The same user at the same host is one account, whatever the ports, the paths and the case of the host."""
+    again = "  again: {base_url: https://AP.example.com:8443/rest, username: acme, password_env: E}\n"
+    text = BASE.replace("companies:\n", again + "companies:\n").replace("  acme:\n", "  acme:\n    account: main\n")
+    assert _complaints(text) == [
+        "config.yaml:6: accounts.again: the same host and user name as accounts.main; keep one of them"
+    ]
+
+
+def test_a_company_says_which_account() -> None:
+    """With two accounts, each company must say which is its own."""
+    other = "  other: {base_url: https://ap.example.com, username: other, password_env: E}\n"
+    assert _complaints(BASE.replace("companies:\n", other + "companies:\n")) == [
+        "config.yaml:8: companies.acme.account: missing; write one of main, other"
+    ]
+
+
+def test_everything_at_once() -> None:
+    """Faults of every kind are all said in one go, in the order of the file, and none that only follows from another."""
+    text = """\
+accounts:
+  main:
+    base_url: http://ap.example.com
+    usernam: acme
+companies:
+  acme:
+    participants: ["987654321", "0192:1"]
+    account: main
+    outbound: /srv/x
+  CON:
+    participants: [x]
+    account: man
+  b:
+    participants: ["0192:1"]
+    inbound: /srv/x/y
+mapping:
+  - file: '('
+    receiver: '{customer}'
+  - {company: c, chanel: x}
+inboud: {poll: 1}
+"""
+    assert [complaint.split(";")[0].removeprefix("config.yaml:") for complaint in _complaints(text)] == [
+        "2: accounts.main.password: missing",
+        "3: accounts.main.base_url: would send the password in the clear",
+        '4: accounts.main.usernam: unknown key',
+        '7: companies.acme.participants: "987654321" has no scheme',
+        "10: companies.CON: is a name with a meaning of its own, on Windows or here",
+        '11: companies.CON.participants: "x" has no scheme',
+        '14: companies.b.participants: "0192:1" also belongs to companies.acme',
+        local("15: companies.b.inbound: /srv/x/y is inside companies.acme.outbound (/srv/x)"),
+        "17: mapping 1.file: is no regular expression: missing ), unterminated subpattern at character 1",
+        '19: mapping 2.chanel: unknown key',
+        '19: mapping 2.company: "c" is none of the companies',
+        '20: inboud: unknown key',
+        '20: inbound.poll: "1" is no duration',
+    ]  # fmt: skip
+
+
+_SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(["acme", "1m", "https://x"])
+)
+_KEYS = st.sampled_from(
+    "accounts companies acme main base_url username password participants outbound inbound mapping tables "
+    "retry first name number line source key table receiver file log state name".split()
+) | st.text(max_size=4)
+_TREES = st.recursive(
+    _SCALARS, lambda below: st.lists(below, max_size=3) | st.dictionaries(_KEYS, below, max_size=4), max_leaves=25
+)
+
+
+def _flow(tree: object) -> str:
+    if isinstance(tree, dict):
+        return "{" + ", ".join(f"{_flow(key)}: {_flow(value)}" for key, value in tree.items()) + "}"
+    if isinstance(tree, list):
+        return "[" + ", ".join(_flow(item) for item in tree) + "]"
+    if isinstance(tree, str):
+        return "'" + tree.replace("'", "''") + "'"
+    return (
+        {None: "null", True: "true", False: "false"}.get(tree, str(tree)) if tree in (None, True, False) else str(tree)
+    )
+
+
+@given(st.dictionaries(_KEYS, _TREES, max_size=5))
+def test_nothing_is_so_wrong_that_it_cannot_be_said(tree: dict[str, object]) -> None:
+    """Whatever is written, the answer is a configuration or complaints with lines, never a crash."""
+    text = "".join(f"{_flow(key)}: {_flow(value)}\n" for key, value in tree.items())
+    try:
+        parse(text)
+    except ConfigError as error:
+        assert error.complaints
+        assert all(complaint.startswith("config.yaml:") for complaint in error.complaints)
