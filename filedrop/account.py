@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from filedrop.watcher import Watcher
 
 DISTANT = 3600.0  # seconds: nothing is due
+AFTER_FAILURE = 30.0  # seconds until a look or a tracking that failed is tried again
 
 
 def now() -> datetime:
@@ -58,6 +59,7 @@ class Account:
         self._next_poll = -math.inf
         self._was_ready = False
         self._errands: set[str] = set()
+        self._not_before: dict[str, float] = {}
         self.access_point = AccessPoint(account, stopped=stopped)
         retry = settings.outbound.retry
         self.standing = Standing(
@@ -132,12 +134,15 @@ class Account:
             return True
         if self.way_in.summary.last_poll is None or self.way_in.again:
             return False
-        return all(self._lane_quiet(lane) for lane in self.lanes) and self.looks.wait() is None
+        if self.looks.wait() is not None or not all(self._lane_quiet(lane) for lane in self.lanes):
+            return False
+        tracking = self._tracking.wait()
+        return tracking is None or tracking > 0 or "track" in self._not_before
 
     def _lane_quiet(self, lane: Lane) -> bool:
         if lane.trouble or lane.folder.stuck():
             return True
-        if lane.sweeping or lane.woken or any(seen.fault is None for seen in list(lane.seen.values())):
+        if lane.sweeping or lane.woken or lane.waits_for_writers():
             return False
         counts = self.desk.journal.counts(lane.folder.id)
         return not counts.get(State.SENDING) and (lane.folder.held() or not counts.get(State.WAITING))
@@ -160,7 +165,7 @@ class Account:
 
     def _turn_out(self) -> float:
         """Give out what is due, and say in how many seconds the next is."""
-        desk, steady = self.desk, time.monotonic
+        steady = time.monotonic
         if self._crew_out.idle():
             self.way_out.moved.settle()
         else:
@@ -182,9 +187,12 @@ class Account:
                 ("look", self._look, self.looks.wait()),
                 ("track", self._track, self._tracking.wait()),
             ):
-                if wait is not None and wait <= 0:
+                if wait is None:
+                    continue
+                wait = max(wait, self._not_before.get(what, 0.0) - steady())
+                if wait <= 0:
                     self._errand(what, errand)
-                elif wait is not None:
+                else:
                     waits.append(wait)
         else:
             waits.append(self.standing.wait())
@@ -199,11 +207,13 @@ class Account:
         self._errands.add(what)
 
         def run() -> None:
+            self._not_before[what] = time.monotonic() + AFTER_FAILURE
             try:
                 errand()
+                del self._not_before[what]
             except AccessPointError as error:
                 self.standing.heard(error)
-                self._log.warning(f"{what}.failed", why=str(error))
+                self._log.warning("errand.failed", errand=what, why=str(error))
             finally:
                 self._errands.discard(what)
                 self._loop_out.wake()

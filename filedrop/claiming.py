@@ -70,7 +70,7 @@ class Claiming:
             lane.remember(name, seal, now.steady, look_again=wait)
             return None
         seen = lane.seen.get(name)
-        fault = seen.fault if seen and seen.seal == seal else None
+        fault = seen.fault if seen and seen.seal == seal and seen.fault and seen.fault.code == "not-xml" else None
         if fault is None:
             try:
                 reading = opened.read(rules.max_size)
@@ -104,22 +104,24 @@ class Claiming:
         returned = self._claim_returned(lane, name, opened, reading)
         if returned is not None:
             return returned
-        file = self._move_in(lane, name, opened.seal)
+        file = self._move_in(lane, name, opened.seal, opened)
         if file is None:
             return None
-        document = self._document(lane, name, file, opened.seal, reading)
+        return Claimed(self._identified(lane, self._document(lane, name, file, opened.seal, reading), reading), opened)
+
+    def _identified(self, lane: Lane, document: Document, reading: Reading) -> Document:
+        """The document with its ids; failed, where it can't be sent with what it says."""
         try:
-            identity = lane.identify(reading, name)
+            identity = lane.identify(reading, document.dropped_as)
             document = replace(
                 document, sender=identity.sender, receiver=identity.receiver, document_id=identity.document_id,
                 process_id=identity.process_id, channel=identity.channel, sources=dict(identity.sources),
                 warnings=tuple(identity.warnings),
             )  # fmt: skip
             identify.demand(identity, reading)
-            document = self._see_sender(lane, document)
+            return self._see_sender(lane, document)
         except DocumentError as error:
-            document = document.failed(self._desk.now(), Fault(error.code, error.message, error.hint))
-        return Claimed(document, opened)
+            return document.failed(self._desk.now(), Fault(error.code, error.message, error.hint))
 
     def _claim_returned(self, lane: Lane, name: str, opened: Opened, reading: Reading) -> Claimed | None:
         """A person has moved the file of an unfinished document back: it is that document (contract 1)."""
@@ -132,7 +134,9 @@ class Claiming:
             ):
                 continue
             try:
+                opened.let_go()
                 place(folder.path / name, folder.path / document.place / document.file)
+                opened.take_again(folder.path / document.place / document.file)
             except OSError:
                 desk.in_hand.give_back([document.id])
                 raise
@@ -159,15 +163,16 @@ class Claiming:
         unchanged = unchanged_for(lane.seen.get(name), Seal.of(status), status.st_ctime, now, local=lane.local)
         patience = self._desk.rules.incomplete_after.total_seconds() - unchanged
         if patience > 0:  # a writer may hold it (Windows), or its rights come last
-            lane.remember(
-                name, Seal.of(status), now.steady, look_again=min(patience, self._desk.rules.rescan.total_seconds())
-            )
+            again = min(patience, self._desk.rules.rescan.total_seconds())
+            lane.remember(name, Seal.of(status), now.steady, look_again=again, fault=unreadable(path, error))
             return None
         return self._claim_failed(lane, name, Seal.of(status), unreadable(path, error))
 
-    def _move_in(self, lane: Lane, name: str, seal: Seal) -> str | None:
+    def _move_in(self, lane: Lane, name: str, seal: Seal, opened: Opened | None = None) -> str | None:
         """Rename into `sending/`; None when it is gone, or when another file lay there by the time of the rename."""
         folder = lane.folder
+        if opened:
+            opened.let_go()
         try:
             file = folder.claim(name)
         except FileNotFoundError:
@@ -175,6 +180,8 @@ class Claiming:
         except PermissionError:
             lane.remember(name, seal, self._desk.steady(), look_again=self._desk.rules.settle.total_seconds())
             return None  # Windows moves no open file: its writer has it
+        if opened:
+            opened.take_again(folder.path / "sending" / file)
         if folder.seal("sending", file) != seal:
             self.put_back(folder, file, name)
             return None
@@ -221,13 +228,8 @@ class Claiming:
         except (DocumentError, Changing):  # it was never ready: back, to be judged as it is
             self.put_back(lane.folder, file, file)
             return None
-        document = self._document(lane, file, file, opened.seal, reading)
-        identity = lane.identify(reading, file)
-        document = replace(
-            document, sender=identity.sender, receiver=identity.receiver, document_id=identity.document_id,
-            process_id=identity.process_id, channel=identity.channel, sources=dict(identity.sources),
-        )  # fmt: skip
-        if doubtful:
+        document = self._identified(lane, self._document(lane, file, file, opened.seal, reading), reading)
+        if doubtful and document.state is State.WAITING:
             document = replace(document, state=State.DOUBT, identity=self._desk.access_point.identity, unclear=1)
         return document
 

@@ -120,6 +120,7 @@ def _write(draft: Path, content: bytes) -> None:
 
 
 if sys.platform == "win32":
+    MOVES_OPEN_FILES = False
 
     def place(source: Path, target: Path) -> None:
         """Rename within one file system without overwriting. Raises FileExistsError when the name is taken."""
@@ -139,6 +140,7 @@ if sys.platform == "win32":
         return FileSystem("network" if network else "local", network)
 
 else:
+    MOVES_OPEN_FILES = True
     _AT_FDCWD = -100
     _RENAME_NOREPLACE = 1
     _renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

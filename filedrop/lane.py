@@ -69,6 +69,12 @@ class Lane:
         """Is a look at this file worth while now?"""
         return name in self.closed or self.settling.get(name, -math.inf) <= now
 
+    def waits_for_writers(self) -> bool:
+        """May a file become ready by nothing but the passing of `settle`?"""
+        if self.folder.ready_file(""):
+            return False
+        return any(seen.fault is None for seen in list(self.seen.values()))
+
     def forget(self, name: str) -> None:
         """The file has been claimed, or is gone."""
         self.seen.pop(name, None)

@@ -75,6 +75,11 @@ class WayOut:
 
     def why(self, lane: Lane, document: Document) -> str:
         """Why a document waits in `sending/`, for people."""
+        if document.state is State.DOUBT and document.identity != self._desk.access_point.identity:
+            return (
+                f"it was posted to {document.identity}, which the configuration doesn't name any more, and there was no clear "
+                "answer: put that account back, or say what became of it: filedrop resolve"
+            )
         if document.state is State.DOUBT:
             return (
                 "the access point gave no clear answer when it was sent, so it may have arrived; filedrop looks for it there "
@@ -134,23 +139,29 @@ class WayOut:
             return
         path = folder.path / "sending" / document.file
         try:
-            with folder.busy(), contextlib.closing(Opened.open(path)) as opened:
-                reading = opened.read(desk.rules.max_size)
-                if reading.sha256 == document.sha256:
-                    self._go_on(lane, document, opened)
-                    return
+            with folder.busy():
+                opened = Opened.open(path)
         except FileNotFoundError:  # taken by a person: reconcile notices
             desk.in_hand.give_back([document.id])
             return
-        except (Changing, DocumentError):
-            pass
         except OSError as error:
             fault = unreadable(path, error)
             desk.log.warning("document.unreadable", company=folder.company, file=document.file, why=fault.message)
             desk.journal.record(document.later(desk.now() + desk.rules.retry.longest))
             desk.in_hand.give_back([document.id])
             return
+        with contextlib.closing(opened):
+            if self._reads_as(lane, document, opened):
+                self._go_on(lane, document, opened)
+                return
         self._put_back(lane, document)
+
+    def _reads_as(self, lane: Lane, document: Document, opened: Opened) -> bool:
+        try:
+            with lane.folder.busy():
+                return opened.read(self._desk.rules.max_size).sha256 == document.sha256
+        except (Changing, DocumentError):
+            return False
 
     def _go_on(self, lane: Lane, document: Document, opened: Opened | None) -> None:
         """Take a document that is in hand as far as it goes now: post it, and put it where its state belongs."""
@@ -170,6 +181,8 @@ class WayOut:
                 document = posted
             elif document.revision == 0:
                 document = desk.journal.record(document)
+                if document.state is State.WAITING and desk.standing.ready:
+                    lane.look_now()  # it became ready while we were claiming
         except Changed:
             desk.in_hand.give_back([document.id])
             return

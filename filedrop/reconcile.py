@@ -51,6 +51,7 @@ class Reconciling:
             if document is not None:
                 journal.record(document)
                 self._desk.in_hand.give_back([document.id])
+        self._desk.gone.difference_update(document.id for name, document in rows.items() if name in sending)
         self._see_gone(lane, "sending", [document for name, document in rows.items() if name not in sending])
         self._write_notes(lane, rows)
         sent = folder.names("sent")

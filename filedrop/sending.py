@@ -12,11 +12,11 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from filedrop import identify
+from filedrop import files, identify
 from filedrop.accesspoint import BrokenOff
 from filedrop.document import Fault, backoff
 from filedrop.errors import DocumentError, NoClearAnswer, Rejected, Unauthorized, Unavailable, Unexplained, WrongAddress
-from filedrop.files import Seal, open_regular
+from filedrop.files import Seal
 from filedrop.journal import Duplicate
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Opened:
     @classmethod
     def open(cls, path: Path) -> Opened:
         """Open it. Raises OSError."""
-        file = open_regular(path)
+        file = files.open_regular(path)
         return cls(path, file, _status(file))
 
     @property
@@ -73,6 +73,17 @@ class Opened:
     def unchanged(self) -> bool:
         """Does it still look as when it was opened?"""
         return Seal.of(_status(self.file)) == self.seal
+
+    def let_go(self) -> None:
+        """Before the file is moved: Windows moves no open file."""
+        if not files.MOVES_OPEN_FILES:
+            self.file.close()
+
+    def take_again(self, path: Path) -> None:
+        """The file lies here now."""
+        self.path = path
+        if self.file.closed:
+            self.file = files.open_regular(path)
 
     def close(self) -> None:
         """Give the file back."""
@@ -148,11 +159,13 @@ def _post(desk: Desk, document: Document, upload: Upload, ids: Ids) -> Document 
         message = desk.access_point.send(ids, upload)
     except BrokenOff:
         return None
+    except DocumentError as error:  # an id that can't be one; nothing was posted
+        return document.failed(desk.now(), Fault(error.code, error.message, error.hint))
     except Rejected as error:
         desk.standing.answered()
         return document.failed(desk.now(), rejected(error.text, error.status))
     except (Unauthorized, WrongAddress, Unavailable) as error:
-        desk.standing.heard(error)
+        desk.standing.heard(error, document.id)
         desk.log.info("document.held_back", file=document.file, company=document.company, why=str(error))
         retry = desk.rules.retry
         due = desk.now() + backoff(document.attempts + 1, retry.first, retry.longest)

@@ -48,6 +48,7 @@ class Standing:
         self._why = ""
         self._next_probe = 0.0
         self._failures = 0
+        self._by_documents = False
         self._unclear: set[str] = set()
         self._lock = threading.Lock()
 
@@ -96,21 +97,23 @@ class Standing:
         with self._lock:
             if isinstance(error, (Unauthorized, Unavailable, WrongAddress)):
                 if self._condition in ("ok", "unknown"):  # what four workers hear at once is one outage
-                    self._fell(error)
+                    self._fell(error, by_documents=bool(document))
             elif document:
                 self._unclear.add(document)
                 if len(self._unclear) >= UNCLEAR_IN_A_ROW:
                     self._unclear.clear()
-                    self._fell(error)
+                    self._fell(error, by_documents=True)
 
     def answered(self) -> None:
         """A document got a clear answer."""
         if self._unclear or self._failures:
             with self._lock:
                 self._unclear.clear()
+                self._by_documents = False
                 self._failures = 0
 
-    def _fell(self, error: AccessPointError) -> None:
+    def _fell(self, error: AccessPointError, *, by_documents: bool = False) -> None:
+        self._by_documents |= by_documents
         self._failures += 1
         pause = backoff(self._failures, self._first, self._longest)
         before = self._condition
@@ -133,3 +136,5 @@ class Standing:
             self._log.info("account.back", was=self._condition)
         self._condition = "ok"
         self._why = ""
+        if not self._by_documents:  # else only a document's clear answer shows that more than GET works
+            self._failures = 0

@@ -109,7 +109,7 @@ def page(body: bytes) -> Page:
             messages.extend(_message(child) for child in element if _name(child) == "message")
         elif name == "navigation":
             has_navigation = True
-            following = _texts(element, frozenset()).get("next", following)
+            following = _texts(element).get("next", following)
     return Page(tuple(messages), following, has_navigation)
 
 
@@ -118,7 +118,7 @@ def accepted(body: bytes) -> tuple[tuple[str, str], ...]:
     root = _root(body)
     if _name(root) != "directory-response":
         raise _stranger(root)
-    transfers = [_texts(element, frozenset()) for element in root if _name(element) == "accepted-document-transfer"]
+    transfers = [_texts(element) for element in root if _name(element) == "accepted-document-transfer"]
     return tuple(
         (one["DocumentID"], one["ProcessID"]) for one in transfers if "DocumentID" in one and "ProcessID" in one
     )
@@ -137,7 +137,7 @@ def statistics(body: bytes) -> Statistics:
     return Statistics(
         account.get("name") or None,
         account.get("contactemail") or None,
-        _number(total.get("total")),
+        number(total.get("total")),
         _flow(found.get("in", {}), "lastdownloaded"),
         _flow(found.get("out", {}), "lastsent"),
     )
@@ -151,6 +151,14 @@ def clean(text: str, longest: int = 500) -> str:
     shown = (" " if unicodedata.category(letter)[0] in "CZ" else letter for letter in text)
     line = " ".join("".join(shown).split())
     return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def number(text: str | None) -> int | None:
+    """A number of the interface (a long integer, not negative); None for any other text."""
+    if text is None or not re.fullmatch(r"[0-9]{1,19}", text):
+        return None
+    value = int(text)
+    return value if value <= _LARGEST_NUMBER else None
 
 
 def _root(body: bytes) -> _Element:
@@ -177,11 +185,11 @@ def _stranger(root: _Element) -> NoClearAnswer:
 
 def _message(element: _Element) -> Message:
     texts = _texts(element, _DATA)
-    number = _number(texts.get("msg-no"))
-    if not number:
+    msg_no = number(texts.get("msg-no"))
+    if not msg_no:
         raise NoClearAnswer("the access point lists a message without a readable number; tell its operator")
     return Message(
-        msg_no=number,
+        msg_no=msg_no,
         direction=texts.get("direction"),
         received=texts.get("received"),
         delivered=texts.get("delivered"),
@@ -195,7 +203,7 @@ def _message(element: _Element) -> Message:
     )
 
 
-def _texts(element: _Element, within: frozenset[str]) -> dict[str, str]:
+def _texts(element: _Element, within: frozenset[str] = frozenset()) -> dict[str, str]:
     """The texts of an element's children, and of theirs where their name is in `within`; the first of a name counts."""
     found: dict[str, str] = {}
     for name, text in _leaves(element, within):
@@ -218,15 +226,8 @@ def _name(element: _Element) -> str:
 
 def _flow(attributes: dict[str, str], last: str) -> Flow:
     return Flow(
-        _number(attributes.get("total")),
-        _number(attributes.get("undelivered")),
+        number(attributes.get("total")),
+        number(attributes.get("undelivered")),
         attributes.get("oldestundelivered") or None,
         attributes.get(last) or None,
     )
-
-
-def _number(text: str | None) -> int | None:
-    if text is None or not re.fullmatch(r"[0-9]{1,19}", text):
-        return None
-    number = int(text)
-    return number if number <= _LARGEST_NUMBER else None

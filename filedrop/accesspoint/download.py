@@ -39,8 +39,9 @@ def fetch(transport: Transport, address: Address, message: Message, target: Bina
         for chunk in incoming.chunks():
             size += len(chunk)
             if size > max_size:
-                said = f"the document at {incoming.url} is larger than max_size allows ({max_size} bytes); raise that"
-                raise NoClearAnswer(said)
+                raise NoClearAnswer(
+                    f"the document at {incoming.url} is larger than the {max_size} bytes allowed for it"
+                )
             target.write(chunk)
     return size
 

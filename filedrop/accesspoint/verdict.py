@@ -112,9 +112,10 @@ def _accepted(answer: Answer) -> Message:
             return messages[0]
     location = answer.headers.get("Location", "")
     with suppress(ValueError):  # a Location that is no URL
-        number = re.search(r"/(?:outbox|messages)/([0-9]{1,18})/?$", urlsplit(location).path)
-        if number:
-            return Message(int(number[1]))
+        found = re.search(r"/(?:outbox|messages)/([0-9]+)/?$", urlsplit(location).path)
+        msg_no = answers.number(found[1]) if found else None
+        if msg_no:
+            return Message(msg_no)
     raise NoClearAnswer(f"{answer.url} answered 201, but with no readable message number")
 
 

@@ -116,7 +116,8 @@ def _check_rule(rule: Rule, config: Config, complaints: Complaints) -> None:
         sentence = f'"{rule.company}" is none of the companies; {advice}'
         complaints.add(sentence, (*keys, "company"), ("companies", rule.company))
     if not rule.values:
-        complaints.add("sets nothing; write what it sets, like receiver:", keys)
+        sets = ((*keys, field) for field in Rule.SETS)
+        complaints.add("sets nothing; write what it sets, like receiver:", keys, *sets)
     for field, value in rule.values.items():
         if isinstance(value, Lookup) and value.table not in config.tables:
             sentence = f'"{value.table}" is none of the tables; {advise(value.table, config.tables)}'

@@ -19,6 +19,7 @@ from filedrop.errors import ConfigError
 _TEXT = "text is wanted; write it, in quotes if need be"
 _NUMBER = "a whole number is wanted; write one like 4"
 _KEYS = "keys are wanted; write them below it, each in a line of its own and indented"
+_OTHER = "something else is wanted; write it as in config.example.yaml"
 _WANTED = {  # by the type of pydantic's error
     "string_type": _TEXT,
     "is_instance_of": _TEXT,
@@ -26,7 +27,7 @@ _WANTED = {  # by the type of pydantic's error
     "path_type": f"a path is wanted; write one like {Path('/srv/filedrop').absolute()}",
     "time_delta_type": "a duration is wanted; write one like 30s",
     "tuple_type": 'a list is wanted; write one like ["one", "two"]',
-    "too_short": "at least one entry is wanted; write one, or leave the key out",
+    "dict_type": _KEYS,
     "mapping_type": _KEYS,
     "model_type": _KEYS,
 }
@@ -61,10 +62,10 @@ class Complaints:
             except ValidationError as error:
                 wrong = error.errors(include_url=False)
             for details in wrong:
-                self.add(_sentence(details), details["loc"])
+                self.add(_sentence(details), _place(details))
             # The last entry of a list first, so that the others keep their numbers.
-            for details in sorted(wrong, key=lambda details: details["loc"], reverse=True):
-                self._mend(values, details["loc"], details.get("ctx", {}).get("meant"))
+            for details in sorted(wrong, key=_place, reverse=True):
+                self._mend(values, _place(details), details.get("ctx", {}).get("meant"))
 
     def _mend(self, values: dict[str, Any], keys: Keys, meant: str | None) -> None:
         """Take out what is wrong, or the section that lacks it. A misspelt key is put right."""
@@ -82,6 +83,8 @@ class Complaints:
                 section[last] = {}  # accounts or companies: that there are none has been said
             return
         value = section.pop(last)
+        if not section:
+            self._doubtful.add(tuple(above))  # that nothing is left in it is our doing
         if meant:
             section[meant] = value
             end = len(keys)
@@ -98,15 +101,19 @@ class Complaints:
 
 
 def shown(keys: Keys) -> str:
-    """`companies.acme.participants` for each of them, `mapping 1.file` for the first rule's.
-
-    A section's name is the key that it stands under.
-    """
-    if keys[-1] == "name":
-        keys = keys[:-1]
+    """`companies.acme.participants` for each of them, `mapping 1.file` for the first rule's."""
     if len(keys) > len(("mapping", 0)) and isinstance(keys[-1], int):
         keys = keys[:-1]
     return "".join(f" {key + 1}" if isinstance(key, int) else f".{key}" for key in keys).removeprefix(".")
+
+
+def _place(details: ErrorDetails) -> Keys:
+    """Where the error is. The name of a company is the key that it stands under."""
+    match details["loc"]:
+        case ("companies", name, "name"):
+            return ("companies", name)
+        case keys:
+            return keys
 
 
 def _sentence(details: ErrorDetails) -> str:
@@ -123,7 +130,7 @@ def _sentence(details: ErrorDetails) -> str:
             return f"is none of the words known here; write {context['expected']}"
         case "greater_than" | "greater_than_equal":
             return "too small; write a larger one"
-    return f"{_kind(details['input'])} where {_WANTED[kind]}"
+    return f"{_kind(details['input'])} where {_WANTED.get(kind, _OTHER)}"
 
 
 def _examples(key: str) -> Iterator[str]:
@@ -142,6 +149,6 @@ def _kind(value: Any) -> str:
         case str():
             return "text"
         case list() | tuple():
-            return "a list" if value else "an empty list"
+            return "a list"
         case _:
             return "keys with values"

@@ -93,6 +93,7 @@ class Rule(Section):
     """One entry of `mapping`: it sets what it sets for the documents that meet all its conditions."""
 
     told: ClassVar = frozenset({"number", "line"})
+    SETS: ClassVar = ("sender", "receiver", "document_id", "process_id", "channel")
 
     number: int
     """From 1 on: `mapping 1` is how sidecars and complaints name it."""
@@ -110,5 +111,4 @@ class Rule(Section):
     @property
     def values(self) -> dict[str, Value]:
         """What the rule sets."""
-        fields = ("sender", "receiver", "document_id", "process_id", "channel")
-        return {field: value for field in fields if (value := getattr(self, field)) is not None}
+        return {field: value for field in self.SETS if (value := getattr(self, field)) is not None}

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from filedrop.config.account import Account
 from filedrop.config.mapping import Rule
@@ -19,15 +19,15 @@ from filedrop.config.values import (
     BesideConfiguration,
     Count,
     Duration,
-    FileName,
+    FileNames,
     Folder,
     FolderName,
+    Folders,
     Interval,
     MaxSize,
     Participant,
     Size,
     Suffix,
-    one_or_several,
 )
 
 _MB = 10**6
@@ -62,7 +62,7 @@ class Retry(Section):
 class Outbound(Section):
     """The way out."""
 
-    files: Annotated[tuple[FileName, ...], Field(min_length=1)] = ("*.xml",)
+    files: FileNames = ("*.xml",)
     watch: Watch = "auto"
     rescan: Interval = timedelta(seconds=30)
     settle: Duration = timedelta(seconds=2)
@@ -107,7 +107,7 @@ class Company(Section):
     name: FolderName
     participants: Annotated[tuple[Participant, ...], Field(examples=['["0192:987654321"], or [] if it only sends'])]
     account: str
-    outbound: Annotated[tuple[Folder, ...], BeforeValidator(one_or_several), Field(min_length=1)]
+    outbound: Folders
     inbound: Folder
     channel: str = ""
     watch: Watch

@@ -43,8 +43,8 @@ class _Loader(SafeLoader):
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 -- PyYAML's name and form
 
 
-_Loader.add_implicit_resolver(_TAG + "null", re.compile(r"~|null|Null|NULL|"), ["~", "n", "N", ""])
-_Loader.add_implicit_resolver(_TAG + "bool", re.compile(r"true|True|TRUE|false|False|FALSE"), list("tTfF"))
+_Loader.add_implicit_resolver(_TAG + "null", re.compile(r"(~|null|Null|NULL|)\Z"), ["~", "n", "N", ""])
+_Loader.add_implicit_resolver(_TAG + "bool", re.compile(r"(true|True|TRUE|false|False|FALSE)\Z"), list("tTfF"))
 
 
 @dataclass
@@ -76,9 +76,11 @@ def read(text: str, source: str) -> Written:
         complaint = _syntax(text, error)
         # Outside of the `except`: PyYAML's error may quote the text.
     else:
-        if node is None or isinstance(node, yaml.MappingNode):
-            written = Written()
-            written.values = _plain(node, (), (), written) if node else {}
+        written = Written()
+        if node is None or node.tag == _TAG + "null":
+            return written
+        if isinstance(node, yaml.MappingNode):
+            written.values = _mapping(node, (), (), written)
             return written
         complaint = f"{node.start_mark.line + 1}: no keys; write accounts: and companies: and what belongs to them"
     raise ConfigError([f"{source}:{complaint}"])
@@ -133,7 +135,7 @@ def _mapping(node: yaml.Node, keys: Keys, above: tuple[yaml.Node, ...], written:
     values: dict[str, Any] = {}
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode):
-            written.flaw(keys, key, "a key that is no text; write a word and a colon")
+            written.flaw((*keys, "?"), key, "a key that is no text; write a word and a colon")
         elif key.value in values:
             here = (*keys, key.value)
             written.flaw(here, key, f"written twice, first in line {written.lines[here]}; keep one")

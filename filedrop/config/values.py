@@ -145,6 +145,13 @@ def absolute(path: Path) -> Path:
     return path
 
 
+def not_empty(several: tuple[Any, ...]) -> tuple[Any, ...]:
+    """At least one."""
+    if not several:
+        raise ValueError("an empty list; write at least one into it, or leave the key out")
+    return several
+
+
 def one_or_several(value: Any) -> Any:
     """A list, where there is only one without its brackets."""
     return [value] if isinstance(value, (str, Path)) else value
@@ -167,5 +174,7 @@ Username = Annotated[str, AfterValidator(username)]
 FileName = Annotated[str, AfterValidator(file_name)]
 FolderName = Annotated[str, AfterValidator(folder_name)]
 Suffix = Annotated[str, AfterValidator(suffix)]
+FileNames = Annotated[tuple[FileName, ...], AfterValidator(not_empty)]
 Folder = Annotated[Path, AfterValidator(absolute)]
+Folders = Annotated[tuple[Folder, ...], BeforeValidator(one_or_several), AfterValidator(not_empty)]
 BesideConfiguration = Annotated[Path, AfterValidator(beside_configuration)]

@@ -133,7 +133,12 @@ def content(root: str, values: Sequence[Value]) -> Content:
     said = Content({}, {})
     _take_envelope([value for value in values if HEADER in value.path], said)
     if not root:
-        for name, path in (("sender", _SENDER), ("receiver", _RECEIVER), ("document_id", _SCOPED), ("process_id", _SCOPED)):
+        for name, path in (
+            ("sender", _SENDER),
+            ("receiver", _RECEIVER),
+            ("document_id", _SCOPED),
+            ("process_id", _SCOPED),
+        ):
             _take(name, None, f"/{path}", said)
         return said
     namespace, _, local = root.rpartition(SEPARATOR)

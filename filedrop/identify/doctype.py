@@ -3,7 +3,7 @@
 An entity can be made to stand for gigabytes, and expat resolves those in attributes whatever one asks of it. So the
 internal subset is blanked out before the parser sees it, and the declaration says instead that there is more elsewhere,
 which is never fetched: then a reference to an entity is skipped, as XML 1.0 section 4.4.3 allows (not in a document
-that calls itself standalone, so that is blanked out too). The length and all lines stay as they were.
+that calls itself standalone, so that is blanked out too). The length stays as it was, and so do the lines.
 """
 
 from __future__ import annotations
@@ -13,28 +13,36 @@ from itertools import chain
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
+from filedrop.errors import DocumentError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _ELSEWHERE = b' SYSTEM ""'
 _STANDALONE = re.compile(rb"""\A(<\?xml\s[^>]*?)(\sstandalone\s*=\s*["']yes["'])""")
-_LONGEST = 1 << 20  # bytes; where the prolog is longer than that, the parser meets it as it is
+_STEP = re.compile(rb"[^>]*>|[^>]+")
+_LONGEST = 1 << 18  # bytes of a prolog
+_MOST_STEPS = 2000
 
 
 def without_subset(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same document in UTF-8 with its internal subset, if it has one, blanked out."""
+    """The same document in UTF-8 with its internal subset, if it has one, blanked out.
+
+    Raises DocumentError (`unreadable`) where what comes before the root element has no end.
+    """
     pieces = iter(pieces)
     prolog = bytearray()
     subset = _Subset()
     for piece in pieces:
         prolog += piece
         subset.look(piece)
-        if subset.over or len(prolog) > _LONGEST:
+        if subset.over:
             break
     if subset.end:
-        blank = bytes(byte if byte == ord("\n") else ord(" ") for byte in prolog[subset.start : subset.end])
-        if not subset.elsewhere and blank.startswith(b" " * len(_ELSEWHERE)):
-            blank = _ELSEWHERE + blank[len(_ELSEWHERE) :]
+        blank = bytearray(byte if byte == ord("\n") else ord(" ") for byte in prolog[subset.start : subset.end])
+        if not subset.elsewhere and len(blank) >= len(_ELSEWHERE):
+            start = max(blank.find(b" " * len(_ELSEWHERE)), 0)
+            blank[start : start + len(_ELSEWHERE)] = _ELSEWHERE
         prolog[subset.start : subset.end] = blank
         prolog[:] = _STANDALONE.sub(lambda found: found[1] + b" " * len(found[2]), prolog)
     return chain([bytes(prolog)], pieces)
@@ -47,17 +55,29 @@ class _Subset:
         self.start = self.end = 0
         self.elsewhere = False
         self.over = False
+        self._steps = self._size = 0
         self._parser = parser = expat.ParserCreate("utf-8")
         parser.StartDoctypeDeclHandler = self._begin
         parser.EndDoctypeDeclHandler = self._end
         parser.StartElementHandler = self._root
 
     def look(self, piece: bytes) -> None:
-        """Look at the next piece of the prolog. What is malformed in it is for the parser proper to say."""
-        try:
-            self._parser.Parse(piece)
-        except expat.ExpatError:
-            self.over = True
+        """Look at the next piece of the document, up to the end of its prolog and not a byte further."""
+        for step in _STEP.findall(piece):  # the declaration ends with a `>`; entities are resolved only behind it
+            self._steps += 1
+            self._size += len(step)
+            if self._size > _LONGEST or self._steps > _MOST_STEPS:
+                raise DocumentError(
+                    "unreadable",
+                    f"Line {self._parser.CurrentLineNumber}: the document can't be read: its prolog has no end.",
+                    "No business document is written so; have it written again.",
+                )
+            try:
+                self._parser.Parse(step)
+            except expat.ExpatError:  # what is malformed is for the parser proper to say
+                self.over = True
+            if self.over:
+                return
 
     def _begin(self, _name: str, system_id: str | None, _public_id: str | None, has_subset: int) -> None:
         self.elsewhere = system_id is not None
@@ -65,6 +85,7 @@ class _Subset:
 
     def _end(self) -> None:
         self.end = self._parser.CurrentByteIndex if self.start else 0
+        self.over = True
 
     def _root(self, _name: str, _attributes: dict[str, str]) -> None:
         self.over = True

@@ -50,7 +50,7 @@ class Sandbox:
     before the start, or served by another server. FiledropError: a library, the folder or the port can't be had.
     """
 
-    def __init__(  # noqa: PLR0913 - each has a default but what must be said
+    def __init__(
         self,
         state: Path,
         accounts: Sequence[SandboxAccount],

@@ -31,7 +31,7 @@ class Front:
     `upload` is the endpoint whose faults may look like refusals, `public` the one that has a permission of its own.
     """
 
-    def __init__(  # noqa: PLR0913 - each is something that it decides by
+    def __init__(
         self,
         flask: Flask,
         accounts: Sequence[SandboxAccount],

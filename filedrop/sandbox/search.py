@@ -18,7 +18,7 @@ _SENT = re.compile(r"'?(?P<operator>[<>=]{1,2})\s*'?(?P<day>[0-9]{4}-[0-9]{2}-[0
 _INDEX_DIGITS = 9  # far beyond any page, and not beyond what SQLite can count
 
 
-class WrongQuery(ValueError):  # noqa: N818 - named for what it tells
+class WrongQuery(ValueError):
     """A query parameter can't be understood."""
 
 

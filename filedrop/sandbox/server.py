@@ -43,10 +43,11 @@ class Server:
         self._stopping.set()
         self._waitress.pull_trigger()
         self._thread.join()
+        # Only now: until here the trigger, which is one of the channels, must be open to be pulled.
+        self._waitress.task_dispatcher.shutdown()
+        wasyncore.close_all(self._channels)
 
     def _serve(self) -> None:
         # Waitress's own loop ends only by an exception; this one at its next turn.
         while not self._stopping.is_set():
             wasyncore.loop(timeout=1, map=self._channels, count=1)
-        self._waitress.task_dispatcher.shutdown()
-        wasyncore.close_all(self._channels)

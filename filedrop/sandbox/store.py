@@ -130,7 +130,7 @@ class Store:
             )
             return _message(connection.execute(insert.returning(*_told)).one())
 
-    def receive(  # noqa: PLR0913 - a message's header has this many fields
+    def receive(
         self,
         *,
         sender: str,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _PIECE = 1 << 16
 
 
-class NotXml(ValueError):  # noqa: N818 - named for what it tells
+class NotXml(ValueError):
     """The upload can't be parsed as XML."""
 
 

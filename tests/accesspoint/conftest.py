@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -25,24 +26,23 @@ def server() -> Iterator[Scripted]:
 
 
 @pytest.fixture
-def stopped() -> threading.Event:
-    return threading.Event()
-
-
-@pytest.fixture
-def connect(stopped: threading.Event) -> Iterator[Callable[..., AccessPoint]]:
+def connect() -> Iterator[Callable[..., AccessPoint]]:
     """Make an access point for a base_url; what isn't said is as a test likes it: no pauses, short silences."""
     made: list[AccessPoint] = []
 
     def connect(
-        base_url: str, *, pauses: tuple[float, ...] = (0, 0), monotonic: Any = None, **keys: Any
+        base_url: str,
+        *,
+        stopped: threading.Event | None = None,
+        pauses: tuple[float, ...] = (0, 0),
+        monotonic: Callable[[], float] = time.monotonic,
+        **keys: Any,
     ) -> AccessPoint:
         if not keys.keys() & {"password", "password_file"}:
             keys["password"] = PASSWORD
         keys = {"connect_timeout": timedelta(seconds=5), "read_timeout": timedelta(seconds=5)} | keys
         account = Account(name="main", base_url=base_url, username="acmé", **keys)
-        clock = {} if monotonic is None else {"monotonic": monotonic}
-        made.append(AccessPoint(account, stopped=stopped, pauses=pauses, **clock))
+        made.append(AccessPoint(account, stopped=stopped or threading.Event(), pauses=pauses, monotonic=monotonic))
         return made[-1]
 
     yield connect

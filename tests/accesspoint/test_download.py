@@ -42,7 +42,7 @@ def fetched(access_point: AccessPoint, link: str | None = None, max_size: int = 
 
 @pytest.mark.parametrize("link", [None, "https://127.0.0.1/messages/5/xml-document", "/messages/5/xml-document"])
 def test_own(server: Scripted, access_point: AccessPoint, link: str | None) -> None:
-    """A document is fetched by its link's path on base_url, whatever its scheme and port; without one, as documented."""
+    """A document is fetched by its link's path on base_url, whatever its scheme and port; else as documented."""
     server.on("GET", PATH, reply(200, DOCUMENT))
     assert fetched(access_point, link) == DOCUMENT
 
@@ -107,7 +107,7 @@ def test_encodings(server: Scripted, access_point: AccessPoint, script: Script) 
 def test_too_large(server: Scripted, access_point: AccessPoint, script: Script) -> None:
     """A document larger than allowed is given up there and then."""
     server.on("GET", PATH, script)
-    with pytest.raises(NoClearAnswer, match="max_size"):
+    with pytest.raises(NoClearAnswer, match="larger than the 100000 bytes"):
         fetched(access_point, max_size=100_000)
 
 

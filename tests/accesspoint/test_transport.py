@@ -103,23 +103,20 @@ def test_no_clock(server: Scripted, connect: Callable[..., AccessPoint], date: s
     assert access_point.clock() is None
 
 
-def test_pauses(server: Scripted, connect: Callable[..., AccessPoint], stopped: threading.Event) -> None:
-    """A stop during a pause ends it, with the error that there was."""
+class StoppedInAPause(threading.Event):
+    """A stop that comes while somebody waits for it."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout == 3600
+        self.set()
+        return True
+
+
+def test_stop_in_a_pause(server: Scripted, connect: Callable[..., AccessPoint]) -> None:
+    """A stop during a pause ends it with the error that there was, and no new attempt begins."""
     server.on("GET", "/statistics", reset)
-    access_point = connect(server.url, pauses=(3600,))
-    failed: list[AccessPointError] = []
-
-    def ask() -> None:
-        try:
-            access_point.probe()
-        except AccessPointError as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=ask)
-    thread.start()
-    stopped.set()
-    thread.join(30)
-    assert isinstance(failed[0], Unavailable)
+    with pytest.raises(Unavailable, match="broke the connection"):
+        connect(server.url, pauses=(3600, 3600), stopped=StoppedInAPause()).probe()
     assert len(server.requests) == 1
 
 

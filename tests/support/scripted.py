@@ -7,6 +7,7 @@ whether the connection is kept. `on` gives the scripts for a method and path, on
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import struct
 import threading
@@ -105,9 +106,9 @@ class Scripted:
 
     def _serve(self, sock: socket.socket, number: int) -> None:
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
-            if self._tls:
-                sock = self._tls.wrap_socket(sock, server_side=True)
             stack.enter_context(sock)
+            if self._tls:
+                sock = stack.enter_context(self._tls.wrap_socket(sock, server_side=True))
             with self._lock:
                 self._open.add(sock)
             stack.callback(self._open.discard, sock)
@@ -168,7 +169,7 @@ def cut(data: bytes = b"") -> Script:
 def reset(exchange: Exchange) -> bool:
     """Take the request and break the connection."""
     exchange.take_body()
-    exchange.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    exchange.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("hh" if os.name == "nt" else "ii", 1, 0))
     return False
 
 

@@ -134,7 +134,7 @@ class Transport:
         """GET a link that leads out of base_url: without the login, and not from a private address."""
         line = self._line()
         if line.elsewhere is None:
-            line.elsewhere = self._connections(public_only=not self._proxies and self._is_public())
+            line.elsewhere = self._connections(public_only=not self._proxies and self._home_is_public())
         response = self._send(line.elsewhere, "GET", url, _HEADERS, None)
         try:
             yield Incoming(url, response)
@@ -193,7 +193,7 @@ class Transport:
         silence = self._timeout[1]
         return Connections(self._tls, silence=silence, public_only=public_only, proxy_login=self._proxy_login)
 
-    def _is_public(self) -> bool:
+    def _home_is_public(self) -> bool:
         try:
             found = socket.getaddrinfo(self._address.host, None, type=socket.SOCK_STREAM)
         except OSError:  # it can't be asked now; so nothing private is needed now

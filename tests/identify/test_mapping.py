@@ -1,0 +1,173 @@
+"""Mapping rules: what an administrator can mend with a line of YAML."""
+
+from __future__ import annotations
+
+import io
+import os
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+from support.documents import BUYER, SELLER, envelope, invoice, order
+
+from filedrop.config import parse
+from filedrop.errors import ConfigError
+from filedrop.identify import Identity, identify, read
+from filedrop.identify.mapping import Rules, Table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def rules_of(folder: Path, mapping: str, tables: str = "{}") -> Rules:
+    config = parse(
+        f"accounts: {{main: {{base_url: https://ap.example.com, username: acme, password_env: PASSWORD}}}}\n"
+        f"root: {folder / 'root'}\nstate: {folder / 'state'}\n"
+        f"companies: {{acme: {{participants: ['{SELLER}']}}, other: {{participants: []}}}}\n"
+        f"mapping:\n{textwrap.indent(textwrap.dedent(mapping).strip(), '  ')}\ntables: {tables}\n"
+    )
+    return Rules(config.mapping, config.tables)
+
+
+def mapped(rules: Rules, document: bytes, file_name: str = "", company: str = "acme") -> Identity:
+    reading = read(io.BytesIO(document), xpaths=rules.xpaths)
+    return identify(reading, company=company, file_name=file_name, mapping=rules)
+
+
+def test_text(tmp_path: Path) -> None:
+    """A rule's text comes before what the document says, and the rule is named as the source."""
+    identity = mapped(
+        rules_of(tmp_path, "- {document: Order, sender: '0192:1'}\n- {receiver: '0192:2', channel: post}"), invoice()
+    )
+    assert (identity.sender, identity.receiver, identity.channel) == (SELLER, "0192:2", "post")
+    assert identity.sources["receiver"] == "mapping 2"
+    assert identity.sources["sender"] == "document"
+
+
+def test_first_match(tmp_path: Path) -> None:
+    """Each field is settled on its own, by the first rule that matches and has a value for it."""
+    rules = rules_of(
+        tmp_path,
+        """
+        - {company: other, receiver: "0192:1"}
+        - {file: 'INV-(?P<customer>[0-9]+)?.*', receiver: "0192:{customer}", channel: first}
+        - {receiver: "0192:3", channel: second}
+        """,
+    )
+    assert mapped(rules, invoice(), "inv-2.xml").receiver == "0192:2"
+    without = mapped(rules, invoice(), "INV-x.xml")
+    assert (without.receiver, without.channel) == ("0192:3", "first")
+    assert mapped(rules, invoice(), "INV-2.xml", "other").receiver == "0192:1"
+
+
+def test_conditions(tmp_path: Path) -> None:
+    """All conditions must hold; the file's is for its whole name, the customization's is a glob."""
+    rule = (
+        "- {company: acme, file: 'a.*xml', document: Invoice, customization: 'urn:cen.eu:en16931:2017*', channel: it}"
+    )
+    rules = rules_of(tmp_path, rule)
+    assert mapped(rules, invoice(), "A1.XML").channel == "it"
+    for document, name, company in [
+        (invoice(), "a1.xml.old", "acme"),
+        (invoice(), "a1.xml", "other"),
+        (invoice(customization="urn:x"), "a1.xml", "acme"),
+        (order(), "a1.xml", "acme"),
+    ]:
+        assert mapped(rules, document, name, company).channel == ""
+
+
+def test_tries(tmp_path: Path) -> None:
+    """For each rule one can see why it did not apply, what it set, and what it could not set."""
+    rules = rules_of(tmp_path, "- {document: Order, channel: a}\n- {receiver: {xpath: //Nothing}, channel: b}")
+    reading = read(io.BytesIO(invoice()), xpaths=rules.xpaths)
+    first, second = rules.tries(reading, company="acme", file_name="a.xml")
+    assert (first.rule, first.refusal, first.values) == (1, "it is for documents of type Order", {})
+    assert (second.refusal, second.values, second.unset) == (
+        "",
+        {"channel": "b"},
+        {"receiver": "//Nothing finds nothing"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("xpath", "found"),
+    [
+        ("/Invoice/BuyerReference", "Purchasing"),
+        ("/ubl:Invoice/cbc:BuyerReference", "Purchasing"),
+        ("//BuyerReference[. = 'Purchasing']/text()", "Purchasing"),
+        ("concat('0192:', //cac:AccountingCustomerParty//cbc:EndpointID)", "0192:810418052"),
+        ("//AccountingCustomerParty//EndpointID/@schemeID", "0192"),
+        ("substring-after('a:b', ':')", "b"),
+        ("count(//InvoiceLine)", "1"),
+        ("//InvoiceLine/ancestor::cac:Nothing", ""),
+    ],
+)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_xpath(tmp_path: Path, xpath: str, found: str, wrapped: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """An XPath finds its text with or without prefixes, and inside an envelope too; an element counts by its text."""
+    rules = rules_of(tmp_path, f'- {{channel: {{xpath: "{xpath}"}}}}')
+    assert mapped(rules, envelope(invoice()) if wrapped else invoice()).channel == found
+
+
+def test_xpath_large(tmp_path: Path) -> None:
+    """An XPath reaches over an attachment of many megabytes to what stands behind it."""
+    rules = rules_of(tmp_path, "- {channel: {xpath: //InvoiceLine/ID}}")
+    assert mapped(rules, invoice(size=20_000_000)).channel == "1"
+
+
+def test_bad_xpath(tmp_path: Path) -> None:
+    """What is no XPath is a mistake in the configuration, with its line."""
+    for xpath in ("//[", "nothing-like-it()"):
+        with pytest.raises(ConfigError, match=r"line 6: mapping 1: channel: .* is no XPath"):
+            rules_of(tmp_path, f"- {{channel: {{xpath: '{xpath}'}}}}")
+
+
+@pytest.mark.parametrize(
+    "content", ["key,value\r\n77,0192:1\r\n", "\ufeffKunde;Empfänger\n 77 ; 0192:1 \n\n", "a\tb\n77\t0192:1"]
+)
+def test_table(tmp_path: Path, content: str) -> None:
+    """A table is what spreadsheets save: comma, semicolon or tab, a header row, blanks around values."""
+    path = tmp_path / "customers.csv"
+    path.write_text(content, encoding="utf-8")
+    rule = "- {file: 'INV-(?P<customer>[0-9]+)-.*', receiver: {table: customers, key: '{customer}'}}"
+    rules = rules_of(tmp_path, rule, f"{{customers: {path}}}")
+    assert mapped(rules, invoice(), "INV-77-1.xml").receiver == "0192:1"
+    assert mapped(rules, invoice(), "INV-78-1.xml").receiver == BUYER
+
+
+def test_table_changes(tmp_path: Path) -> None:
+    """A changed table counts at once; a broken one is reported while the old one stays in use; mended, it counts again."""
+    path = tmp_path / "customers.csv"
+    path.write_text("key,value\n1,one\n", encoding="utf-8")
+    table = Table(path)
+    assert table.get("1") == "one"
+    for broken in ("key,value\n1,two,three\n", "key,value\n1,two\n1,three\n", 'key,value\n1,"two\n'):
+        path.write_text(broken, encoding="utf-8")
+        assert table.get("1") == "one"
+        assert "customers.csv" in table.trouble
+    path.write_bytes("key,value\n1,zw\xf6lf\n".encode("latin-1"))
+    assert table.get("1") == "one"
+    assert "UTF-8" in table.trouble
+    path.unlink()
+    assert table.get("1") == "one"
+    assert "can't be read" in table.trouble
+    path.write_text("key,value\n1,four\n", encoding="utf-8")
+    assert (table.get("1"), table.trouble) == ("four", "")
+
+
+def test_table_same_size(tmp_path: Path) -> None:
+    """A table that changed without changing its size is read again by its time."""
+    path = tmp_path / "customers.csv"
+    path.write_text("key,value\n1,one\n", encoding="utf-8")
+    table = Table(path)
+    assert table.get("1") == "one"
+    path.write_text("key,value\n1,two\n", encoding="utf-8")
+    os.utime(path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns + 10**9))
+    assert table.get("1") == "two"
+
+
+def test_table_broken_at_start(tmp_path: Path) -> None:
+    """A table that is broken from the start is a mistake in the configuration: nobody is sent the wrong document."""
+    path = tmp_path / "customers.csv"
+    with pytest.raises(ConfigError, match=r"tables\.customers: .*customers\.csv can't be read"):
+        rules_of(tmp_path, "- {receiver: {table: customers, key: a}}", f"{{customers: {path}}}")

@@ -1,0 +1,281 @@
+"""A server for the sandbox's application that does what real networks and servers do to a request.
+
+A *fault* takes an `Exchange`: one request, the application's answer to it (asked for only when the fault wants it, so
+that a fault decides whether the request has arrived), and the socket. By default every request is simply answered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import socket
+import struct
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from _typeshed.wsgi import WSGIApplication
+
+Fault = Callable[["Exchange"], None]
+Match = Callable[["Request"], bool]
+
+_REASONS = {201: "Created", 204: "No Content"}
+
+
+class Broken(Exception):  # noqa: N818 - nothing is wrong: the fault has had its way with this connection
+    """The connection is at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What came in, whole."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def path(self) -> str:
+        return unquote(urlsplit(self.target).path)
+
+    @property
+    def line(self) -> str:
+        """`POST /outbox`."""
+        return f"{self.method} {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the application says."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
+
+
+class Exchange:
+    """One request, and what can be done with it."""
+
+    def __init__(self, front: Front, sock: socket.socket, request: Request) -> None:
+        self.request = request
+        self._front = front
+        self._sock = sock
+
+    def arrive(self) -> Answer:
+        """The request reaches the access point, which does what it asks; this is its answer, not sent yet."""
+        return self._front.ask(self.request)
+
+    def answer(self, status: int, body: bytes | str = b"", headers: Iterable[tuple[str, str]] = ()) -> None:
+        """Send an answer."""
+        body = body.encode() if isinstance(body, str) else body
+        headers = [("Date", self._front.date()), *headers]
+        if status not in (204, 304):
+            headers.append(("Content-Length", str(len(body))))
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
+        head = f"HTTP/1.1 {status} {_REASONS.get(status, 'Said')}\r\n{lines}\r\n"
+        self._sock.sendall(head.encode("latin-1") + (body if status not in (204, 304) else b""))
+
+    def cut(self, *, reset: bool = False) -> None:
+        """End the connection."""
+        if reset:
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        raise Broken
+
+    def keep_silent(self) -> None:
+        """Say nothing, until the server is closed."""
+        self._front.closing.wait()
+        raise Broken
+
+
+def answered(exchange: Exchange) -> None:
+    """No fault: the request arrives, and so does its answer."""
+    answer = exchange.arrive()
+    skipped = {"content-length", "date", "connection"}
+    headers = [(name, value) for name, value in answer.headers if name.lower() not in skipped]
+    exchange.answer(answer.status, answer.body, headers)
+
+
+def cut_after(exchange: Exchange) -> None:
+    """The access point has done what was asked, and the connection is cut before it can say so."""
+    exchange.arrive()
+    exchange.cut()
+
+
+def reset_before(exchange: Exchange) -> None:
+    """The connection is reset, and the request never reaches the access point."""
+    exchange.cut(reset=True)
+
+
+def failed_after(exchange: Exchange) -> None:
+    """The access point has done what was asked, and answers 500."""
+    exchange.arrive()
+    exchange.answer(500, "Unknown server error occurred.", [("Content-Type", "text/plain;charset=UTF-8")])
+
+
+def unreadable_after(exchange: Exchange) -> None:
+    """The access point has done what was asked, and its answer, though its status says so, can't be understood."""
+    status = exchange.arrive().status
+    exchange.answer(status, b"<outbox-post-response version='1.0'><message><self>", [("Content-Type", "application/xml")])
+
+
+def silent_after(exchange: Exchange) -> None:
+    """The access point has done what was asked, and never answers."""
+    exchange.arrive()
+    exchange.keep_silent()
+
+
+def instead(status: int, body: bytes | str = b"", *headers: tuple[str, str]) -> Fault:
+    """The request doesn't reach the access point; somebody before it answers."""
+
+    def fault(exchange: Exchange) -> None:
+        exchange.answer(status, body, headers)
+
+    return fault
+
+
+class Front:
+    """Serves a WSGI application over real sockets, with faults. Every request is remembered in `requests`."""
+
+    def __init__(self, application: WSGIApplication, *, date: Callable[[], str]) -> None:
+        self._application = application
+        self.date = date
+        self.requests: list[Request] = []
+        self.closing = threading.Event()
+        self._rules: list[tuple[Match, Callable[[], Fault | None]]] = []
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.port: int = self._listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        threading.Thread(target=self._accept, name="front", daemon=True).start()
+
+    def always(self, line: str | Match, fault: Fault) -> None:
+        """Do this to every request for `line` (`POST /outbox`, a method and the beginning of a path) from now on."""
+        self._add(line, lambda: fault)
+
+    def every(self, nth: int, line: str | Match, fault: Fault) -> None:
+        """Do this to every n-th request for `line`."""
+        count = Counter[str]()
+
+        def next_fault() -> Fault | None:
+            count[""] += 1
+            return fault if count[""] % nth == 0 else None
+
+        self._add(line, next_fault)
+
+    def next(self, line: str | Match, *faults: Fault) -> None:
+        """Do this to the next requests for `line`, one each; then no more."""
+        left = deque(faults)
+        self._add(line, lambda: left.popleft() if left else None)
+
+    def heal(self) -> None:
+        """No more faults."""
+        with self._lock:
+            self._rules.clear()
+
+    def asked(self, line: str = "") -> list[Request]:
+        """The requests so far whose line begins like this."""
+        return [request for request in list(self.requests) if request.line.startswith(line)]
+
+    def close(self) -> None:
+        """End every connection."""
+        self.closing.set()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        with self._lock:
+            for sock in self._open:
+                with contextlib.suppress(OSError):
+                    sock.shutdown(socket.SHUT_RDWR)
+
+    def ask(self, request: Request) -> Answer:
+        """What the application answers."""
+        said: list[tuple[str, list[tuple[str, str]]]] = []
+
+        def start(status: str, headers: list[tuple[str, str]], _exc_info: object = None) -> Callable[[bytes], object]:
+            said.append((status, headers))
+            return lambda _data: None
+
+        parts = urlsplit(request.target)
+        environ = {
+            "REQUEST_METHOD": request.method, "SCRIPT_NAME": "", "PATH_INFO": unquote(parts.path, "latin-1"),
+            "QUERY_STRING": parts.query, "SERVER_NAME": "127.0.0.1", "SERVER_PORT": str(self.port),
+            "SERVER_PROTOCOL": "HTTP/1.1", "wsgi.version": (1, 0), "wsgi.url_scheme": "http",
+            "wsgi.input": io.BytesIO(request.body), "wsgi.errors": sys.stderr, "wsgi.multithread": True,
+            "wsgi.multiprocess": False, "wsgi.run_once": False, "CONTENT_LENGTH": str(len(request.body)),
+            "CONTENT_TYPE": request.headers.get("content-type", ""),
+        }  # fmt: skip
+        environ |= {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in request.headers.items()}
+        chunks = self._application(environ, start)  # type: ignore[arg-type] # as much of start_response as it needs
+        try:
+            body = b"".join(chunks)
+        finally:
+            if hasattr(chunks, "close"):
+                chunks.close()
+        status, headers = said[0]
+        return Answer(int(status.split()[0]), headers, body)
+
+    def _add(self, line: str | Match, next_fault: Callable[[], Fault | None]) -> None:
+        matches = line if callable(line) else _begins(line)
+        with self._lock:
+            self._rules.append((matches, next_fault))
+
+    def _fault(self, request: Request) -> Fault:
+        with self._lock:
+            self.requests.append(request)
+            for matches, next_fault in self._rules:
+                if matches(request) and (fault := next_fault()) is not None:
+                    return fault
+        return answered
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(sock,), name="front", daemon=True).start()
+
+    def _serve(self, sock: socket.socket) -> None:
+        with self._lock:
+            self._open.add(sock)
+        try:
+            with contextlib.suppress(OSError, Broken), sock.makefile("rb") as stream:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                while (request := _read(stream)) is not None:
+                    self._fault(request)(Exchange(self, sock, request))
+        finally:
+            with self._lock:
+                self._open.discard(sock)
+            sock.close()
+
+
+def exactly(method: str, path: str) -> Match:
+    """Requests for this path and no longer one."""
+    return lambda request: (request.method, request.path) == (method, path)
+
+
+def _begins(line: str) -> Match:
+    return lambda request: request.line.startswith(line)
+
+
+def _read(stream: io.BufferedReader) -> Request | None:
+    first = stream.readline(65536)
+    if not first:
+        return None
+    method, target, _ = first.decode("latin-1").split(" ")
+    headers = {}
+    while (line := stream.readline(65536)) not in (b"\r\n", b""):
+        name, _, value = line.decode("latin-1").partition(":")
+        headers[name.lower()] = value.strip()
+    length = int(headers.get("content-length", 0))
+    body = stream.read(length)
+    return Request(method, target, headers, body) if len(body) == length else None
