@@ -10,28 +10,36 @@ code.
 The rooms; imports only point down, which tests/test_architecture.py keeps:
 
     doors       cli/          commands by subject; the only room that prints
-    when        service       wires configuration to the two ways; startup, main loop, shutdown; signals
+    when        service       wires configuration to the accounts; startup, main loop, shutdown; signals
+                account       the turns of one account's way out and way in
                 notify        what systemd wants to hear
+                logs          what a log line looks like and where it goes
                 loop          sweep, then sleep until woken, due or stopped
                 crew          the threads that take steps; companies take turns, a hung folder holds up only itself
                 watcher       turns file events into wake()
-                statusfile    what `status` shows, and status.json
     what        outbound      the way out: claim what is ready, take each document one step
+                reconcile     where the folders and the journal differ, the difference is mended
+                claiming      a dropped file that is ready becomes a document
+                looks         one step: looking for what is in doubt, and what follows from it
                 sending       one step: the request, and what each answer means
                 tracking      one step: has it been delivered?
-                doubt         one step: did the access point get it?
+                doubt         did the access point get it? a table of cases
                 putaway       the last move: sidecar, note, file
                 inbound       the way in
-    with what   standing      may this account be spoken to now? an outage is one probe
+                receiving     one message: fetched, named in the journal, placed
+    with what   desk          what every step of an account works with
+                lane          what one outbound folder's sweeps remember
+                standing      may this account be spoken to now? an outage is one probe
+                folders       a company's tree
+                journal/      what we have said and heard
+                names         which names are a document's, which are free, what a received document is called
+                sidecar       what is written beside a document
                 accesspoint/  client (the interface's verbs), transport, answers
                 identify/     document XML -> ids and where each comes from
-                journal       what we have said and heard
-                folders       a company's tree
-                sidecar       what is written beside a document
                 readiness     when is a dropped file ready?
                 files         write whole or not at all, move without overwriting
-    nouns       document      Document, State, the legal steps, backoff
-                config/       YAML -> checked models
+    nouns       config/       YAML -> checked models
+                document      Document, State, the legal steps, backoff
                 errors        the tree of errors
     apart       sandbox/      an access point of one's own
 """

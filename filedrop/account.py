@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from filedrop import config
     from filedrop.document import Document
     from filedrop.identify import Identity, Reading
+    from filedrop.identify.mapping import Rules
     from filedrop.journal import Journal
     from filedrop.watcher import Watcher
 
@@ -48,9 +49,19 @@ def now() -> datetime:
 class Account:
     """What the daemon does for one account, in threads of its own. Raises FiledropError when it can't be set up."""
 
-    def __init__(self, settings: config.Config, account: config.Account, companies: Sequence[config.Company], journal: Journal, *,
-                 unassigned: InboundFolder | None, watcher: Watcher | None, stopped: threading.Event,
-                 log: structlog.stdlib.BoundLogger) -> None:  # fmt: skip
+    def __init__(
+        self,
+        settings: config.Config,
+        account: config.Account,
+        companies: Sequence[config.Company],
+        journal: Journal,
+        *,
+        mapping: Rules,
+        unassigned: InboundFolder | None,
+        watcher: Watcher | None,
+        stopped: threading.Event,
+        log: structlog.stdlib.BoundLogger,
+    ) -> None:
         self.name = account.name
         self._log = log = log.bind(account=account.name)
         self._stopped = stopped
@@ -66,9 +77,15 @@ class Account:
             self.access_point.probe, first=retry.first, longest=retry.longest, steady=time.monotonic, log=log
         )
         self.desk = Desk(
-            account=account.name, access_point=self.access_point, standing=self.standing, journal=journal,
-            rules=settings.outbound, now=now, steady=time.monotonic, log=log,
-        )  # fmt: skip
+            account=account.name,
+            access_point=self.access_point,
+            standing=self.standing,
+            journal=journal,
+            rules=settings.outbound,
+            now=now,
+            steady=time.monotonic,
+            log=log,
+        )
         survive = partial(attempt, log)
         self._loop_out = Loop(f"out-{account.name}", self._turn_out, stopped=stopped, log=log)
         self._loop_in = Loop(f"in-{account.name}", self._turn_in, stopped=stopped, log=log)
@@ -78,7 +95,9 @@ class Account:
         self._crew_in = Crew(
             settings.outbound.workers, name=f"in-{account.name}", attempt=survive, on_idle=self._loop_in.wake
         )
-        self.lanes = [self._lane(settings, company, path) for company in companies for path in company.outbound]
+        self.lanes = [
+            self._lane(settings, company, path, mapping) for company in companies for path in company.outbound
+        ]
         self.way_out = WayOut(self.desk, self._crew_out.give)
         self.looks = Looks(self.desk)
         self._tracking = Tracking(self.desk)
@@ -89,12 +108,22 @@ class Account:
         self.inbound_folders = inbound
         self.way_in = WayIn(
             InboundDesk(
-                account=account.name, access_point=self.access_point, standing=self.standing, journal=journal,
-                rules=settings.inbound, unassigned=unassigned, now=now, log=log,
-                folders={participant_key(participant): inbound[company.name] for company in companies for participant in company.participants},
+                account=account.name,
+                access_point=self.access_point,
+                standing=self.standing,
+                journal=journal,
+                rules=settings.inbound,
+                unassigned=unassigned,
+                now=now,
+                log=log,
+                folders={
+                    participant_key(participant): inbound[company.name]
+                    for company in companies
+                    for participant in company.participants
+                },
             ),
             self._crew_in.give,
-        )  # fmt: skip
+        )
 
     def start(self) -> None:
         """Begin to take turns."""
@@ -111,7 +140,7 @@ class Account:
         return self._loop_out.alive() and self._loop_in.alive()
 
     def close(self, deadline: float) -> None:
-        """End, at the latest at `deadline` (monotonic): what isn't clear by then is in doubt. `stopped` has been set."""
+        """End, at the latest at `deadline` (monotonic): what isn't clear by then is in doubt. To be stopped before."""
         self.wake()
         for crew in (self._crew_out, self._crew_in):
             crew.close(max(0.0, deadline - time.monotonic()))
@@ -124,7 +153,8 @@ class Account:
     def quiet(self) -> bool:
         """Has everything that can be done now been done? (`run --once`)
 
-        What waits for its writer or is in doubt isn't; what is held, incomplete, or waits for the access point's return is.
+        What waits for its writer or is in doubt isn't; what is held, incomplete, or waits for the access point to
+        come back is.
         """
         if self._errands or not (self._crew_out.idle() and self._crew_in.idle()):
             return False
@@ -147,7 +177,7 @@ class Account:
         counts = self.desk.journal.counts(lane.folder.id)
         return not counts.get(State.SENDING) and (lane.folder.held() or not counts.get(State.WAITING))
 
-    def _lane(self, settings: config.Config, company: config.Company, path: Path) -> Lane:
+    def _lane(self, settings: config.Config, company: config.Company, path: Path, mapping: Rules) -> Lane:
         rules = settings.outbound
         folder = OutboundFolder(
             path, company=company.name, below=settings.root, patterns=rules.files, ready_suffix=rules.ready_suffix
@@ -156,17 +186,27 @@ class Account:
 
         def identified(reading: Reading, name: str) -> Identity:
             return identify.identify(
-                reading, company=company.name, file_name=name, default_sender=default_sender, channel=company.channel
+                reading,
+                company=company.name,
+                file_name=name,
+                default_sender=default_sender,
+                channel=company.channel,
+                mapping=mapping,
             )
 
         return Lane(
-            folder=folder, participants=company.participants, identify=identified, watch=company.watch, wake=self._loop_out.wake,
-        )  # fmt: skip
+            folder=folder,
+            participants=company.participants,
+            identify=identified,
+            xpaths=mapping.xpaths,
+            watch=company.watch,
+            wake=self._loop_out.wake,
+        )
 
     def _turn_out(self) -> float:
         """Give out what is due, and say in how many seconds the next is."""
-        steady = time.monotonic
-        if self._crew_out.idle():
+        idle = self._crew_out.idle()
+        if idle:
             self.way_out.moved.settle()
         else:
             self._crew_out.relieve()
@@ -176,29 +216,33 @@ class Account:
             for lane in self.lanes:
                 lane.woken = True
         self._was_ready = self.standing.ready
-        for lane in self.lanes:
-            if not lane.sweeping and lane.due() <= steady() and not lane.folder.stuck():
-                lane.sweeping = True
-                lane.woken = False
-                self._crew_out.give(lane.folder, partial(self._sweep, lane))
-        waits = [DISTANT if lane.sweeping else lane.due() - steady() for lane in self.lanes]
+        waits = [DISTANT if idle else 1.0]  # while somebody works, a folder may begin to hang
+        waits += [self._look_at(lane) for lane in self.lanes]
         if self.standing.ready:
-            for what, errand, wait in (
-                ("look", self._look, self.looks.wait()),
-                ("track", self._track, self._tracking.wait()),
-            ):
-                if wait is None:
-                    continue
-                wait = max(wait, self._not_before.get(what, 0.0) - steady())
-                if wait <= 0:
-                    self._errand(what, errand)
-                else:
-                    waits.append(wait)
+            waits += [self._do_when_due("look", self._look, self.looks.wait())]
+            waits += [self._do_when_due("track", self._track, self._tracking.wait())]
         else:
-            waits.append(self.standing.wait())
-        if not self._crew_out.idle():
-            waits.append(1.0)  # a folder may begin to hang
-        return min(waits, default=DISTANT)
+            waits += [self.standing.wait()]
+        return min(waits)
+
+    def _look_at(self, lane: Lane) -> float:
+        """Sweep a lane if that is due; in how many seconds it is."""
+        wait = lane.due() - time.monotonic()
+        if lane.sweeping or lane.folder.stuck():
+            return DISTANT
+        if wait <= 0:
+            lane.sweeping, lane.woken = True, False
+            self._crew_out.give(lane.folder, partial(self._sweep, lane))
+        return max(wait, 0.0) or DISTANT
+
+    def _do_when_due(self, what: str, errand: Callable[[], object], wait: float | None) -> float:
+        """Run an errand if that is due; in how many seconds it is."""
+        if wait is None:
+            return DISTANT
+        wait = max(wait, self._not_before.get(what, 0.0) - time.monotonic())
+        if wait <= 0:
+            self._errand(what, errand)
+        return max(wait, 0.0) or DISTANT
 
     def _errand(self, what: str, errand: Callable[[], object]) -> None:
         """Have something done for the account by the crew, unless it is being done."""

@@ -73,7 +73,7 @@ class Claiming:
         fault = seen.fault if seen and seen.seal == seal and seen.fault and seen.fault.code == "not-xml" else None
         if fault is None:
             try:
-                reading = opened.read(rules.max_size)
+                reading = opened.read(rules.max_size, lane.xpaths)
             except Changing:
                 lane.closed.discard(name)
                 lane.remember(name, seal, now.steady, look_again=rules.settle.total_seconds())
@@ -114,10 +114,15 @@ class Claiming:
         try:
             identity = lane.identify(reading, document.dropped_as)
             document = replace(
-                document, sender=identity.sender, receiver=identity.receiver, document_id=identity.document_id,
-                process_id=identity.process_id, channel=identity.channel, sources=dict(identity.sources),
+                document,
+                sender=identity.sender,
+                receiver=identity.receiver,
+                document_id=identity.document_id,
+                process_id=identity.process_id,
+                channel=identity.channel,
+                sources=dict(identity.sources),
                 warnings=tuple(identity.warnings),
-            )  # fmt: skip
+            )
             identify.demand(identity, reading)
             return self._see_sender(lane, document)
         except DocumentError as error:
@@ -202,17 +207,28 @@ class Claiming:
     def _document(self, lane: Lane, name: str, file: str, seal: Seal, reading: Reading | None) -> Document:
         desk, now = self._desk, self._desk.now()
         document = Document(
-            id=new_id(now), company=lane.folder.company, folder=lane.folder.id, account=desk.account, file=file,
-            dropped_as=name, claimed=now, size=seal.size, history=(Event(now, "claimed"),),
-        )  # fmt: skip
+            id=new_id(now),
+            company=lane.folder.company,
+            folder=lane.folder.id,
+            account=desk.account,
+            file=file,
+            dropped_as=name,
+            claimed=now,
+            size=seal.size,
+            history=(Event(now, "claimed"),),
+        )
         if not desk.in_hand.take(document.id):
             raise AssertionError  # the id is new
         if reading is None:
             return document
         return replace(
-            document, sha256=reading.sha256, meaning=reading.meaning, type=reading.root_name,
-            number=reading.number, issue_date=reading.issue_date,
-        )  # fmt: skip
+            document,
+            sha256=reading.sha256,
+            meaning=reading.meaning,
+            type=reading.root_name,
+            number=reading.number,
+            issue_date=reading.issue_date,
+        )
 
     def adopt(self, lane: Lane, file: str, *, doubtful: bool) -> Document | None:
         """Make the document of a file that lies in `sending/` without a row. `doubtful`: it may have been posted.
@@ -222,7 +238,7 @@ class Claiming:
         path = lane.folder.path / "sending" / file
         try:
             with contextlib.closing(Opened.open(path)) as opened:
-                reading = opened.read(self._desk.rules.max_size)
+                reading = opened.read(self._desk.rules.max_size, lane.xpaths)
         except FileNotFoundError:
             return None
         except (DocumentError, Changing):  # it was never ready: back, to be judged as it is
@@ -240,14 +256,16 @@ class Claiming:
             return document
         if any(same_participant(document.sender, participant) for participant in lane.participants):
             return document
-        message = f"the document's sender {document.sender} is none of {document.company}'s participants ({', '.join(lane.participants)})"
+        company, sender = document.company, document.sender
+        message = f"the document's sender {sender} is none of {company}'s participants ({', '.join(lane.participants)})"
         if rule == "warn":
             return replace(document, warnings=(*document.warnings, message))
         raise DocumentError(
-            "foreign-sender", message,
-            f"if it may send as {document.sender}, add that to companies.{document.company}.participants, or set the sender by a mapping rule; "
-            "otherwise the file was dropped into the wrong company's folder",
-        )  # fmt: skip
+            "foreign-sender",
+            message,
+            f"if {company} may send as {sender}, add that to companies.{company}.participants, or set the sender by a "
+            "mapping rule; otherwise the file was dropped into the wrong company's folder",
+        )
 
     def _clock(self) -> Clock:
         return Clock(self._desk.steady(), self._desk.now().timestamp())

@@ -1,8 +1,8 @@
 """The threads that take steps. Folders take turns, and a folder that hangs holds up only the thread that is in it.
 
 Jobs wait in one queue for each folder, and the queues are served in turn: a company with a hundred thousand documents
-does not keep another one's single invoice waiting. A thread that a hung folder holds is written off, another is hired in
-its place, and no further job of that folder is begun until it is back.
+does not keep another one's single invoice waiting. A thread that a hung folder holds is written off, another is hired
+in its place, and no further job of that folder is begun until it is back.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Desk:
 
 @dataclass(frozen=True, slots=True)
 class InboundDesk:
-    """What one account's way in works with. `folders`: by the key of each participant; `unassigned`: for nobody here."""
+    """What one account's way in works with. `folders`: by each participant's key; `unassigned`: for nobody here."""
 
     account: str
     access_point: AccessPoint

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
 
 PARTICIPANT_PREFIX = "iso6523-actorid-upis::"
 UNCLEAR_AT_MOST = 10  # contract 6: the tenth unclear attempt fails
@@ -187,9 +189,17 @@ class Document:
     ) -> Document:
         """The access point has accepted it under this number."""
         return self._step(
-            State.SENT, now, event, {"msg_no": msg_no},
-            msg_no=msg_no, received=received, uuid=uuid, accepted=now, due=None, attempts=0,
-        )  # fmt: skip
+            State.SENT,
+            now,
+            event,
+            {"msg_no": msg_no},
+            msg_no=msg_no,
+            received=received,
+            uuid=uuid,
+            accepted=now,
+            due=None,
+            attempts=0,
+        )
 
     def never_arrived(self, now: datetime, why: str, *, due: datetime | None = None) -> Document:
         """The request certainly did not reach the access point, or was refused for no fault of the document."""
@@ -198,13 +208,17 @@ class Document:
     def doubted(self, now: datetime, why: str, *, unexplained: bool = False) -> Document:
         """There was no clear answer."""
         return self._step(
-            State.DOUBT, now, "in doubt", {"why": why},
-            unclear=self.unclear + 1, unexplained=self.unexplained + unexplained,
-        )  # fmt: skip
+            State.DOUBT,
+            now,
+            "in doubt",
+            {"why": why},
+            unclear=self.unclear + 1,
+            unexplained=self.unexplained + unexplained,
+        )
 
-    def not_found(self, now: datetime) -> Document:
-        """Two complete looks have not found it at the access point: it may be sent again."""
-        return self._step(State.WAITING, now, "not found at the access point", due=None)
+    def not_found(self, now: datetime, *, event: str = "not found at the access point") -> Document:
+        """Two complete looks have not found it at the access point, or a person says so: it may be sent again."""
+        return self._step(State.WAITING, now, event, due=None)
 
     def delivered_at(self, now: datetime, delivered: str, uuid: str | None) -> Document:
         """The access point reports it as delivered; `delivered` as written there."""

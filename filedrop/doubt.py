@@ -1,7 +1,7 @@
 """Did the access point get it? What the messages of its archive say of the documents in doubt. Pure.
 
-For each document in doubt, of the messages that we sent, that nobody owns, that are not older than its first attempt and
-that have its ids, in this order:
+For each document in doubt, of the messages that we sent, that nobody owns, that are not older than its first attempt
+and that have its ids, in this order:
 
     | there is                                                    | then                                         |
     |-------------------------------------------------------------|----------------------------------------------|
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Literal
 from filedrop.document import same_participant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from filedrop.accesspoint import Message
     from filedrop.document import Document
@@ -72,41 +72,29 @@ class Decision:
 def decide(documents: Iterable[Document], candidates: Iterable[Candidate]) -> Decision:
     """The table above. Documents and messages are taken oldest first."""
     waiting = sorted(documents, key=lambda document: (document.first_attempt or document.claimed, document.id))
-    ordered = sorted(candidates, key=lambda candidate: candidate.message.msg_no)
+    left = sorted(candidates, key=lambda candidate: candidate.message.msg_no)
     verdicts: dict[str, Verdict] = {}
-    used: set[int] = set()
     for same in (_same_meaning, _same_facts):
         for document in waiting:
-            if document.id in verdicts:
-                continue
-            for candidate in ordered:
-                if (
-                    candidate.message.msg_no not in used
-                    and may_be(document, candidate.message)
-                    and same(document, candidate)
-                ):
-                    verdicts[document.id] = Found(candidate.message)
-                    used.add(candidate.message.msg_no)
-                    break
+            match = next((candidate for candidate in left if same(document, candidate)), None)
+            if document.id not in verdicts and match is not None:
+                verdicts[document.id] = Found(match.message)
+                left.remove(match)
     surplus = []
     for document in waiting:
-        others = [
-            candidate
-            for candidate in ordered
-            if candidate.message.msg_no not in used and may_be(document, candidate.message)
-        ]
-        if document.id in verdicts:
-            for candidate in others:
-                if _same_meaning(document, candidate) or _same_facts(document, candidate):
-                    surplus.append((candidate.message, document))
-                    used.add(candidate.message.msg_no)
-            continue
-        contents = {candidate.content for candidate in others}
-        if contents & {"missing", "on the wire"}:
-            verdicts[document.id] = "undecided"
-        else:
-            verdicts[document.id] = "ask a person" if "incomparable" in contents else "not found"
+        for candidate in [candidate for candidate in left if document.id in verdicts and _same(document, candidate)]:
+            surplus.append((candidate.message, document))
+            left.remove(candidate)
+    for document in waiting:
+        contents = {candidate.content for candidate in left if may_be(document, candidate.message)}
+        verdicts.setdefault(document.id, _without_match(contents))
     return Decision(verdicts, tuple(surplus))
+
+
+def _without_match(contents: Collection[str]) -> Verdict:
+    if "missing" in contents or "on the wire" in contents:
+        return "undecided"
+    return "ask a person" if "incomparable" in contents else "not found"
 
 
 def may_be(document: Document, message: Message) -> bool:
@@ -125,8 +113,16 @@ def _agree(said: str | None, posted: str | None) -> bool:
     return not said or not posted or same_participant(said, posted)
 
 
+def _same(document: Document, candidate: Candidate) -> bool:
+    return _same_meaning(document, candidate) or _same_facts(document, candidate)
+
+
 def _same_meaning(document: Document, candidate: Candidate) -> bool:
-    return candidate.content == "compared" and candidate.meaning == document.meaning
+    return (
+        candidate.content == "compared"
+        and candidate.meaning == document.meaning
+        and may_be(document, candidate.message)
+    )
 
 
 def _same_facts(document: Document, candidate: Candidate) -> bool:
@@ -135,4 +131,5 @@ def _same_facts(document: Document, candidate: Candidate) -> bool:
         candidate.content == "compared"
         and candidate.number is not None
         and facts == (document.type, document.number, document.issue_date)
+        and may_be(document, candidate.message)
     )

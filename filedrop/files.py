@@ -67,8 +67,8 @@ def seal(path: Path) -> Seal | None:
 def create_whole(path: Path, content: bytes, *, draft: Path) -> None:
     """Write a new file that appears whole and on the disk under a name that nothing else has.
 
-    `draft` is where it is written first: on the same file system, a name that nobody else uses. Raises FileExistsError when the name is taken, and OSError
-    (disk full, no rights); then nothing is left behind.
+    `draft` is where it is written first: on the same file system, a name that nobody else uses. Raises FileExistsError
+    when the name is taken, and OSError (disk full, no rights); then nothing is left behind.
     """
     try:
         _write(draft, content)
@@ -89,7 +89,7 @@ def replace_whole(path: Path, content: bytes, *, draft: Path) -> None:
 
 
 def create_temporary(path: Path) -> BinaryIO:
-    """Open a new file beside its future place for writing, with its folder's group and mode; replaces a left-over one."""
+    """Open a new file for writing, with its folder's group and mode; a left-over one of the name is replaced."""
     path.unlink(missing_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0), 0o666)

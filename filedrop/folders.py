@@ -96,7 +96,8 @@ class Folder:
                 self._take_up(journal)
         except OSError as error:
             raise FolderUnavailable(
-                f"{self.path} can't be used: {error.strerror or error}; see that it is there and that the service may write in it"
+                f"{self.path} can't be used: {error.strerror or error}; see that it is there and that the service may "
+                "write in it"
             ) from error
 
     def take_over(self, journal: Journal) -> None:
@@ -110,7 +111,7 @@ class Folder:
 
     def clear_drafts(self, place_in: Path, keep: frozenset[str] = frozenset()) -> None:
         """Remove what a process that was killed was about to place, except `keep`. Only while no thread works there."""
-        for name in os.listdir(place_in):
+        for name in os.listdir(place_in):  # noqa: PTH208 - names, not paths, are wanted
             if _DRAFT.fullmatch(name) and name not in keep:
                 (place_in / name).unlink(missing_ok=True)
 
@@ -135,8 +136,8 @@ class Folder:
         if marker is None:
             if journal.folder_at(self.path) is not None:
                 raise FolderUnavailable(
-                    f"{self.path} has no {MARKER} any more: it isn't mounted, or another disk is; if this really is the folder, "
-                    "run: filedrop check --take-over"
+                    f"{self.path} has no {MARKER} any more: it isn't mounted, or another disk is; if this is the "
+                    "folder, run: filedrop check --take-over"
                 )
             self._make()
             folder = secrets.token_hex(8)
@@ -149,12 +150,12 @@ class Folder:
         folder, owner = marker
         if owner != journal.id:
             raise FolderUnavailable(
-                f"another filedrop serves this folder: {self.path} belongs to the journal {owner}, and this one is {journal.id}; "
-                "if that one is gone for good, run: filedrop check --take-over"
+                f"another filedrop serves this folder: {self.path} belongs to the journal {owner}, and this one is "
+                f"{journal.id}; if that one is gone for good, run: filedrop check --take-over"
             )
         known = journal.folder_path(folder)
         if known != self.path:
-            if known is not None and _read_marker(known) == marker:
+            if known is not None and read_marker(known) == marker:
                 raise FolderUnavailable(
                     f"{self.path} is a copy of {known}: delete {self.path / MARKER} to make it a folder of its own"
                 )
@@ -176,10 +177,11 @@ class Folder:
             make_folder(folder)
 
     def _marker(self) -> tuple[str, str] | None:
-        marker = _read_marker(self.path)
+        marker = read_marker(self.path)
         if marker is None and (self.path / MARKER).exists():
             raise FolderUnavailable(
-                f"{self.path / MARKER} can't be read as a marker; if the folder is ours, run: filedrop check --take-over"
+                f"{self.path / MARKER} can't be read as a marker; if the folder is ours, run: "
+                "filedrop check --take-over"
             )
         return marker
 
@@ -218,12 +220,12 @@ class OutboundFolder(Folder):
     def names(self, place_in: str) -> frozenset[str]:
         """Everything that lies in `sending/`, `sent/` or `failed/`, by name. Raises OSError."""
         try:
-            return frozenset(os.listdir(self.path / place_in))
+            return frozenset(os.listdir(self.path / place_in))  # noqa: PTH208 - likewise
         except FileNotFoundError:
             return frozenset()
 
     def claim(self, name: str) -> str:
-        """Move a dropped file into `sending/` and return its name there. Raises OSError (FileNotFoundError: it is gone)."""
+        """Move a dropped file into `sending/` and return its name there. Raises OSError (FileNotFoundError: gone)."""
         sending = self.path / "sending"
         for free in self.free_names(sending, shortened(name)):
             try:
@@ -281,7 +283,8 @@ def _marker_text(folder: str, journal: str) -> bytes:
     return (json.dumps({"folder": folder, "journal": journal}) + "\n").encode()
 
 
-def _read_marker(folder: Path) -> tuple[str, str] | None:
+def read_marker(folder: Path) -> tuple[str, str] | None:
+    """The folder's id and that of the journal it belongs to, as its marker says; None without one. Raises OSError."""
     try:
         marker = json.loads((folder / MARKER).read_bytes())
         return str(marker["folder"]), str(marker["journal"])

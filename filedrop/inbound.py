@@ -141,11 +141,21 @@ class WayIn:
     def _stuck(self, folder: InboundFolder, message: Message, row: MessageRow | None, why: str) -> None:
         desk = self._desk
         attempts = (row.attempts if row else 0) + 1
-        desk.journal.record_message(MessageRow(
-            identity=desk.access_point.identity, msg_no=message.msg_no, received=message.received or "",
-            sender=message.sender or "", receiver=message.receiver or "", state="stuck", company=folder.company,
-            folder=str(folder.path), attempts=attempts, due=desk.now() + backoff(attempts, FIRST_PAUSE, LONGEST_PAUSE), why=why,
-        ))  # fmt: skip
+        desk.journal.record_message(
+            MessageRow(
+                identity=desk.access_point.identity,
+                msg_no=message.msg_no,
+                received=message.received or "",
+                sender=message.sender or "",
+                receiver=message.receiver or "",
+                state="stuck",
+                company=folder.company,
+                folder=str(folder.path),
+                attempts=attempts,
+                due=desk.now() + backoff(attempts, FIRST_PAUSE, LONGEST_PAUSE),
+                why=why,
+            )
+        )
         desk.log.warning("message.stuck", company=folder.company, msg_no=message.msg_no, why=why, attempt=attempts)
 
     def _beyond(self, listing: Listing) -> Iterable[Message]:
@@ -160,8 +170,11 @@ class WayIn:
             (at.astimezone(UTC).date() for message in listing.messages if (at := message.received_at)), default=date.min
         )
         day = date.fromisoformat(known_day) if known_day else max(oldest, date(1970, 1, 3)) - timedelta(days=DAYS_WIDER)
-        found = [message for message in desk.access_point.messages(after=day, direction="IN")
-                 if not message.delivered and message.direction != "OUT"]  # fmt: skip
+        found = [
+            message
+            for message in desk.access_point.messages(after=day, direction="IN")
+            if not message.delivered and message.direction != "OUT"
+        ]
         today = (desk.access_point.clock() or desk.now()).astimezone(UTC).date()
         desk.journal.record_inbox_day(identity, (today - timedelta(days=DAYS_WIDER)).isoformat())
         self._walked_from_start = True
@@ -230,6 +243,15 @@ def _key(message: Message) -> Key:
 def _message(row: MessageRow) -> Message:
     """A message as far as its row knows it; its document lies where the interface says."""
     return Message(
-        msg_no=row.msg_no, direction="IN", received=row.received or None, delivered=None, uuid=None,
-        sender=row.sender or None, receiver=row.receiver or None, channel=None, document_id=None, process_id=None, link=None,
-    )  # fmt: skip
+        msg_no=row.msg_no,
+        direction="IN",
+        received=row.received or None,
+        delivered=None,
+        uuid=None,
+        sender=row.sender or None,
+        receiver=row.receiver or None,
+        channel=None,
+        document_id=None,
+        process_id=None,
+        link=None,
+    )

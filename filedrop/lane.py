@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from filedrop.readiness import Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from filedrop.config import Watch
     from filedrop.errors import DocumentError
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 class Lane:
     """One outbound folder and what is known of it now. All times are of the steady clock.
 
+    `xpaths`: those of the mapping rules, asked of each document while it is read.
     `watch`: how the configuration wants its files found. `local`: file times there are by our own clock (set by the
-    first sweep). `swept`: has it been swept since the start? `closed`: names whose writer the system has seen closing them.
+    first sweep). `swept`: has it been swept since the start? `closed`: names whose writer the system has seen closing
+    them.
     `given`: names that a job has been given out for. `wake` is called when the folder is to be looked at sooner.
     `trouble` is the sentence that says why the folder is unavailable, "" while it isn't.
     """
@@ -31,6 +33,7 @@ class Lane:
     folder: OutboundFolder
     participants: tuple[str, ...]
     identify: Callable[[Reading, str], Identity]
+    xpaths: Collection[str]
     watch: Watch
     wake: Callable[[], None]
     local: bool = False
@@ -89,7 +92,7 @@ class Lane:
         self.closed &= there
 
     def twice(self, what: str, found: frozenset[str], *, at_once: bool) -> frozenset[str]:
-        """What was found now and in the full sweep before: it isn't just passing. `at_once`: all of it, at the first."""
+        """What was found now and in the full sweep before: it isn't passing. `at_once`: all of it, at the first."""
         before = self.suspects.get(what)
         self.suspects[what] = found
         if before is None:

@@ -9,14 +9,28 @@ from typing import TYPE_CHECKING, TextIO
 import structlog
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Callable, MutableMapping
     from typing import Any
 
     from filedrop.config import Log
 
+    Event = MutableMapping[str, Any]
 
-def configure(log: Log) -> structlog.stdlib.BoundLogger:
-    """Set up logging as the configuration says. Raises OSError when the log file can't be opened."""
+
+def configure(log: Log, hear: Callable[[Event], None] | None = None) -> structlog.stdlib.BoundLogger:
+    """Set up logging as the configuration says. Raises OSError when the log file can't be opened.
+
+    `hear` is told every event, whatever its level: an event's name is in `event`, its facts beside it.
+    """
+    lowest = logging.getLevelNamesMapping()[log.level.upper()]
+
+    def heard(_logger: Any, method: str, event: Event) -> Event:
+        if hear is not None:
+            hear(event)
+        if logging.getLevelNamesMapping()[method.upper()] < lowest:
+            raise structlog.DropEvent
+        return event
+
     stream: TextIO = log.file.open("a", encoding="utf-8", errors="backslashreplace") if log.file else sys.stderr
     console = log.format == "console" or (log.format == "auto" and log.file is None and stream.isatty())
     renderer: structlog.typing.Processor = (
@@ -24,13 +38,14 @@ def configure(log: Log) -> structlog.stdlib.BoundLogger:
     )
     structlog.configure(
         processors=[
+            heard,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=False),
             structlog.processors.format_exc_info if not console else _same,
             _one_line,
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[log.level.upper()]),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if hear else lowest),
         logger_factory=structlog.WriteLoggerFactory(stream),
         cache_logger_on_first_use=True,
     )
@@ -38,11 +53,11 @@ def configure(log: Log) -> structlog.stdlib.BoundLogger:
     return logger
 
 
-def _same(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def _same(_logger: Any, _method: str, event: Event) -> Event:
     return event
 
 
-def _one_line(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def _one_line(_logger: Any, _method: str, event: Event) -> Event:
     """File names and other people's texts can't forge a line or drive a terminal."""
     for key, value in event.items():
         if isinstance(value, str) and key != "exception" and not value.isprintable():

@@ -50,7 +50,7 @@ class _Memory:
 
 
 class Looks:
-    """The looks of one account. What it remembers is of this process only: after a start, two looks are begun afresh."""
+    """The looks of one account. What it remembers is this process's: after a start, two looks are begun afresh."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -100,7 +100,7 @@ class Looks:
         steps = [self._conclude(document, decision.verdicts[document.id], begun) for document in documents]
         return [desk.journal.record(after) for after in steps if after is not None]
 
-    def _conclude(self, document: Document, verdict: Verdict, begun: float) -> Document | None:
+    def _conclude(self, document: Document, verdict: Verdict, begun: float) -> Document | None:  # noqa: PLR0911 - a table
         desk, now, memory = self._desk, self._desk.now(), self._remembered(document)
         memory.needs_a_person = verdict == "ask a person"
         if isinstance(verdict, Found):
@@ -128,7 +128,7 @@ class Looks:
         return self._desk.journal.in_state(State.DOUBT, identity=self._desk.access_point.identity)
 
     def _others(self, documents: Iterable[Document]) -> list[Document]:
-        """What else may have made a message without owning it yet: requests under way, doubts in another thread's hand."""
+        """What else may have made a message without owning it yet: requests under way, doubts in other hands."""
         looked_for = {document.id for document in documents}
         under_way = self._desk.journal.in_state(State.SENDING, identity=self._desk.access_point.identity)
         return [document for document in (*under_way, *self._doubtful()) if document.id not in looked_for]
@@ -178,7 +178,7 @@ def _last_reason(document: Document) -> str:
 def _no_answer(document: Document) -> Fault:
     return Fault(
         "no-answer",
-        f"the access point gave no clear answer {document.unclear} times, and the document was not found there after any of them; "
-        f"the last time: {_last_reason(document)}",
-        "ask the access point's operator whether it has the document; if not, drop it again with: filedrop retry --anyway",
+        f"the access point gave no clear answer {document.unclear} times, and the document was not found there after "
+        f"any of them; the last time: {_last_reason(document)}",
+        "ask the access point's operator whether it has the document; if not: filedrop retry --anyway",
     )

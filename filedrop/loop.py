@@ -23,7 +23,7 @@ def attempt(log: structlog.stdlib.BoundLogger, what: str, job: Callable[[], obje
     except Changed:  # somebody else took the step
         return True
     except (FiledropError, OSError) as error:
-        log.error("work.failed", what=what, why=str(error))
+        log.error("work.failed", what=what, why=str(error))  # noqa: TRY400 - a sentence says it; the trace would hide it
         return False
     except Exception:
         log.exception("work.failed", what=what)
@@ -41,6 +41,7 @@ class Loop:
         self._stopped = stopped
         self._log = log
         self._woken = threading.Event()
+        self._wanted = LONGEST_SLEEP
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -63,10 +64,13 @@ class Loop:
         failures = 0
         while not self._stopped.is_set():
             self._woken.clear()
-            wanted = [LONGEST_SLEEP]
-            if attempt(self._log, self._thread.name, lambda: wanted.append(self._turn())):
+            self._wanted = LONGEST_SLEEP
+            if attempt(self._log, self._thread.name, self._take_turn):
                 failures = 0
             else:
                 failures += 1
-                wanted.append(min(LONGEST_PAUSE, 2.0 ** min(failures, 10)))
-            self._woken.wait(max(0.0, min(wanted)))
+                self._wanted = min(LONGEST_PAUSE, 2.0 ** min(failures, 10))
+            self._woken.wait(max(0.0, min(self._wanted, LONGEST_SLEEP)))
+
+    def _take_turn(self) -> None:
+        self._wanted = self._turn()

@@ -34,7 +34,7 @@ def names_document(name: str) -> bool:
 
 def numbered(name: str, number: int) -> str:
     """The n-th name for a file: `invoice.xml`, `invoice-2.xml`, `invoice-3.xml`."""
-    stem, suffix = os.path.splitext(name)
+    stem, suffix = os.path.splitext(name)  # noqa: PTH122 - a name, not a path
     return name if number == 1 else f"{stem}-{number}{suffix}"
 
 
@@ -43,7 +43,7 @@ def shortened(name: str) -> str:
     raw = os.fsencode(name)
     if len(raw) <= LONGEST_NAME:
         return name
-    suffix = os.fsencode(os.path.splitext(name)[1])[:20]
+    suffix = os.fsencode(os.path.splitext(name)[1])[:20]  # noqa: PTH122 - likewise
     stem = raw[: LONGEST_NAME - len(suffix)]
     try:
         raw.decode()

@@ -52,8 +52,10 @@ class WayOut:
             folder.take_up(desk.journal)
         except FolderUnavailable as error:
             if lane.trouble != str(error):
-                desk.log.error("folder.unavailable", company=folder.company, folder=str(folder.path), why=str(error))
-            lane.trouble = str(error)
+                lane.trouble = str(error)
+                desk.log.warning(
+                    "folder.unavailable", company=folder.company, folder=str(folder.path), why=lane.trouble
+                )
             lane.next_full = desk.steady() + rescan
             return
         if lane.trouble:
@@ -77,13 +79,13 @@ class WayOut:
         """Why a document waits in `sending/`, for people."""
         if document.state is State.DOUBT and document.identity != self._desk.access_point.identity:
             return (
-                f"it was posted to {document.identity}, which the configuration doesn't name any more, and there was no clear "
-                "answer: put that account back, or say what became of it: filedrop resolve"
+                f"it was posted to {document.identity}, which the configuration doesn't name any more, and there was "
+                "no clear answer: put that account back, or say what became of it: filedrop resolve"
             )
         if document.state is State.DOUBT:
             return (
-                "the access point gave no clear answer when it was sent, so it may have arrived; filedrop looks for it there "
-                "and sends it again only when it is certain that it didn't arrive. To end this yourself: filedrop resolve"
+                "the access point gave no clear answer when it was sent, so it may have arrived; filedrop looks for it "
+                "there and sends it again only when it certainly didn't. To end this yourself: filedrop resolve"
             )
         if lane.folder.held():
             return f"a file HOLD lies in {lane.folder.path}; it is sent when that is removed"
@@ -217,7 +219,7 @@ class WayOut:
         if document.state is State.FAILED and document.error:
             desk.log.warning("document.failed", **facts, code=document.error.code, why=document.error.message)
         else:
-            desk.log.info(f"document.{document.state}", **facts, msg_no=document.msg_no)
+            desk.log.info("document.put_away", **facts, state=document.state.value, msg_no=document.msg_no)
         self.moved.add(lane.folder, document, after)
 
     def _put_back(self, lane: Lane, document: Document) -> None:

@@ -36,43 +36,45 @@ def put_away(folder: OutboundFolder, document: Document, *, resumed: bool = Fals
 
     `resumed`: an earlier process may have begun this move. Raises FileGone, OSError.
     """
-    source = folder.path / document.place / document.file
-    home = folder.path / document.home
+    source, home = folder.path / document.place / document.file, folder.path / document.home
     if resumed or not source.exists():
         found = _already(home, document)
-        if found and (home / found).exists() and not source.exists():
-            _clear_source_notes(source)
-            return document.at(document.home, found)
-        if found and not (home / found).exists():
-            (home / f"{found}.json").unlink(missing_ok=True)
         if not source.exists():
-            raise FileGone(document.dropped_as)
+            if found is None or not (home / found).exists():
+                raise FileGone(document.dropped_as)
+            _clear_notes(source)
+            return document.at(document.home, found)
+        if found is not None:  # the name is reserved anew below, by a sidecar that is up to date
+            _clear_notes(home / found)
     if not home.is_dir():
         for missing in reversed([home, *home.parents][: document.home.count("/") + 1]):
             make_folder(missing)
     for name in folder.free_names(home, shortened(document.dropped_as)):
-        try:
-            create_whole(
-                home / f"{name}.json", sidecar.outbound(document, name), draft=folder.draft(document.id, ".json")
-            )
-        except FileExistsError:
-            continue
-        if document.state is State.FAILED and document.error:
-            note = sidecar.why(document, document.error)
-            replace_whole(home / f"{name}.why.txt", note, draft=folder.draft(document.id, ".why"))
-        try:
-            place(source, home / name)
-        except FileExistsError:  # a person put a file there meanwhile: theirs keeps the name
-            (home / f"{name}.json").unlink(missing_ok=True)
-            (home / f"{name}.why.txt").unlink(missing_ok=True)
-            continue
-        except FileNotFoundError:
-            (home / f"{name}.json").unlink(missing_ok=True)
-            (home / f"{name}.why.txt").unlink(missing_ok=True)
-            raise FileGone(document.dropped_as) from None
-        _clear_source_notes(source)
-        return document.at(document.home, name)
+        if _place(folder, document, source, home / name):
+            _clear_notes(source)
+            return document.at(document.home, name)
     raise AssertionError  # free_names never ends
+
+
+def _place(folder: OutboundFolder, document: Document, source: Path, target: Path) -> bool:
+    """Sidecar, note, file. False where the name turns out to be taken."""
+    content = sidecar.outbound(document, target.name)
+    try:
+        create_whole(target.with_name(f"{target.name}.json"), content, draft=folder.draft(document.id, ".json"))
+    except FileExistsError:
+        return False
+    if document.state is State.FAILED and document.error:
+        note = sidecar.why(document, document.error)
+        replace_whole(target.with_name(f"{target.name}.why.txt"), note, draft=folder.draft(document.id, ".why"))
+    try:
+        place(source, target)
+    except FileExistsError:  # a person put a file there meanwhile: theirs keeps the name
+        _clear_notes(target)
+        return False
+    except FileNotFoundError:
+        _clear_notes(target)
+        raise FileGone(document.dropped_as) from None
+    return True
 
 
 def _already(home: Path, document: Document) -> str | None:
@@ -88,9 +90,9 @@ def _literal(text: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
 
 
-def _clear_source_notes(source: Path) -> None:
+def _clear_notes(document: Path) -> None:
     for suffix in (".json", ".why.txt"):
-        source.with_name(source.name + suffix).unlink(missing_ok=True)
+        document.with_name(document.name + suffix).unlink(missing_ok=True)
 
 
 class Moved:

@@ -48,7 +48,7 @@ def unchanged_for(seen: Seen | None, seal: Seal, changed: float, now: Clock, *, 
 
 
 def wait_for_writer(unchanged: float, *, settle: timedelta, closed: bool, local: bool) -> float:
-    """How many seconds more the writer may need; 0 where it is done. `closed`: the system told so, nothing came after."""
+    """How many seconds more the writer may need; 0 where it is done. `closed`: the system told so, nothing since."""
     if closed:
         return 0.0
     wanted = settle.total_seconds() if local else max(settle.total_seconds(), SETTLE_ELSEWHERE)

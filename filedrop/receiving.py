@@ -1,8 +1,8 @@
 """One received message: fetched into a temporary file, named in the journal, placed in its company's folder.
 
-The order is the safety. The temporary file is whole and on the disk, its name too; then a row names it; then the sidecar
-reserves the document's name; then the document is renamed in. Found after a crash with its row: where the temporary file
-is there, it isn't placed yet; where it is gone, it is placed, even if it was taken at once.
+The order is the safety. The temporary file is whole and on the disk, its name too; then a row names it; then the
+sidecar reserves the document's name; then the document is renamed in. Found after a crash with its row: where the
+temporary file is there, it isn't placed yet; where it is gone, it is placed, even if it was taken at once.
 """
 
 from __future__ import annotations

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filedrop import sidecar
-from filedrop.claiming import Claiming
 from filedrop.document import Document, State
 from filedrop.files import replace_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from filedrop.claiming import Claiming
     from filedrop.desk import Desk
     from filedrop.lane import Lane
 

@@ -20,7 +20,7 @@ from filedrop.files import Seal
 from filedrop.journal import Duplicate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from filedrop.desk import Desk
@@ -56,15 +56,15 @@ class Opened:
         """How it looked when it was opened."""
         return Seal.of(self.status)
 
-    def read(self, max_size: int) -> Reading:
-        """Read it whole, once. Raises DocumentError, Changing, OSError."""
+    def read(self, max_size: int, xpaths: Collection[str] = ()) -> Reading:
+        """Read it whole, once; `xpaths` are those of the mapping. Raises DocumentError, Changing, OSError."""
         if self.status.st_size <= IN_MEMORY:
             self.content = self.file.read(IN_MEMORY + 1)
             stream: BinaryIO = io.BytesIO(self.content)
         else:
             stream = self.file
         try:
-            self.reading = identify.read(stream, max_size=max_size)
+            self.reading = identify.read(stream, max_size=max_size, xpaths=xpaths)
         finally:
             if not self.unchanged():
                 raise Changing
@@ -109,8 +109,7 @@ class Upload:
         with self._folder.busy():
             self._opened.file.seek(0)
         digest = hashlib.sha256()
-        for chunk in identify.wire(_Digested(self._opened.file, digest, self._folder), self._reading):  # type: ignore[arg-type] # it only reads
-            yield chunk
+        yield from identify.wire(_Digested(self._opened.file, digest, self._folder), self._reading)  # type: ignore[arg-type] # it is only read
         self._digest = digest.hexdigest()
 
     def unchanged(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -16,15 +15,17 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from filedrop.account import Account
-from filedrop.errors import FiledropError
+from filedrop.errors import ConfigError, FiledropError
 from filedrop.files import file_system
 from filedrop.folders import InboundFolder
+from filedrop.identify.mapping import Rules
 from filedrop.journal import Journal
 from filedrop.loop import attempt
 from filedrop.notify import notify, watchdog_interval
 from filedrop.watcher import Watcher
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Iterator
     from pathlib import Path
     from types import FrameType
@@ -36,10 +37,27 @@ if TYPE_CHECKING:
 LAST_WORDS = 20.0  # seconds for what is on the wire when a stop comes (contract 5, `run`)
 REPORT_EVERY = 5.0  # seconds between two looks at what status.json should say
 JOURNAL = "journal.sqlite"
+LOCK = "lock"
+A_GLANCE = 1.0  # seconds: the lock may be taken for a moment by somebody who asks `is_running`
 
 
-class AlreadyRunning(FiledropError):
+class AlreadyRunning(ConfigError):
     """Another daemon works with this state."""
+
+
+def is_running(state: Path) -> bool | None:
+    """Does a filedrop work with this state now? None where the state isn't ours to ask."""
+    lock = FileLock(state / LOCK)
+    try:
+        if not (state / LOCK).exists():
+            return False
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    except OSError:
+        return None
+    lock.release()
+    return False
 
 
 @contextmanager
@@ -54,15 +72,13 @@ def sole_use(state: Path) -> Iterator[Journal]:
             state.chmod(0o700)
         lies_on = file_system(state)
         if lies_on.network:
-            raise FiledropError(
-                f"the state folder {state} lies on a network file system ({lies_on.kind}), where the journal can be damaged: "
-                "set `state` to a folder on a local disk"
-            )
-        lock = FileLock(state / "lock")
-        lock.acquire(timeout=0)
+            damaged = f"lies on a network file system ({lies_on.kind}), where the journal can be damaged"
+            raise ConfigError([f"the state folder {state} {damaged}: set `state` to a folder on a local disk"])
+        lock = FileLock(state / LOCK)
+        lock.acquire(timeout=A_GLANCE)
     except Timeout:
         raise AlreadyRunning(
-            f"another filedrop runs with the state {state}: stop that one, or give this one a `state` of its own"
+            [f"another filedrop runs with the state {state}: stop that one, or give this one a `state` of its own"]
         ) from None
     except OSError as error:
         raise FiledropError(
@@ -102,13 +118,21 @@ class Service:
         unassigned = (
             InboundFolder(config.unassigned, company="unassigned", below=config.root) if config.unassigned else None
         )
+        mapping = Rules(config.mapping, config.tables)
         self.accounts = [
             Account(
-                config, account, [company for company in config.companies.values() if company.account == account.name], journal,
-                unassigned=unassigned, watcher=self._watcher, stopped=stopped, log=log,
+                config,
+                account,
+                [company for company in config.companies.values() if company.account == account.name],
+                journal,
+                mapping=mapping,
+                unassigned=unassigned,
+                watcher=self._watcher,
+                stopped=stopped,
+                log=log,
             )
             for account in config.accounts.values()
-        ]  # fmt: skip
+        ]
 
     def run(self, report: Callable[[Service], None]) -> None:
         """Work until stopped; `report` is called at the start, every few seconds, and at the end."""

@@ -60,32 +60,43 @@ def outbound(document: Document, file: str) -> bytes:
     return _encode(content)
 
 
-def inbound(message: Message, reading: Reading, *, id: str, file: str, company: str, account: str, identity: str,  # noqa: A002 - the sidecar's own keys
-            fetched: datetime) -> bytes:  # fmt: skip
+def inbound(
+    message: Message,
+    reading: Reading,
+    *,
+    id: str,  # noqa: A002 - the sidecar's own keys
+    file: str,
+    company: str,
+    account: str,
+    identity: str,
+    fetched: datetime,
+) -> bytes:
     """The sidecar of a received document that lies under the name `file`."""
-    return _encode({
-        "filedrop": VERSION,
-        "direction": "IN",
-        "id": id,
-        "file": file,
-        "company": company,
-        "account": account,
-        "identity": identity,
-        "state": "received",
-        "sender": message.sender,
-        "receiver": message.receiver,
-        "document_id": message.document_id,
-        "process_id": message.process_id,
-        "channel": message.channel or "",
-        "document": {"type": reading.root_name, "number": reading.number, "issue_date": reading.issue_date},
-        "size": reading.size,
-        "sha256": reading.sha256,
-        "msg_no": message.msg_no,
-        "uuid": message.uuid,
-        "received": message.received,
-        "fetched": fetched.isoformat(timespec="milliseconds"),
-        "warnings": [],
-    })  # fmt: skip
+    return _encode(
+        {
+            "filedrop": VERSION,
+            "direction": "IN",
+            "id": id,
+            "file": file,
+            "company": company,
+            "account": account,
+            "identity": identity,
+            "state": "received",
+            "sender": message.sender,
+            "receiver": message.receiver,
+            "document_id": message.document_id,
+            "process_id": message.process_id,
+            "channel": message.channel or "",
+            "document": {"type": reading.root_name, "number": reading.number, "issue_date": reading.issue_date},
+            "size": reading.size,
+            "sha256": reading.sha256,
+            "msg_no": message.msg_no,
+            "uuid": message.uuid,
+            "received": message.received,
+            "fetched": fetched.isoformat(timespec="milliseconds"),
+            "warnings": [],
+        }
+    )
 
 
 def read(path: Path) -> dict[str, Any] | None:
@@ -105,43 +116,74 @@ def identity_of(path: Path) -> str | None:
 
 
 def restore(content: dict[str, Any], *, folder: str, company: str, place: str) -> Document | None:
-    """The row of a document, from its sidecar: for a journal that has lost it. None where the sidecar doesn't say enough."""
+    """The row of a document, from its sidecar, for a journal that has lost it. None where that doesn't say enough."""
     try:
         about = content.get("document") or {}
         error = content.get("error")
         history = tuple(
-            Event(datetime.fromisoformat(line["at"]), str(line["event"]),
-                  {key: value for key, value in line.items() if key not in ("at", "event")})
+            Event(
+                datetime.fromisoformat(line["at"]),
+                str(line["event"]),
+                {key: value for key, value in line.items() if key not in ("at", "event")},
+            )
             for line in content.get("history", ())
-        )  # fmt: skip
+        )
         claimed = datetime.fromisoformat(content["claimed"])
         accepted = next((line.at for line in reversed(history) if "msg_no" in line.facts), None)
         return Document(
-            id=str(content["id"]), company=company, folder=folder, account=str(content["account"]),
-            identity=str(content.get("identity") or ""), state=State(content["state"]), place=place,
-            file=str(content["file"]), dropped_as=str(content.get("dropped_as") or content["file"]), claimed=claimed,
-            size=int(content["size"]), sha256=str(content["sha256"]), meaning=str(content["meaning"]),
-            sender=content.get("sender"), receiver=content.get("receiver"), document_id=content.get("document_id"),
-            process_id=content.get("process_id"), channel=str(content.get("channel") or ""),
-            sources=dict(content.get("sources") or {}), type=about.get("type"), number=about.get("number"),
-            issue_date=about.get("issue_date"), warnings=tuple(map(str, content.get("warnings") or ())),
-            msg_no=content.get("msg_no"), uuid=content.get("uuid"), received=content.get("received"),
-            delivered=content.get("delivered"), accepted=accepted,
+            id=str(content["id"]),
+            company=company,
+            folder=folder,
+            account=str(content["account"]),
+            identity=str(content.get("identity") or ""),
+            state=State(content["state"]),
+            place=place,
+            file=str(content["file"]),
+            dropped_as=str(content.get("dropped_as") or content["file"]),
+            claimed=claimed,
+            size=int(content["size"]),
+            sha256=str(content["sha256"]),
+            meaning=str(content["meaning"]),
+            sender=content.get("sender"),
+            receiver=content.get("receiver"),
+            document_id=content.get("document_id"),
+            process_id=content.get("process_id"),
+            channel=str(content.get("channel") or ""),
+            sources=dict(content.get("sources") or {}),
+            type=about.get("type"),
+            number=about.get("number"),
+            issue_date=about.get("issue_date"),
+            warnings=tuple(map(str, content.get("warnings") or ())),
+            msg_no=content.get("msg_no"),
+            uuid=content.get("uuid"),
+            received=content.get("received"),
+            delivered=content.get("delivered"),
+            accepted=accepted,
             error=Fault(str(error["code"]), str(error["message"]), str(error.get("hint", ""))) if error else None,
             history=history,
-        )  # fmt: skip
+        )
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 
 
 def why(document: Document, fault: Fault) -> bytes:
     """The note for people beside a document that failed."""
-    lines = [f"{document.dropped_as} was not sent." if document.msg_no is None else f"{document.dropped_as} was not delivered.",
-             "", _sentence(fault.message)]  # fmt: skip
+    lines = [
+        f"{document.dropped_as} was not sent."
+        if document.msg_no is None
+        else f"{document.dropped_as} was not delivered.",
+        "",
+        _sentence(fault.message),
+    ]
     if fault.hint:
         lines += ["", "What to do:", _sentence(fault.hint)]
-    lines += ["", "To try again, move the file back to outbound/ (with or without this note), or run:",
-              f"  filedrop retry {document.company}", "", f"Reason: {fault.code}"]  # fmt: skip
+    lines += [
+        "",
+        "To try again, move the file back to outbound/ (with or without this note), or run:",
+        f"  filedrop retry {document.company}",
+        "",
+        f"Reason: {fault.code}",
+    ]
     if document.sender or document.receiver:
         lines += [f"Sender: {document.sender or '-'}", f"Receiver: {document.receiver or '-'}"]
     if document.type or document.number:
@@ -153,8 +195,13 @@ def why(document: Document, fault: Fault) -> bytes:
 
 def waits(document: Document, reason: str) -> bytes:
     """The note for people beside a document that has been in `sending/` for some minutes."""
-    return _text([f"{document.dropped_as} is waiting here; it is not lost, and nothing need be done about the file itself.",
-                  "", _sentence(reason)])  # fmt: skip
+    return _text(
+        [
+            f"{document.dropped_as} is waiting here; it is not lost, and nothing need be done about the file itself.",
+            "",
+            _sentence(reason),
+        ]
+    )
 
 
 def _sentence(text: str) -> str:

@@ -1,8 +1,8 @@
 """How an account stands: may it be spoken to now, and if not, why not?
 
-An outage is one probe, a GET, not one request per file. An account begins as `unknown`: the first probe lets us in and
-tells the access point's clock before anything is posted. Whoever hears that it is away, refuses the login or isn't there
-says so here; from then on nobody asks until the next probe, whose pauses grow.
+An outage is one probe, a GET, not one request per file. An account begins as `unknown`: the first probe lets us in
+and tells the access point's clock before anything is posted. Whoever hears that it is away, refuses the login or isn't
+there says so here; from then on nobody asks until the next probe, whose pauses grow.
 """
 
 from __future__ import annotations
@@ -37,8 +37,15 @@ class Report:
 class Standing:
     """One account's standing. Thread-safe; `probe` raises what the access point answered to a GET."""
 
-    def __init__(self, probe: Callable[[], None], *, first: timedelta, longest: timedelta,
-                 steady: Callable[[], float], log: structlog.stdlib.BoundLogger) -> None:  # fmt: skip
+    def __init__(
+        self,
+        probe: Callable[[], None],
+        *,
+        first: timedelta,
+        longest: timedelta,
+        steady: Callable[[], float],
+        log: structlog.stdlib.BoundLogger,
+    ) -> None:
         self._probe = probe
         self._first = first
         self._longest = longest
@@ -82,7 +89,7 @@ class Standing:
             return self.ready
 
     def see_again(self) -> bool:
-        """May requests be made all the same? Asked after a request that failed and may have failed for its own reasons."""
+        """May requests be made all the same? Asked after one that failed, perhaps for reasons of its own."""
         with self._lock:
             if self.ready:
                 self._condition = "unknown"

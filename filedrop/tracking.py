@@ -64,14 +64,14 @@ class Tracking:
         return [document for document in self._desk.journal.record_all(steps) if document.state.finished]
 
     def _archive(self, wanted: dict[int, Document]) -> dict[int, Message]:
-        """What the archive's list says was delivered; it is read only as far as it may cost less than single questions."""
+        """What the archive's list says was delivered, read only as far as it may cost less than single questions."""
         found: dict[int, Message] = {}
         if not wanted:
             return found
         earliest = min(_received_day(document) for document in wanted.values())
-        seen, listed, at_most = set(), 0, PAGE * max(FEWEST_PAGES, len(wanted))
-        for message in self._desk.access_point.messages(after=earliest - timedelta(days=1), direction="OUT"):
-            listed += 1
+        seen, at_most = set(), PAGE * max(FEWEST_PAGES, len(wanted))
+        archive = self._desk.access_point.messages(after=earliest - timedelta(days=1), direction="OUT")
+        for listed, message in enumerate(archive, 1):
             if message.msg_no in wanted:
                 seen.add(message.msg_no)
                 if message.delivered:

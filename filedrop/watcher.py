@@ -1,20 +1,19 @@
 """Turns file events into wake(): the only room that knows watchdog.
 
-Events only say "look there now". What they say of a file is worth one thing more: that its writer has closed it, or moved
-it in, and written nothing since. They may be lost, so nothing depends on them; scans find the same, later.
+Events only say "look there now". What they say of a file is worth one thing more: that its writer has closed it, or
+moved it in, and written nothing since. They may be lost, so nothing depends on them; scans find the same, later.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filedrop.files import file_system
 from filedrop.folders import HOLDS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import structlog
     from watchdog.events import FileSystemEvent
     from watchdog.observers.api import BaseObserver, ObservedWatch
@@ -46,7 +45,7 @@ class Watcher:
         self._watches: dict[Lane, tuple[int, ObservedWatch]] = {}
 
     def watch(self, lane: Lane) -> bool:
-        """Watch this folder from now on, anew if it was removed and made again. False: only scans will find its files."""
+        """Watch this folder, anew if it was removed and made again. False: only scans will find its files."""
         from watchdog.observers import Observer  # noqa: PLC0415 - start-up: not every command watches
 
         path = lane.folder.path
@@ -75,9 +74,11 @@ class Watcher:
             watch = self._observer.schedule(_Wakes(lane), os.fspath(path), recursive=False)  # type: ignore[arg-type] # it has the one method that is called
         except OSError as error:
             self._log.warning(
-                "folder.scanned", folder=str(path), why=f"{error.strerror or error}: no file events (see fs.inotify.max_user_watches); "
+                "folder.scanned",
+                folder=str(path),
+                why=f"{error.strerror or error}: no file events (see fs.inotify.max_user_watches); "
                 "files are found by scanning, every `rescan`",
-            )  # fmt: skip
+            )
             return False
         self._watches[lane] = (inode, watch)
         lane.look_now()  # what came before the watch began
@@ -91,7 +92,7 @@ class Watcher:
 
 
 class _Wakes:
-    """What watchdog calls. Of the events, opening and closing without writing are left out: our own reading makes them."""
+    """What watchdog calls. Opening, and closing without writing, wake nobody: our own reading makes such events."""
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
@@ -100,8 +101,8 @@ class _Wakes:
         """One event. It does no work here: an exception would end watchdog's thread."""
         if event.is_directory:
             return
-        name = os.path.basename(os.fsdecode(event.src_path))
-        into = os.fsdecode(event.dest_path or "")
+        name = Path(os.fsdecode(event.src_path)).name
+        into = Path(os.fsdecode(event.dest_path or ""))
         lane = self._lane
         match event.event_type:
             case "modified":  # a later write cancels what was closed; waking is left to the end of the writing
@@ -112,8 +113,8 @@ class _Wakes:
             case "closed":
                 lane.closed.add(name)
                 lane.look_now()
-            case "moved" if os.path.dirname(into) == os.fspath(lane.folder.path):
-                lane.closed.add(os.path.basename(into))
+            case "moved" if into.parent == lane.folder.path:
+                lane.closed.add(into.name)
                 lane.look_now()
             case "moved" | "deleted" if name in HOLDS:
                 lane.look_now()

@@ -71,6 +71,8 @@ class Multipart:
         try:
             for chunk in self._document.chunks():
                 missing -= len(chunk)
+                if missing < 0:  # what came after the promised size would fill the place of the last bytes
+                    break
                 if held is self._head:  # one send for what fits into one
                     held += chunk
                 else:

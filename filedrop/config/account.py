@@ -30,7 +30,7 @@ class Account(Section):
     base_url: Annotated[BaseUrl, Field(examples=["https://ap.example.com"])]
     username: Annotated[Username, Field(examples=["acme"])]
     password_file: BesideConfiguration | None = None
-    password_env: Annotated[str, Field(min_length=1)] | None = None
+    password_env: str | None = None
     password_credential: FileName | None = None
     password: Annotated[SecretStr | None, Field(validate_default=True)] = None
     ca_file: BesideConfiguration | None = None
@@ -42,7 +42,9 @@ class Account(Section):
     @classmethod
     def _given_in_one_way(cls, value: Any, info: ValidationInfo) -> Any:
         # A check of this field rather than of the whole account: it runs even when other keys are wrong.
-        given = [key for key in _PASSWORDS if (value if key == "password" else info.data.get(key, ...)) is not None]
+        given = [
+            key for key in _PASSWORDS if (value if key == "password" else info.data.get(key, ...)) not in (None, "")
+        ]
         if not given:
             raise ValueError(f"missing; write password_file: and a path (or {', '.join(_PASSWORDS[1:3])})")
         if len(given) > 1:
@@ -68,7 +70,8 @@ class Account(Section):
             return self._read("password_file", self.password_file)
         if self.password_env is not None:
             if not environ.get(self.password_env):
-                raise self._error("password_env", f"the variable {self.password_env} is not set; set it")
+                # Not its name: where somebody wrote the password itself, that is the password.
+                raise self._error("password_env", "the environment variable that it names is not set; set it")
             return environ[self.password_env]
         if self.password_credential is not None:
             folder = environ.get("CREDENTIALS_DIRECTORY")
@@ -76,7 +79,7 @@ class Account(Section):
                 advice = f"write LoadCredential={self.password_credential}:... into the unit, or use password_file"
                 raise self._error("password_credential", f"systemd has handed over no credentials; {advice}")
             return self._read("password_credential", Path(folder, self.password_credential))
-        return self.password.get_secret_value() if self.password else ""
+        return self.password.get_secret_value() if self.password else ""  # else: never, one of the four is there
 
     def _read(self, key: str, path: Path) -> str:
         try:

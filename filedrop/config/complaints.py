@@ -83,7 +83,7 @@ class Complaints:
                 section[last] = {}  # accounts or companies: that there are none has been said
             return
         value = section.pop(last)
-        if not section:
+        if section == []:
             self._doubtful.add(tuple(above))  # that nothing is left in it is our doing
         if meant:
             section[meant] = value

@@ -50,20 +50,21 @@ def groups_in(value: Value) -> frozenset[str]:
 
 
 def _value(written: Any) -> Value:
+    value: Value
     match written:
         case str():
-            value: Value = Template(written)
-        case {"table": str(table), "key": str(key), **rest} if not rest:
-            value = Lookup(table, key)
+            value, text = Template(written), written
+        case {"table": str(table), "key": str(text), **rest} if not rest:
+            value = Lookup(table, text)
         case {"xpath": str(text), **rest} if not rest:
             return XPath(text)
         case Template() | Lookup() | XPath():
-            value = written
+            return written
         case _:
             raise ValueError(
                 "is none of the three forms; write text, {table: customers, key: '{customer}'} or {xpath: '//Note'}"
             )
-    if re.search(r"[{}]", _NAMED.sub("", value.key if isinstance(value, Lookup) else getattr(value, "text", ""))):
+    if re.search(r"[{}]", _NAMED.sub("", text)):
         raise ValueError("has a brace that is no {group}; write the name of a group of this rule's file in braces")
     return value
 

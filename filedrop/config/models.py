@@ -20,9 +20,9 @@ from filedrop.config.values import (
     Count,
     Duration,
     FileNames,
-    Folder,
     FolderName,
     Folders,
+    FullPath,
     Interval,
     MaxSize,
     Participant,
@@ -93,7 +93,7 @@ class Log(Section):
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["auto", "console", "json"] = "auto"
-    file: Folder | None = None
+    file: FullPath | None = None
 
 
 class Company(Section):
@@ -108,7 +108,7 @@ class Company(Section):
     participants: Annotated[tuple[Participant, ...], Field(examples=['["0192:987654321"], or [] if it only sends'])]
     account: str
     outbound: Folders
-    inbound: Folder
+    inbound: FullPath
     channel: str = ""
     watch: Watch
 
@@ -121,12 +121,12 @@ class Config(Section):
     source: str
     """The name of its file, as complaints begin with it."""
     accounts: Annotated[Mapping[str, Account], Field(examples=["and an account below it"])]
-    root: Folder = _ROOT
-    state: Folder = _STATE
+    root: FullPath = _ROOT
+    state: FullPath = _STATE
     outbound: Outbound = Outbound()
     inbound: Inbound = Inbound()
     companies: Annotated[Mapping[str, Company], Field(examples=["and a company below it"])]
-    unassigned: Folder | None = None
+    unassigned: FullPath | None = None
     mapping: tuple[Rule, ...] = ()
     tables: Mapping[str, BesideConfiguration] = {}
     log: Log = Log()
@@ -145,10 +145,11 @@ class Config(Section):
         def complete(name: str, written: Any) -> Any:
             if not isinstance(written, dict):
                 return written
+            folder = Path(f"{root}/{name}")  # not root / name, which C:x or /x would lead elsewhere
             follows = {
                 "account": accounts[0] if len(accounts) == 1 else "",
-                "outbound": [root / name / "outbound"],
-                "inbound": root / name / "inbound",
+                "outbound": [folder / "outbound"],
+                "inbound": folder / "inbound",
                 "watch": outbound.watch if outbound else "auto",
             }
             return follows | {key: value for key, value in written.items() if value is not None}

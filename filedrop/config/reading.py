@@ -142,5 +142,5 @@ def _mapping(node: yaml.Node, keys: Keys, above: tuple[yaml.Node, ...], written:
         else:
             here = (*keys, key.value)
             written.lines[here] = key.start_mark.line + 1
-            values[_text(key, keys, written)] = _plain(value, here, above, written)
+            values[_text(key, (*keys, "?"), written)] = _plain(value, here, above, written)
     return values

@@ -24,14 +24,15 @@ _WANTED = {  # what the note says when one is missing, and the value in the line
     "process_id": ("its process id", "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0"),
 }
 _URN = re.compile(r"[!-~]+")
-_LONGEST = {"document_id": 500, "process_id": 200}  # Peppol policy for identifiers 4, POLICY 2
+_LONGEST = {"document_id": 500, "process_id": 200}  # characters, by the Peppol policy for identifiers
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
     """The ids of a document as far as they are known, and where each comes from.
 
-    `sources` has a key for each id that isn't None: `mapping N`, `envelope`, `document`, `company` or `code list`.
+    `sources` has a key for each id that isn't None, and for a channel that a rule has set: `mapping N`, `envelope`,
+    `document`, `company` or `code list`.
     """
 
     sender: str | None
@@ -43,7 +44,7 @@ class Identity:
     warnings: tuple[str, ...]
 
 
-def identify(  # noqa: PLR0913 - contract 3's sources, each of which may be left out
+def identify(
     reading: Reading,
     *,
     company: str | None = None,
@@ -104,8 +105,8 @@ def _fault(name: str, reading: Reading, code: str, message: str) -> DocumentErro
     return DocumentError(
         code,
         message,
-        f"Have it written into the document, or add a rule under mapping: in the configuration, such as"
-        f"  - {{{condition}{name}: {_WANTED[name][1]}}}",
+        f"Have it written into the document, or add a rule under mapping: in the configuration, such as:"
+        f" - {{{condition}{name}: {_WANTED[name][1]}}}",
     )
 
 

@@ -150,13 +150,14 @@ def _entries(text: str) -> dict[str, str]:
     delimiter = max(",;\t", key=header.count)
     entries: dict[str, str] = {}
     rows = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    next(rows, None)
     for row in rows:
         if not any(cell.strip() for cell in row):
             continue
         if len(row) != _COLUMNS:
             raise ValueError(f"line {rows.line_num} has {len(row)} columns; write two, a key and a value")
         key, value = (cell.strip() for cell in row)
-        if rows.line_num > 1 and entries.setdefault(key, value) != value:
+        if entries.setdefault(key, value) != value:
             raise ValueError(f'line {rows.line_num}: "{key}" is there twice, with different values; keep one')
     return entries
 

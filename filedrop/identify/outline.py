@@ -8,6 +8,7 @@ and the tree ends after 50,000 elements: an invoice has its references, parties 
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
@@ -71,8 +72,9 @@ class Outline:
         while self._open:  # the tree ended before the document
             self._builder.end(self._open.pop())
         root = self._builder.close()
-        document = root if root.tag != ENVELOPE else next((child for child in root if child.tag != HEADER), root)
-        tree = self._etree.ElementTree(document)
+        if root.tag == ENVELOPE:  # what is inside becomes a document of its own, whose root `/` means
+            root = deepcopy(next((child for child in root if child.tag != HEADER), root))
+        tree = self._etree.ElementTree(root)
         return {xpath: self._string(compiled(xpath), tree) for xpath in xpaths}
 
     def _string(self, xpath: CompiledXPath, tree: _ElementTree) -> str:

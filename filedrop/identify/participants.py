@@ -1,4 +1,4 @@
-"""ParticipantIDs: `0192:987654325`, a scheme's code and a value (Peppol policy for identifiers 4.2, sections 2 and 5).
+"""ParticipantIDs: `0192:987654325`, a scheme's code and a value (Peppol policy for identifiers).
 
 A scheme that was given by name becomes its code by the code list. What the list has removed or doesn't know, and check
 digits that don't fit, are warnings: the receiver's registration decides, not we.
@@ -13,8 +13,8 @@ from typing import Any
 from filedrop.document import PARTICIPANT_PREFIX
 from filedrop.identify import codelist
 
-_LONGEST = 130  # Peppol policy for identifiers 4, POLICY 1: at most 135 characters with the code and its colon
-_FORM = re.compile(rf"[0-9]{{4}}:[!-~]{{1,{_LONGEST}}}")  # visible US-ASCII: POLICY 1 allows ISO 15459's characters
+_LONGEST = 130  # 135 characters with the code and its colon: the longest value that a listed scheme (0225) allows
+_FORM = re.compile(rf"[0-9]{{4}}:[!-~]{{1,{_LONGEST}}}")  # visible US-ASCII
 _CODED = re.compile(r"[0-9]{4}:")
 _CODE = re.compile(r"[0-9]{4}")
 _EU_VAT = (

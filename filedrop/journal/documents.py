@@ -107,6 +107,16 @@ class Documents(Store):
             query = query.where(sa.or_(DOCUMENTS.c.due.is_(None), DOCUMENTS.c.due <= due))
         return self._documents(query.order_by(DOCUMENTS.c.id))
 
+    def overdue(self, accepted_before: datetime) -> list[Document]:
+        """Documents that were accepted before then and are not delivered, oldest first."""
+        c = DOCUMENTS.c
+        query = sa.select(DOCUMENTS).where(_OPEN, c.state == State.SENT.value, c.accepted < accepted_before)
+        return self._documents(query.order_by(c.id))
+
+    def duplicate_of(self, document: Document, *, by_number: bool) -> Document | None:
+        """The document of the same content (`by_number`: or number) that is, or may be, at the access point."""
+        return self.write(lambda connection: _duplicate_of(connection, document, by_number=by_number))
+
     def unfinished_like(self, folder: str, sha256: str) -> list[Document]:
         """Unfinished documents of a folder with exactly these bytes."""
         return self._documents(
@@ -143,6 +153,12 @@ class Documents(Store):
             for row in self.read_in_parts(query, table.c.msg_no, wanted):
                 owned[row.msg_no].append(row.received)
         return owned
+
+    def surplus(self, identity: str) -> list[tuple[int, str]]:
+        """The messages of an account that we didn't mean to send: each number, and its document's name."""
+        query = sa.select(SURPLUS.c.msg_no, DOCUMENTS.c.dropped_as).where(SURPLUS.c.identity == identity)
+        rows = self.read(query.join(DOCUMENTS, DOCUMENTS.c.id == SURPLUS.c.document).order_by(SURPLUS.c.msg_no))
+        return [(row.msg_no, row.dropped_as) for row in rows]
 
     def record_surplus(self, identity: str, msg_no: int, received: str | None, document: Document) -> None:
         """Write down that the access point has this document more often than we meant to send it."""

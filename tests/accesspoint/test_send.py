@@ -332,9 +332,10 @@ def test_the_request(server: Scripted, access_point: AccessPoint) -> None:
         Document(*[b"x" * 65536] * 20, unchanged=False),
         Document(b"<a/>", size=5),
         Document(b"<a/>", b"more", size=4),
+        Document(b"<a/>", *[b"x" * 65536] * 20, size=4),
         Document(size=1),
     ],
-    ids=["changed", "large and changed", "shrunk", "grown", "empty"],
+    ids=["changed", "large and changed", "shrunk", "grown", "grown a lot", "empty"],
 )
 def test_changed_document(server: Scripted, access_point: AccessPoint, document: Document) -> None:
     """A document that changes meanwhile is broken off before its last bytes: no server can have it whole."""

@@ -194,6 +194,18 @@ def secure(authority: trustme.CA) -> Iterator[Callable[..., Scripted]]:
 
 
 class TestTls:
+    def test_broken_off(
+        self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint], ca_file: Path
+    ) -> None:
+        """A connection that breaks under TLS is said to have broken, as any other."""
+        server = secure()
+        server.on("GET", "/statistics", cut(answer(200, STATISTICS)[:-5]))
+        with pytest.raises(Unavailable, match="cut off"):
+            connect(server.url, ca_file=ca_file).probe()
+        server.on("GET", "/statistics", cut())
+        with pytest.raises(Unavailable, match="the other side broke the connection"):
+            connect(server.url, ca_file=ca_file).probe()
+
     def test_own_authority(
         self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint], ca_file: Path
     ) -> None:
@@ -285,14 +297,20 @@ class TestProxy:
     ) -> AccessPoint:
         return connect(base_url, proxy=proxy.url.replace("//", "//user:pr%C3%B8xy%3AZq8@"), **keys)
 
+    @pytest.mark.parametrize("scheme", ["http", "https"])
     def test_tunnel(
-        self, server: Scripted, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint], ca_file: Path
+        self,
+        server: Scripted,
+        secure: Callable[..., Scripted],
+        connect: Callable[..., AccessPoint],
+        ca_file: Path,
+        scheme: str,
     ) -> None:
         """Through a proxy goes an encrypted tunnel; the proxy sees its own login in UTF-8, and never ours."""
-        there = secure()
-        server.on("CONNECT", there.url.removeprefix("https://"), tunnel)
-        self.through(connect, server, there.url, ca_file=ca_file).probe()
-        request = server.requests[0]
+        proxy, there = server if scheme == "http" else secure(), secure()
+        proxy.on("CONNECT", there.url.removeprefix("https://"), tunnel)
+        self.through(connect, proxy, there.url, ca_file=ca_file).probe()
+        request = proxy.requests[0]
         assert base64.b64decode(request.headers["proxy-authorization"][6:]).decode() == f"user:{self.SECRET}"
         assert "authorization" not in request.headers
         assert "proxy-authorization" not in there.requests[0].headers

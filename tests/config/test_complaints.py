@@ -76,6 +76,9 @@ ACCOUNT = {
     "base_url: https://x\nusername: u\npassword: E\npassword_file: E": (
         "5: accounts.main.password: given in 2 ways (password_file, password); keep one"
     ),
+    "base_url: https://x\nusername: u\npassword: ''": (
+        "5: accounts.main.password: missing; write password_file: and a path (or password_env, password_credential)"
+    ),
     "username: u\npassword_env: E": "2: accounts.main.base_url: missing; write base_url: https://ap.example.com",
     "base_url: http://ap.example.com\nusername: u\npassword_env: E": (
         "3: accounts.main.base_url: would send the password in the clear; write https:// (http:// is for loopback only)"

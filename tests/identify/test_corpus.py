@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ def expected() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@cache
 def identity_of(file: str) -> Identity:
     with (CORPUS / "documents" / file).open("rb") as opened:
         return identify(read(opened))

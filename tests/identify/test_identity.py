@@ -102,7 +102,7 @@ def test_cii() -> None:
     ],
 )
 def test_scheme(scheme: str, participant: str | None) -> None:
-    """A scheme's code is taken as it is; its name becomes the code, or the code that has replaced it; else it's nothing."""
+    """A scheme's code is taken as it is; its name becomes the code, or the one that replaced it; else it's nothing."""
     document = invoice().replace(b'schemeID="0192">987654325', f'schemeID="{scheme}">987654325'.encode())
     assert identity_of(document).sender == participant
 
@@ -135,8 +135,6 @@ def test_listed_version() -> None:
 
 def test_only_process() -> None:
     """A missing process is the code list's, if the list has only one for that document; two would be a guess."""
-    utility = "urn:oasis:names:specification:ubl:schema:xsd:OrderCancellation-2::OrderCancellation"
-    assert utility  # the order cancellation of advanced ordering belongs to one process
     lacking = order().replace(f"<cbc:ProfileID>{ORDERING_PROCESS}</cbc:ProfileID>".encode(), b"")
     assert identity_of(lacking).process_id is None  # an order belongs to several
     cancelling = lacking.replace(b"Order-2", b"OrderCancellation-2").replace(b"<Order ", b"<OrderCancellation ")

@@ -136,7 +136,7 @@ def test_table(tmp_path: Path, content: str) -> None:
 
 
 def test_table_changes(tmp_path: Path) -> None:
-    """A changed table counts at once; a broken one is reported while the old one stays in use; mended, it counts again."""
+    """A changed table counts at once; a broken one is reported, and the old one stays in use until it is mended."""
     path = tmp_path / "customers.csv"
     path.write_text("key,value\n1,one\n", encoding="utf-8")
     table = Table(path)

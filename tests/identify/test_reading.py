@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import tracemalloc
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -94,7 +95,7 @@ def test_encoding_without_declaration() -> None:
 def test_dom() -> None:
     """A document that was parsed and written again by somebody else means the same."""
     document = invoice(note="Blåbær\n  & <bær>")
-    again = ElementTree.tostring(ElementTree.fromstring(document), encoding="utf-16")
+    again = ET.tostring(ET.fromstring(document), encoding="utf-16")  # noqa: S314 - our own document
     assert again != document
     assert reading_of(again).meaning == reading_of(document).meaning
 
@@ -154,10 +155,10 @@ def test_envelope_only() -> None:
 @pytest.mark.parametrize(
     "decoy",
     [
-        "<ext:UBLExtensions><ext:UBLExtension><ext:ExtensionContent>{other}</ext:ExtensionContent></ext:UBLExtension></ext:UBLExtensions>",
+        "<ext:UBLExtensions><ext:UBLExtension><x>{other}</x></ext:UBLExtension></ext:UBLExtensions>",
         '<x:CustomizationID xmlns:x="urn:other">urn:other</x:CustomizationID>',
         "<cac:Attachment><cac:AccountingCustomerParty>{other}</cac:AccountingCustomerParty></cac:Attachment>",
-        "<cac:Signature><cac:SignatoryParty><cbc:EndpointID schemeID='0192'>1</cbc:EndpointID></cac:SignatoryParty></cac:Signature>",
+        "<cac:SignatoryParty><cbc:EndpointID schemeID='0192'>1</cbc:EndpointID></cac:SignatoryParty>",
     ],
 )
 def test_decoys(decoy: str) -> None:
@@ -244,15 +245,19 @@ class Endless(io.RawIOBase):
         return self._pieces[self._next - 1] if self._next <= len(self._pieces) else b""
 
 
-@pytest.mark.parametrize("middle", [b"QUJD" * 16384, b"QUJD\r\n" * 10000, b"&amp;" * 13000, b"<b c='d'>e</b>" * 4000])
-def test_memory(middle: bytes) -> None:
-    """Memory stays flat while 30 MB go by: an attachment in one text, in lines, in references, or very many elements."""
-    file = Endless(b"<a>", middle, 30_000_000 // len(middle), b"</a>")
+@pytest.mark.parametrize(
+    ("middle", "megabytes"),
+    [(b"QUJD" * 16384, 30), (b"QUJD\r\n" * 10000, 30), (b"&amp;" * 13000, 30), (b"<b c='d'>e</b>" * 4000, 5)],
+    ids=["one text", "lines", "references", "elements"],
+)
+def test_memory(middle: bytes, megabytes: int) -> None:
+    """Memory stays flat while megabytes go by: one text or lines of an attachment, references, many elements."""
+    file = Endless(b"<a>", middle, megabytes * 10**6 // len(middle), b"</a>")
     tracemalloc.start()
     read(file)  # type: ignore[arg-type] # it reads like a BinaryIO
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 10_000_000
+    assert peak < 4_000_000
 
 
 def test_too_large() -> None:
@@ -285,9 +290,6 @@ def test_long_name() -> None:
 def test_anything(document: bytes) -> None:
     """Whatever the bytes are, the answer is a reading or a DocumentError."""
     for doctype in ("refuse", "keep"):
-        try:
+        with contextlib.suppress(DocumentError):
             reading = reading_of(document, doctype=doctype)
-        except DocumentError as error:
-            assert error.code in {"not-xml", "doctype", "unreadable"}
-        else:
-            assert len(sent(document)) == reading.wire_size
+            assert len(b"".join(wire(io.BytesIO(document), reading))) == reading.wire_size

@@ -20,7 +20,7 @@ CREDIT_NOTE_ID = f"urn:oasis:names:specification:ubl:schema:xsd:CreditNote-2::Cr
 ORDER_ID = f"urn:oasis:names:specification:ubl:schema:xsd:Order-2::Order##{ORDERING}::2.1"
 
 
-def invoice(  # noqa: PLR0913 - what tests vary about an invoice
+def invoice(
     number: str = "1001",
     sender: str | None = SELLER,
     receiver: str | None = BUYER,

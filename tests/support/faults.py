@@ -123,7 +123,9 @@ def failed_after(exchange: Exchange) -> None:
 def unreadable_after(exchange: Exchange) -> None:
     """The access point has done what was asked, and its answer, though its status says so, can't be understood."""
     status = exchange.arrive().status
-    exchange.answer(status, b"<outbox-post-response version='1.0'><message><self>", [("Content-Type", "application/xml")])
+    exchange.answer(
+        status, b"<outbox-post-response version='1.0'><message><self>", [("Content-Type", "application/xml")]
+    )
 
 
 def silent_after(exchange: Exchange) -> None:

@@ -84,6 +84,8 @@ def _certificate(error: ssl.SSLCertVerificationError) -> str:
 
 
 def _handshake(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return _SENTENCES[ConnectionError]
     reason = error.reason or ""
     if any(word in reason for word in _OLD_PROTOCOL):
         return "it speaks no TLS 1.2 or later, and filedrop nothing older; tell its operator"

@@ -1,0 +1,5 @@
+"""`python -m filedrop`: the same as the command `filedrop`."""
+
+from filedrop.cli import main
+
+main()

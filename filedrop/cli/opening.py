@@ -1,0 +1,100 @@
+"""What commands work with: the configuration, the journal, an access point; and as whom they do."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from filedrop import config as configuration
+from filedrop.errors import FiledropError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from filedrop.accesspoint import AccessPoint
+    from filedrop.config import Account, Config
+    from filedrop.journal import Journal
+
+
+def open_config(option: str | None) -> Config:
+    """The configuration; from now on, root acts as the owner of its `state`. Raises ConfigError."""
+    config = configuration.load(configuration.find(option))
+    act_as_owner(config.state)
+    return config
+
+
+if sys.platform == "win32":
+
+    def act_as_owner(state: Path) -> None:
+        """Nothing to do: what an administrator makes there, the service may use."""
+
+else:
+
+    def act_as_owner(state: Path) -> None:
+        """Let root act as the owner of the state, so that nothing comes to belong to root that the daemon needs."""
+        import pwd  # noqa: PLC0415 - not on Windows
+
+        if os.geteuid() != 0 or not state.is_dir():
+            return
+        status = state.stat()
+        if status.st_uid == 0:
+            return
+        try:
+            os.initgroups(pwd.getpwuid(status.st_uid).pw_name, status.st_gid)
+        except KeyError:  # a container's user without a name
+            os.setgroups([status.st_gid])
+        os.setegid(status.st_gid)
+        os.seteuid(status.st_uid)
+
+
+def has_journal(config: Config) -> bool:
+    """Is there a journal that we may use?"""
+    from filedrop.service import JOURNAL  # noqa: PLC0415 - loads the core, which not every command needs
+
+    effective = os.access in os.supports_effective_ids
+    return os.access(config.state / JOURNAL, os.R_OK | os.W_OK, effective_ids=effective)
+
+
+@contextmanager
+def open_journal(config: Config) -> Iterator[Journal]:
+    """The journal, beside a running daemon. Raises FiledropError where there is none that we may use."""
+    from filedrop.journal import Journal  # noqa: PLC0415 - SQLAlchemy: not every command needs it
+    from filedrop.service import JOURNAL  # noqa: PLC0415 - likewise
+
+    if not has_journal(config):
+        raise FiledropError(
+            f"there is no journal in {config.state} that you may use: run this as the user that filedrop runs as, or as root"
+        )
+    journal = Journal(config.state / JOURNAL)
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+@contextmanager
+def open_access_point(account: Account) -> Iterator[AccessPoint]:
+    """An account's access point. Raises ConfigError."""
+    from filedrop.accesspoint import AccessPoint  # noqa: PLC0415 - requests: not every command needs it
+
+    access_point = AccessPoint(account, stopped=threading.Event())
+    try:
+        yield access_point
+    finally:
+        access_point.close()
+
+
+def choose_account(config: Config, name: str | None) -> Account:
+    """The account of that name, or the only one."""
+    if name is None and len(config.accounts) == 1:
+        return next(iter(config.accounts.values()))
+    if name not in config.accounts:
+        wrong = "there are several accounts" if name is None else f"there is no account {name}"
+        raise click.UsageError(f"{wrong}; write --account and one of {', '.join(config.accounts)}")
+    return config.accounts[name]

@@ -1,0 +1,57 @@
+"""config.example.yaml, which is how an administrator learns the keys."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from filedrop.config import Account, Company, Config, Inbound, Log, Outbound, Retry, load, parse
+from filedrop.config.mapping import Rule
+
+EXAMPLE = Path(__file__).parents[2] / "config.example.yaml"
+REQUIRED = ("base_url", "username", "password_file")
+
+
+def _with_defaults() -> str:
+    """The example with its commented keys as keys: `#` and a word, without a blank between."""
+    return re.sub(r"^( *)#(?=\w)", r"\1", EXAMPLE.read_text("utf-8"), flags=re.MULTILINE)
+
+
+def _keys() -> Iterator[tuple[str, str]]:
+    """Every key there is, with the section that it stands in."""
+    for model in (Config, Account, Company, Outbound, Inbound, Log, Retry, Rule):
+        yield from ((model.__name__, key) for key in model.known())
+
+
+def _settings() -> list[str]:
+    return [key for model in (Account, Outbound, Inbound, Log) for key in model.known() if key not in REQUIRED]
+
+
+def test_it_loads() -> None:
+    """The example is a configuration as it stands, and one that nothing is to be warned about."""
+    config = load(EXAMPLE)
+    assert config.companies["acme"].participants == ("0192:987654321",)
+    assert config.warnings == ()
+
+
+@pytest.mark.parametrize(("section", "key"), list(_keys()))
+def test_it_names_every_key(section: str, key: str) -> None:
+    """Whatever may be written is in the example, in its section."""
+    text = _with_defaults()
+    indented = {"Account": "    ", "Company": "    ", "Outbound": "  ", "Inbound": "  ", "Log": "  ", "Config": ""}
+    before = {"Retry": r"retry: \{.*", "Rule": r"#   [ -] "}.get(section, "^" + indented.get(section, ""))
+    assert re.search(rf"{before}{key}:", text, re.MULTILINE)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="root and state have other defaults there")
+def test_what_is_commented_out_is_the_default() -> None:
+    """To take away the # before a key changes nothing."""
+    assert parse(_with_defaults(), str(EXAMPLE)) == load(EXAMPLE)
+
+
+@pytest.mark.parametrize("key", ["root", "state", *_settings()])
+def test_each_default_is_a_line(key: str) -> None:
+    """Each default is there to be uncommented: it is not only told of."""
+    assert re.search(rf"^ *#{key}: ", EXAMPLE.read_text("utf-8"), re.MULTILINE)

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
+    """Makes a world with these changes; it ends with the test."""
+    with ExitStack() as stack:
+        yield lambda **changes: stack.enter_context(World(tmp_path, **changes))
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World]) -> World:
+    """A world as it comes."""
+    return make_world()
+
+
+@pytest.fixture(params=[False, True], ids=["document", "quirks"])
+def either_world(make_world: Callable[..., World], request: pytest.FixtureRequest) -> World:
+    """A world whose access point follows the interface document, and one whose follows the field notes."""
+    return make_world(quirks=request.param)
+
+
+def pytest_configure(config: Any) -> None:  # noqa: ARG001 - pytest's signature
+    """Assertions in the tests' support are shown in full, as those in tests are."""
+    pytest.register_assert_rewrite("support.world")

@@ -1,0 +1,238 @@
+"""Pulling the plug: a filedrop in a process of its own that dies at its n-th side effect.
+
+A side effect is whatever outlives the process: a name made, moved or removed, a file or folder brought to the disk, a
+commit of the journal, a request. The process counts them and ends, at once and for good, just before the n-th; with
+`forgets`, the disk then loses what was never brought to it, as a real one may when its power is cut: names that no
+`fsync` of their folder followed, contents that no `fsync` of their file followed. The journal's commits are kept.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import shutil
+import stat
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from multiprocessing.connection import Connection
+
+    from support.world import World
+
+PULLED = 77  # the exit status of a process whose plug was pulled
+_PATIENCE = 60.0  # seconds until a process that doesn't end has failed the test
+
+# A process that has imported everything and forks: as quick as a call, and as final as a process.
+_fork = multiprocessing.get_context("forkserver" if sys.platform != "win32" else "spawn")
+if sys.platform != "win32":
+    _fork.set_forkserver_preload(["support.plug", "support.world", "filedrop.accesspoint.transport", "filedrop.identify"])
+
+
+def live(world: World, *, finished: int, received: int, pull_at: int = 0, forgets: bool = False) -> list[str] | None:
+    """Run filedrop in a process of its own until so many documents are finished and received, and nothing is left to do.
+
+    Returns the side effects it had, in order; None when its plug was pulled before the `pull_at`-th.
+    """
+    ours, theirs = _fork.Pipe(duplex=False)
+    arguments = (theirs, str(world.base), world.config_text(), finished, received, pull_at, forgets)
+    process = _fork.Process(target=_live, args=arguments)
+    process.start()
+    theirs.close()
+    process.join(_PATIENCE)
+    if process.is_alive():
+        process.kill()
+        raise AssertionError(f"it hasn't come to an end in {_PATIENCE:.0f} s\n{world}")
+    if process.exitcode == PULLED:
+        return None
+    assert process.exitcode == 0, f"it ended with {process.exitcode}\n{world}"
+    steps: list[str] = ours.recv()
+    return steps
+
+
+def _live(pipe: Connection, base: str, text: str, finished: int, received: int, pull_at: int, forgets: bool) -> None:  # noqa: FBT001, PLR0913 - what goes through a pipe
+    import structlog  # noqa: PLC0415 - only the child needs it
+
+    from filedrop import config  # noqa: PLC0415 - likewise
+    from filedrop.service import Service, sole_use  # noqa: PLC0415 - likewise
+
+    settings = config.parse(text)
+    stopped = threading.Event()
+    plug = Plug(pull_at, Disk(Path(base) / "lost") if forgets else None)
+    plug.put_in()
+    log = structlog.wrap_logger(
+        structlog.WriteLogger(Path(base, "log").open("a", buffering=1)),  # noqa: SIM115 - it is the process's until its end
+        processors=[structlog.processors.add_log_level, structlog.processors.format_exc_info,
+                    structlog.processors.JSONRenderer(default=str)],
+    )  # fmt: skip
+    outbound = settings.companies["acme"].outbound[0]
+    inbound = settings.companies["acme"].inbound
+    with sole_use(settings.state) as journal:
+        service = Service(settings, journal, stopped=stopped, log=log, watch=False)
+        service.start()
+        while not stopped.wait(0.005):
+            ends = [*outbound.glob("archive/*/*.xml"), *outbound.glob("failed/*.xml")]
+            there = len(ends) >= finished and len(list(inbound.glob("*.xml"))) >= received
+            if there and all(account.quiet() for account in service.accounts):
+                break
+        service.close()
+    pipe.send(plug.steps)
+
+
+@dataclass
+class Plug:
+    """Counts side effects, and pulls before the `pull_at`-th; never, where that is 0."""
+
+    pull_at: int
+    disk: Disk | None
+    steps: list[str] = field(default_factory=list)
+    _lock: Any = field(default_factory=threading.RLock)
+
+    def put_in(self) -> None:
+        """From now on, this process's side effects are counted."""
+        import sqlalchemy as sa  # noqa: PLC0415 - only the child needs it
+
+        from filedrop import files  # noqa: PLC0415 - likewise
+        from filedrop.accesspoint import AccessPoint  # noqa: PLC0415 - likewise
+
+        for name in ("rename", "replace", "unlink", "remove", "mkdir", "fsync"):
+            setattr(os, name, self._counted(name, getattr(os, name)))
+        os.open = self._counted_open(os.open)
+        if sys.platform != "win32":
+            rename = files._renameat2
+            files._renameat2 = self._counted(
+                "place", lambda _from, source, _to, target, flags: rename(_from, source, _to, target, flags)
+            )
+        for verb in ("send", "download", "mark_read"):
+            setattr(AccessPoint, verb, self._counted(verb, getattr(AccessPoint, verb)))
+
+        def committing(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+            if statement == "COMMIT":
+                self._step("commit")
+
+        sa.event.listen(sa.Engine, "before_cursor_execute", committing)
+
+    def _step(self, what: str) -> None:
+        with self._lock:
+            self.steps.append(what)
+            if len(self.steps) == self.pull_at:
+                if self.disk is not None:
+                    self.disk.forget()
+                os._exit(PULLED)
+
+    def _counted(self, what: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any, **keys: Any) -> Any:
+            with self._lock:
+                self._step(what)
+                if self.disk is not None and what not in ("send", "download", "mark_read"):
+                    return self.disk.does(what, call, args, keys)
+            return call(*args, **keys)
+
+        return counted
+
+    def _counted_open(self, call: Callable[..., int]) -> Callable[..., int]:
+        def counted(path: Any, flags: int, *args: Any, **keys: Any) -> int:
+            if not flags & os.O_CREAT:
+                return call(path, flags, *args, **keys)
+            with self._lock:
+                self._step("create")
+                descriptor = call(path, flags, *args, **keys)
+                if self.disk is not None:
+                    self.disk.created(Path(path), descriptor)
+                return descriptor
+
+        return counted
+
+
+@dataclass
+class _Change:
+    """A change of names that isn't on the disk yet: how it is undone, and the folders that must be synced for it."""
+
+    undo: Callable[[], object]
+    folders: set[Path]
+
+
+class Disk:
+    """Remembers what was never brought to the disk, and forgets it. `attic` keeps what was removed."""
+
+    def __init__(self, attic: Path) -> None:
+        self._attic = attic
+        self._changes: list[_Change] = []
+        self._unwritten: dict[int, Path] = {}
+        self._numbers = itertools.count()
+        self._link, self._rename, self._unlink, self._rmdir = os.link, os.rename, os.unlink, os.rmdir
+        attic.mkdir(exist_ok=True)
+
+    def does(self, what: str, call: Callable[..., Any], args: Sequence[Any], keys: dict[str, Any]) -> Any:
+        """Make a call, and remember how to undo it."""
+        match what:
+            case "fsync":
+                result = call(*args, **keys)
+                self._synced(args[0])
+                return result
+            case "place":
+                source, target = (Path(os.fsdecode(args[index])) for index in (1, 3))
+            case "rename" | "replace":
+                source, target = Path(args[0]), Path(args[1])
+            case "mkdir":
+                result, made = call(*args, **keys), Path(args[0])
+                self._changes.append(_Change(lambda: self._rmdir(made), {made.parent}))
+                return result
+            case _:
+                return self._unlinked(Path(args[0]), call)
+        kept = self._keep(target) if what == "replace" else None
+        result = call(*args, **keys)
+        if what != "place" or result == 0:
+            self._changes.append(_Change(lambda: self._back(source, target, kept), {source.parent, target.parent}))
+        return result
+
+    def created(self, path: Path, descriptor: int) -> None:
+        """A new file, empty yet."""
+        self._unwritten[os.fstat(descriptor).st_ino] = path
+        self._changes.append(_Change(lambda: self._unlink(path), {path.parent}))
+
+    def forget(self) -> None:
+        """Lose what was never brought to the disk, the latest first."""
+        for path in self._attic.parent.rglob("*"):
+            status = path.lstat()
+            if stat.S_ISREG(status.st_mode) and status.st_ino in self._unwritten:
+                os.truncate(path, 0)
+        for change in reversed(self._changes):
+            try:
+                change.undo()
+            except OSError:  # what it is about was itself undone
+                continue
+        shutil.rmtree(self._attic)
+
+    def _synced(self, descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        if not stat.S_ISDIR(status.st_mode):
+            self._unwritten.pop(status.st_ino, None)
+            return
+        for change in self._changes:
+            change.folders = {path for path in change.folders if path.stat().st_ino != status.st_ino}
+        self._changes = [change for change in self._changes if change.folders]
+
+    def _unlinked(self, path: Path, call: Callable[..., Any]) -> Any:
+        kept = self._keep(path)
+        result = call(path)
+        if kept is not None:
+            self._changes.append(_Change(lambda: self._rename(kept, path), {path.parent}))
+        return result
+
+    def _keep(self, path: Path) -> Path | None:
+        if not path.is_file():
+            return None
+        kept = self._attic / str(next(self._numbers))
+        self._link(path, kept)
+        return kept
+
+    def _back(self, source: Path, target: Path, kept: Path | None) -> None:
+        self._rename(target, source)
+        if kept is not None:
+            self._rename(kept, target)

@@ -1,0 +1,333 @@
+"""A small world for tests: an access point on real sockets, a company's folders, and a filedrop that serves them.
+
+    with World(tmp_path) as world:
+        world.drop("invoice.xml", invoice("1"))
+        world.run_once()
+        world.invariants()
+
+The company `acme` sends to `buyer`, who lives at the same sandbox, and receives what `world.receive` puts into its
+inbox. Durations are short, so that tests wait for conditions (`until`) and never for the clock. What filedrop promises
+of every document and message, whatever happened, is `invariants`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree as ET
+from collections import Counter
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER
+from support.faults import Front
+from werkzeug.http import http_date
+
+from filedrop import config
+from filedrop.sandbox import Sandbox, SandboxAccount
+from filedrop.service import Service, sole_use
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from filedrop.sandbox import Message
+
+PASSWORD = "secret"
+OUTBOUND = {"settle": "0s", "rescan": "500ms", "doubt": "500ms", "track": "100ms", "retry": "{first: 100ms, longest: 500ms}"}
+INBOUND = {"poll": "300ms", "min_free": "1KB"}
+TEMPORARY = (".tmp", ".part", ".draft")
+SIDECAR_KEYS = {
+    "filedrop", "direction", "id", "file", "company", "account", "state", "sender", "receiver", "document_id",
+    "process_id", "channel", "document", "size", "sha256", "msg_no", "uuid", "received", "warnings",
+}  # fmt: skip
+
+
+class World:
+    """Sandbox, folders and configuration below `base`.
+
+    `front` is the server in front of the sandbox: faults are told to it. `outbound` and `inbound` change the
+    configuration's keys there; `companies` says more of them in YAML, or other things of acme. Started by `with`; ended by it, too.
+    """
+
+    def __init__(
+        self,
+        base: Path,
+        *,
+        quirks: bool = False,
+        deliver_after: float = 0.0,
+        outbound: dict[str, str] | None = None,
+        inbound: dict[str, str] | None = None,
+        companies: dict[str, str] | None = None,
+        unassigned: str = "leave",
+    ) -> None:
+        self.base = base
+        self.root = base / "root"
+        self.state = base / "state"
+        self.outbound = self.root / "acme" / "outbound"
+        self.inbound = self.root / "acme" / "inbound"
+        self.password_file = base / "password"
+        self.dropped: dict[str, bytes] = {}
+        self.received: dict[int, bytes] = {}
+        self._keys = {"outbound": OUTBOUND | (outbound or {}), "inbound": INBOUND | (inbound or {})}
+        self._companies = {"acme": f'{{participants: ["{SELLER}"]}}'} | (companies or {})
+        self._unassigned = unassigned
+        accounts = [SandboxAccount("acme", PASSWORD, (SELLER,)), SandboxAccount("buyer", PASSWORD, (BUYER,))]
+        self.sandbox = Sandbox(base / "access point", accounts, deliver_after=timedelta(seconds=deliver_after), quirks=quirks)
+        self.front = Front(self.sandbox.app, date=lambda: http_date(time.time()))
+        self.outbound.mkdir(parents=True)
+        self.password_file.write_text(PASSWORD)
+        self.password_file.chmod(0o600)
+        self._log_file = (base / "log").open("a")
+        self._log = structlog.wrap_logger(
+            structlog.WriteLogger(self._log_file),
+            processors=[structlog.processors.add_log_level, structlog.processors.format_exc_info,
+                        structlog.processors.JSONRenderer(default=str)],
+        )  # fmt: skip
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.front.close()
+        self.sandbox.store.close()
+        self._log_file.close()
+
+    def config_text(self) -> str:
+        """The configuration as YAML."""
+        keys = {name: "".join(f"\n  {key}: {value}" for key, value in self._keys[name].items()) for name in self._keys}
+        companies = "".join(f"\n  {name}: {company}" for name, company in self._companies.items())
+        return f"""
+accounts:
+  main: {{base_url: "{self.front.url}", username: acme, password_file: "{self.password_file}", read_timeout: 2s}}
+root: {self.root}
+state: {self.state}
+unassigned: {self._unassigned}
+companies:{companies}
+outbound:{keys["outbound"]}
+inbound:{keys["inbound"]}
+"""
+
+    def drop(self, name: str, content: bytes) -> None:
+        """Drop a document into `outbound/`, renamed in whole. Each name and content once."""
+        if name in self.dropped or content in self.dropped.values():
+            raise ValueError(f"{name}: the invariants count documents by name and content; make it another one")
+        self.dropped[name] = content
+        self.put(self.outbound / name, content)
+
+    def put(self, path: Path, content: bytes) -> None:
+        """Write a file beside the folders and rename it in, as a careful writer would. The invariants don't know it."""
+        draft = self.base / "draft"
+        draft.write_bytes(content)
+        draft.rename(path)
+
+    def receive(self, content: bytes, *, sender: str = BUYER) -> int:
+        """Put a message into acme's inbox and return its number."""
+        number = self.sandbox.store.receive(
+            sender=sender, receiver=SELLER, document_id=INVOICE_ID, process_id=BILLING_PROCESS, content=content
+        )
+        self.received[number] = content
+        return number
+
+    @contextmanager
+    def service(self, *, watch: bool = False) -> Iterator[Service]:
+        """A daemon in this process, with a state and threads of its own, for as long as the `with` lasts."""
+        with sole_use(self.state) as journal:
+            stopped = threading.Event()
+            service = Service(config.parse(self.config_text()), journal, stopped=stopped, log=self._log, watch=watch)
+            service.start()
+            try:
+                yield service
+            finally:
+                service.close()
+
+    def run_once(self) -> None:
+        """What `filedrop run --once` does, in this process."""
+        with sole_use(self.state) as journal:
+            service = Service(
+                config.parse(self.config_text()), journal, stopped=threading.Event(), log=self._log, watch=False
+            )
+            service.run_once(lambda _service: None)
+
+    @contextmanager
+    def daemon(self) -> Iterator[subprocess.Popen[bytes]]:
+        """The daemon as a process of its own; it is killed at the end, if it still runs."""
+        file = self.base / "config.yaml"
+        file.write_text(self.config_text())
+        with (self.base / "daemon.log").open("ab") as log:
+            command = [sys.executable, "-m", "filedrop", "--config", str(file), "run"]
+            process = subprocess.Popen(command, stdout=log, stderr=log, cwd=Path(__file__).parents[2])
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+            process.wait()
+
+    def until(self, condition: Callable[[], object], seconds: float = 30.0, *, what: str = "") -> None:
+        """Wait until a condition holds; seconds only bound what has gone wrong. AssertionError shows the folders."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"not within {seconds:.0f} s: {what or 'the condition'}\n{self}")
+            time.sleep(0.02)
+
+    def settle(self, seconds: float = 30.0, *, ends: tuple[str, ...] = ("archive", "failed")) -> None:
+        """Run a daemon in this process until every document is in one of these places, and the inbox is empty."""
+        with self.service():
+            self.until(lambda: self.settled(ends), seconds, what="everything settles")
+
+    def settled(self, ends: tuple[str, ...] = ("archive", "failed")) -> bool:
+        """Is every dropped document in one of these places, and every message marked read?"""
+        places = self.places()
+        return (
+            all(places.get(name, "").split("/")[0] in ends for name in self.dropped)
+            and not self.sandbox.store.inbox("acme")
+            and len(self.delivered()) >= len(self.received)
+        )
+
+    def places(self) -> dict[str, str]:
+        """Where each dropped document lies, by the name it was dropped under; several places are joined by " + "."""
+        by_content: dict[bytes, list[str]] = {}
+        for path in self.files():
+            with suppress(FileNotFoundError):  # it is just being moved
+                by_content.setdefault(path.read_bytes(), []).append(str(path.parent.relative_to(self.outbound)))
+        return {name: " + ".join(by_content[content]) for name, content in self.dropped.items() if content in by_content}
+
+    def files(self) -> list[Path]:
+        """All documents below `outbound/`: what is neither sidecar, note nor hidden."""
+        return [path for path in sorted(self.outbound.rglob("*")) if path.is_file() and not _beside(path)]
+
+    def delivered(self) -> list[Path]:
+        """The received documents in `inbound/`."""
+        return [path for path in sorted(self.inbound.glob("*")) if path.is_file() and not _beside(path)]
+
+    def sidecar(self, name: str) -> dict[str, Any]:
+        """What is written beside a dropped document."""
+        path = next(path for path in self.files() if path.read_bytes() == self.dropped[name])
+        content: dict[str, Any] = json.loads(path.with_name(f"{path.name}.json").read_bytes())
+        return content
+
+    def error(self, name: str) -> str | None:
+        """The error code of a dropped document that failed; None where it didn't, or not yet."""
+        if self.places().get(name) != "failed":
+            return None
+        code: str = self.sidecar(name)["error"]["code"]
+        return code
+
+    def accepted(self) -> Counter[str]:
+        """How often each dropped document was accepted by the access point, by name; `?` for what nobody dropped."""
+        names = {_meaning(content): name for name, content in self.dropped.items() if _is_xml(content)}
+        return Counter(names.get(self._meaning_of(message), "?") for message in self.sandbox.store.sent("acme"))
+
+    def invariants(self) -> None:
+        """What must be true of every document and message, at every rest, whatever has happened.
+
+        Every dropped document lies, unchanged, in exactly one folder. What lies in `sent/` or `archive/` was accepted
+        exactly once, under its number and with its ids, and its sidecar says so; what lies in `failed/` as `rejected`
+        was never accepted; nothing was accepted twice. Every message was delivered exactly once, with its sidecar, and
+        is marked read. Nothing temporary is left, and no sidecar or note without its document.
+        """
+        problems = [*self._problems_out(), *self._problems_in(), *self._leftovers()]
+        assert not problems, "\n".join([*problems, str(self)])
+
+    def _problems_out(self) -> Iterator[str]:
+        accepted, places = self.accepted(), self.places()
+        sent = {message.msg_no: message for message in self.sandbox.store.sent("acme")}
+        if accepted["?"]:
+            yield f"{accepted['?']} documents were accepted that nobody dropped"
+        for name, content in self.dropped.items():
+            place = places.get(name)
+            if place is None:
+                yield f"{name} is lost"
+            elif " + " in place:
+                yield f"{name} lies in several places: {place}"
+            elif accepted[name] > 1:
+                yield f"{name} was accepted {accepted[name]} times"
+            elif place == "sent" or place.startswith("archive/"):
+                yield from (f"{name}: {problem}" for problem in self._problems_accepted(name, place, content, sent))
+            elif place == "failed" and self.error(name) not in ("no-answer", "not-delivered") and accepted[name]:
+                yield f"{name} failed as {self.error(name)}, but was accepted"
+
+    def _problems_accepted(self, name: str, place: str, content: bytes, sent: dict[int, Message]) -> Iterator[str]:
+        sidecar = self.sidecar(name)
+        if missing := SIDECAR_KEYS - sidecar.keys():
+            yield f"the sidecar lacks {sorted(missing)}"
+        if sidecar["state"] != ("sent" if place == "sent" else "delivered"):
+            yield f"it lies in {place}, but its sidecar says {sidecar['state']}"
+        if place != "sent" and not (sidecar["delivered"] and sidecar["delivered"][:7] == place.removeprefix("archive/")):
+            yield f"it lies in {place}, but was delivered {sidecar['delivered']}"
+        message = sent.get(sidecar["msg_no"])
+        if message is None:
+            yield f"the access point knows no message {sidecar['msg_no']}"
+            return
+        if self._meaning_of(message) != _meaning(content):
+            yield f"message {message.msg_no} is another document"
+        for key in ("sender", "receiver", "document_id", "process_id"):
+            if not getattr(message, key) == sidecar[key]:
+                yield f"its {key} was sent as {getattr(message, key)}, but its sidecar says {sidecar[key]}"
+        if sidecar["size"] != len(content) or sidecar["history"][0]["event"] != "claimed":
+            yield "its sidecar tells of something else"
+
+    def _problems_in(self) -> Iterator[str]:
+        unread = {message.msg_no for message in self.sandbox.store.inbox("acme")}
+        delivered = Counter(self._number(path) for path in self.delivered())
+        for number, content in self.received.items():
+            if delivered[number] != 1:
+                yield f"message {number} was delivered {delivered[number]} times"
+            elif next(path for path in self.delivered() if self._number(path) == number).read_bytes() != content:
+                yield f"message {number} was delivered as something else"
+            if number in unread:
+                yield f"message {number} isn't marked read"
+        if delivered[None]:
+            yield f"{delivered[None]} received documents have no sidecar"
+
+    def _leftovers(self) -> Iterator[str]:
+        for path in self.root.rglob("*"):
+            name = path.name
+            if (name.startswith(".") and name != ".filedrop") or name.endswith(TEMPORARY):
+                yield f"{path.relative_to(self.root)} was left behind"
+            for suffix in (".json", ".why.txt"):
+                if name.endswith(suffix) and not path.with_name(name.removesuffix(suffix)).exists():
+                    yield f"{path.relative_to(self.root)} lies beside nothing"
+
+    def _number(self, path: Path) -> int | None:
+        beside = path.with_name(f"{path.name}.json")
+        return json.loads(beside.read_bytes())["msg_no"] if beside.exists() else None
+
+    def _meaning_of(self, message: Message) -> str:
+        return _meaning(self.sandbox.store.content(message.msg_no))
+
+    def log(self) -> list[dict[str, Any]]:
+        """What the service in this process has logged."""
+        self._log_file.flush()
+        return [json.loads(line) for line in (self.base / "log").read_text().splitlines()]
+
+    def __str__(self) -> str:
+        """The folders, what was accepted and the end of the log: what one wants to see of a world gone wrong."""
+        self._log_file.flush()
+        folders = [str(path.relative_to(self.base)) for path in sorted(self.root.rglob("*")) if path.is_file()]
+        log = (self.base / "log").read_text().splitlines()[-30:]
+        return "\n".join([*folders, f"accepted: {dict(self.accepted())}", *log])
+
+
+def _beside(path: Path) -> bool:
+    return path.name.startswith((".", "HOLD")) or path.name.endswith((".json", ".why.txt", *TEMPORARY))
+
+
+def _meaning(content: bytes) -> str:
+    """A document in the one form in which it can be compared with what a server has written anew (C14N 2.0)."""
+    return ET.canonicalize(content.decode(), strip_text=True)
+
+
+def _is_xml(content: bytes) -> bool:
+    try:
+        ET.fromstring(content)
+    except ET.ParseError:
+        return False
+    return True
