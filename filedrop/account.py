@@ -162,7 +162,7 @@ class Account:
             return False
         if not self.standing.ready:
             return True
-        if self.way_in.summary.last_poll is None or self.way_in.again:
+        if self.way_in.summary.last_poll is None or self.way_in.again or self._next_poll <= time.monotonic():
             return False
         if self.looks.wait() is not None or not all(self._lane_quiet(lane) for lane in self.lanes):
             return False
@@ -219,8 +219,8 @@ class Account:
         waits = [DISTANT if idle else 1.0]  # while somebody works, a folder may begin to hang
         waits += [self._look_at(lane) for lane in self.lanes]
         if self.standing.ready:
-            waits += [self._do_when_due("look", self._look, self.looks.wait())]
-            waits += [self._do_when_due("track", self._track, self._tracking.wait())]
+            waits += [self._do_when_due("look", self.looks.look, self.looks.wait())]
+            waits += [self._do_when_due("track", self._tracking.track, self._tracking.wait())]
         else:
             waits += [self.standing.wait()]
         return min(waits)
@@ -235,13 +235,13 @@ class Account:
             self._crew_out.give(lane.folder, partial(self._sweep, lane))
         return max(wait, 0.0) or DISTANT
 
-    def _do_when_due(self, what: str, errand: Callable[[], object], wait: float | None) -> float:
-        """Run an errand if that is due; in how many seconds it is."""
+    def _do_when_due(self, what: str, find: Callable[[], list[Document]], wait: float | None) -> float:
+        """Look or track if that is due, and put away what came to an end; in how many seconds it is."""
         if wait is None:
             return DISTANT
         wait = max(wait, self._not_before.get(what, 0.0) - time.monotonic())
         if wait <= 0:
-            self._errand(what, errand)
+            self._errand(what, partial(self._conclude, find))
         return max(wait, 0.0) or DISTANT
 
     def _errand(self, what: str, errand: Callable[[], object]) -> None:
@@ -266,28 +266,23 @@ class Account:
 
     def _sweep(self, lane: Lane) -> None:
         try:
-            if self._watcher is not None:
-                self._watcher.watch(lane)
             self.way_out.sweep(lane)
+            if self._watcher is not None:
+                with lane.folder.busy():
+                    self._watcher.watch(lane)
         finally:
             lane.sweeping = False
             self._loop_out.wake()
 
-    def _look(self) -> None:
-        self._conclude(self.looks.look())
-
-    def _track(self) -> None:
-        self._conclude(self._tracking.track())
-
-    def _conclude(self, documents: list[Document]) -> None:
-        self.way_out.concluded({lane.folder.id: lane for lane in self.lanes}, documents)
+    def _conclude(self, find: Callable[[], list[Document]]) -> None:
+        self.way_out.concluded({lane.folder.id: lane for lane in self.lanes}, find())
 
     def _turn_in(self) -> float:
         """Poll the inbox when that is due."""
         if self._crew_in.idle():
-            self.way_in.settle()
             if self.way_in.again:
                 self._next_poll = -math.inf
+            self.way_in.settle()
         else:
             self._crew_in.relieve()
         if time.monotonic() < self._next_poll:

@@ -55,31 +55,35 @@ class WayIn:
         self._trouble: dict[Path, str] = {}
         self._walked_from_start = False
         self.summary = Summary()
-        self.again = False
+        self._more = False
+        self._put_off = False
+
+    @property
+    def again(self) -> bool:
+        """Is it worth polling at once, now that nobody works? More was listed than shown, and what was shown got read."""
+        return self._put_off or (self._more and bool(self._read))
 
     def poll(self) -> None:
         """List the inbox and give out what is to be taken. Raises AccessPointError, JournalError.
 
-        `again` is set when more is to be expected at once. Nothing is listed while messages are being marked read:
-        the pages would shift under us.
+        Nothing is listed while messages are being marked read: the pages would shift under us.
         """
         desk = self._desk
-        self.settle()
         with self._lock:
-            if any(not folder.stuck() for folder in self._in_hand.values()):
-                self.again = True
-                return
-        self.again = False
+            self._put_off = any(not folder.stuck() for folder in self._in_hand.values())
+        if self._put_off:
+            return
+        self.settle()
         identity = desk.access_point.identity
         listing = desk.access_point.inbox()
         messages = {_key(message): message for message in listing.messages}
         rows = desk.journal.messages(identity, [message.msg_no for message in listing.messages])
-        if not listing.complete:
+        self._more = not listing.complete
+        if self._more:
             blocked = [key for key in messages if self._blocked(messages[key], rows.get(key))]
             if blocked:
                 messages |= {_key(message): message for message in self._beyond(listing)}
                 rows = desk.journal.messages(identity, [message.msg_no for message in messages.values()])
-            self.again = len(blocked) < len(listing.messages)
         messages |= self._unfinished(messages, rows, complete=listing.complete)
         self._sum_up(messages, rows)
         for key, message in sorted(messages.items()):

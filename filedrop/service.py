@@ -118,7 +118,7 @@ class Service:
         unassigned = (
             InboundFolder(config.unassigned, company="unassigned", below=config.root) if config.unassigned else None
         )
-        mapping = Rules(config.mapping, config.tables)
+        mapping = Rules(config.mapping, config.tables, source=config.source)
         self.accounts = [
             Account(
                 config,
@@ -150,15 +150,19 @@ class Service:
         attempt(self._log, "report", lambda: report(self))
         self._log.info("service.stopped")
 
-    def run_once(self, progress: Callable[[Service], None]) -> None:
-        """Work until all that is there now is done, or until stopped; `progress` is called several times a second."""
+    def run_once(self, progress: Callable[[Service], None]) -> bool:
+        """Work until all that is there now is done, or until stopped, which returns False.
+
+        `progress` is called several times a second, and at the end.
+        """
         self.start()
-        while not self._stopped.wait(0.05):
+        done = False
+        while not done and not self._stopped.wait(0.05):
             attempt(self._log, "progress", lambda: progress(self))
-            if all(account.quiet() for account in self.accounts):
-                break
+            done = all(account.quiet() for account in self.accounts)
         self.close()
         progress(self)
+        return done
 
     def start(self) -> None:
         """Begin to sweep."""

@@ -1,18 +1,16 @@
 """What `status` shows: what lies in the folders, what the journal knows, and how the accounts stand.
 
-One survey serves the command and the daemon's status.json. It only looks. Counts are what lies in the folders; each
-folder is looked at by a thread of its own, so that one that hangs holds up nobody.
+One survey serves the command and the daemon's status.json (contract 5, `status --json`). Counts are what lies in the
+folders; what is in doubt or overdue, the journal says.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict
 
 from filedrop.document import State
-from filedrop.folders import MARKER, read_marker
+from filedrop.glimpse import LISTED, Lookout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,12 +20,10 @@ if TYPE_CHECKING:
     from filedrop.account import Account
     from filedrop.config import Company, Config
     from filedrop.document import Document
-    from filedrop.journal import Journal
+    from filedrop.glimpse import Glimpse
+    from filedrop.journal import Journal, MessageRow
 
-PATIENCE = 3.0  # seconds for all folders together to answer
-LISTED = 20  # of each kind by name, per company: enough to act on, little enough to read
-IGNORED_AFTER = 3600.0  # seconds (contract 1, never documents)
-_SILENT = frozenset({"thumbs.db", "desktop.ini", ".ds_store", MARKER})
+VERSION = 1
 
 
 class FolderStatus(TypedDict):
@@ -40,12 +36,12 @@ class FolderStatus(TypedDict):
 
 
 class DocumentStatus(TypedDict):
-    """A document that somebody may want to look at: in doubt, overdue or failed."""
+    """A document that somebody may want to look at; `state` is doubt, overdue or failed."""
 
     state: str
     file: str
     why: str
-    id: str
+    id: str | None
     msg_no: int | None
 
 
@@ -58,7 +54,7 @@ class MessageStatus(TypedDict):
 
 
 class CompanyStatus(TypedDict):
-    """The counts of contract 5, and names to them: at most `LISTED` of each kind. `why`: why documents wait."""
+    """Contract 5's counts, then names, not all where there are many. `why` says why documents wait."""
 
     waiting: int
     sending: int
@@ -77,7 +73,10 @@ class CompanyStatus(TypedDict):
 
 
 class AccountStatus(TypedDict):
-    """How an account stands; None and `unknown` where only the daemon could tell. `as_of`: when it told."""
+    """How an account stands, as the daemon saw it; None, and login `unknown`, where nobody could tell.
+
+    `surplus` are messages at the access point that we did not mean to send.
+    """
 
     reachable: bool | None
     login: str
@@ -86,66 +85,41 @@ class AccountStatus(TypedDict):
     last_poll: str | None
     why: str
     surplus: list[int]
-    as_of: str | None
 
 
 class Status(TypedDict):
-    """The whole. `running`: does a daemon work with this state? None where we can't tell."""
+    """The whole. `running`: does a daemon work with this state? None where we can't tell. `heard`: what is said of the
+    accounts is from then.
+    """
 
     filedrop: int
     written: str
+    heard: str | None
     running: bool | None
     companies: dict[str, CompanyStatus]
     accounts: dict[str, AccountStatus]
     unassigned: FolderStatus | None
 
 
-UNKNOWN = AccountStatus(
-    reachable=None, login="unknown", unread=None, for_nobody=None, last_poll=None, why="", surplus=[], as_of=None
+UNHEARD = AccountStatus(
+    reachable=None, login="unknown", unread=None, for_nobody=None, last_poll=None, why="", surplus=[]
 )
-_REACHABLE = {"ok": True, "refused": True, "away": False, "wrong address": False, "unknown": None}
-_LOGIN = {"ok": "ok", "refused": "refused"}
+_REACHABLE = {"ok": True, "refused": True, "away": False, "wrong address": False}
 
 
-def account_status(account: Account, now: datetime) -> AccountStatus:
+def account_status(account: Account) -> AccountStatus:
     """How an account of the running daemon stands."""
     report, summary = account.standing.report, account.way_in.summary
     polled = summary.last_poll
     return AccountStatus(
-        reachable=_REACHABLE[report.condition],
-        login=_LOGIN.get(report.condition, "unknown"),
+        reachable=_REACHABLE.get(report.condition),
+        login=report.condition if report.condition in ("ok", "refused") else "unknown",
         unread=summary.unread if polled else None,
         for_nobody=summary.for_nobody if polled else None,
         last_poll=polled.isoformat(timespec="seconds") if polled else None,
         why=report.why,
         surplus=[],
-        as_of=now.isoformat(timespec="seconds"),
     )
-
-
-def trouble(path: Path, journal: Journal | None) -> str:
-    """Why a folder isn't available: a sentence, "" where it is. Only looks. Raises OSError."""
-    if not path.is_dir():
-        return "it isn't there; filedrop makes it at its start, if what it belongs in is there"
-    marker = read_marker(path)
-    if journal is None:
-        return ""
-    if marker is None and journal.folder_at(path) is not None:
-        return f"it has no {MARKER} any more: it isn't mounted, or another disk is (else: filedrop check --take-over)"
-    if marker is not None and marker[1] != journal.id:
-        return "another filedrop serves this folder (if that one is gone for good: filedrop check --take-over)"
-    return ""
-
-
-@dataclass(slots=True)
-class _Glimpse:
-    """What lies in a folder. `files` counts by place; `faults` are the first of the failed."""
-
-    trouble: str = ""
-    files: Counter[str] = field(default_factory=Counter)
-    held: bool = False
-    ignored: list[str] = field(default_factory=list)
-    faults: list[DocumentStatus] = field(default_factory=list)
 
 
 class Survey:
@@ -154,77 +128,106 @@ class Survey:
     def __init__(self, config: Config, journal: Journal | None) -> None:
         self._config = config
         self._journal = journal
-        self._looks: dict[Path, threading.Thread] = {}
-        self._glimpses: dict[Path, _Glimpse] = {}
+        self._lookout = Lookout(config, journal)
 
-    def take(self, accounts: Mapping[str, AccountStatus], *, running: bool | None, now: datetime) -> Status:
-        """The status now; `accounts` as the daemon sees them, as far as that is known. Raises JournalError."""
-        glimpses = self._look_everywhere(now)
+    def take(
+        self, accounts: Mapping[str, AccountStatus], *, heard: str | None, running: bool | None, now: datetime
+    ) -> Status:
+        """The status now; `accounts` as the daemon saw them when it was `heard` of. Raises JournalError."""
         config, journal = self._config, self._journal
+        glimpses = self._lookout.look()
         doubtful = journal.in_state(State.DOUBT) if journal else []
         overdue = journal.overdue(now - config.outbound.overdue) if journal else []
-        told = {name: self._account(name, accounts.get(name, UNKNOWN)) for name in config.accounts}
-        companies = {
-            company.name: self._company(company, glimpses, doubtful, overdue, told[company.account]["why"])
-            for company in config.companies.values()
-        }
+        stuck: list[MessageRow] = []
+        told: dict[str, AccountStatus] = {}
+        for name, account in config.accounts.items():
+            told[name] = {**accounts.get(name, UNHEARD)}
+            if journal:
+                stuck += journal.messages_in(account.identity, "stuck")
+                told[name]["surplus"] = [msg_no for msg_no, _ in journal.surplus(account.identity)][-LISTED:]
         return Status(
-            filedrop=1,
+            filedrop=VERSION,
             written=now.isoformat(timespec="seconds"),
+            heard=heard,
             running=running,
-            companies=companies,
+            companies={
+                company.name: self._company(
+                    company,
+                    glimpses,
+                    doubtful=[document for document in doubtful if document.company == company.name],
+                    overdue=[document for document in overdue if document.company == company.name],
+                    stuck=[row for row in stuck if row.company == company.name],
+                    account_why=told[company.account]["why"],
+                )
+                for company in config.companies.values()
+            },
             accounts=told,
-            unassigned=_folder(config.unassigned, "unassigned", glimpses[config.unassigned])
-            if config.unassigned
-            else None,
+            unassigned=_folder("unassigned", config.unassigned, glimpses) if config.unassigned else None,
         )
-
-    def _account(self, name: str, live: AccountStatus) -> AccountStatus:
-        surplus = self._journal.surplus(self._config.accounts[name].identity)[:LISTED] if self._journal else []
-        return AccountStatus(**{**live, "surplus": [msg_no for msg_no, _ in surplus]})  # type: ignore[typeddict-item] # the same keys
 
     def _company(
         self,
         company: Company,
-        glimpses: Mapping[Path, _Glimpse],
+        glimpses: Mapping[Path, Glimpse],
+        *,
         doubtful: list[Document],
         overdue: list[Document],
+        stuck: list[MessageRow],
         account_why: str,
     ) -> CompanyStatus:
-        journal = self._journal
-        rows: Counter[str] = Counter()
-        files: Counter[str] = Counter()
-        documents: list[DocumentStatus] = []
+        lies: Counter[str] = Counter()
         for path in company.outbound:
-            folder = journal.folder_at(path) if journal else None
-            rows += Counter(journal.counts(folder) if journal and folder else {})
-            files += glimpses[path].files
-            documents += glimpses[path].faults
-        mine = [document for document in doubtful if document.company == company.name]
-        late = [document for document in overdue if document.company == company.name]
-        claimed = min(rows[State.WAITING], files["sending"])
-        stuck = [row for row in self._stuck(company) if row.company == company.name]
+            lies += glimpses[path].documents
+        claimed = min(self._claimed(company), lies["sending"])
         held = any(glimpses[path].held for path in company.outbound)
         return CompanyStatus(
-            waiting=files["outbound"] + claimed,
-            sending=max(0, files["sending"] - claimed - len(mine)),
-            doubt=len(mine),
-            sent=files["sent"],
-            overdue=len(late),
-            failed=files["failed"],
-            received=glimpses[company.inbound].files["inbound"],
+            waiting=lies["outbound"] + claimed,
+            sending=max(0, lies["sending"] - claimed - len(doubtful)),
+            doubt=len(doubtful),
+            sent=lies["sent"],
+            overdue=len(overdue),
+            failed=lies["failed"],
+            received=glimpses[company.inbound].documents["inbound"],
             stuck=len(stuck),
             held=held,
-            why="a file HOLD lies in outbound/: nothing is sent until it is removed" if held else account_why,
+            why="a file HOLD lies in outbound/; what waits is sent when that is removed" if held else account_why,
             folders=[
-                *(_folder(path, "outbound", glimpses[path]) for path in company.outbound),
-                _folder(company.inbound, "inbound", glimpses[company.inbound]),
+                *(_folder("outbound", path, glimpses) for path in company.outbound),
+                _folder("inbound", company.inbound, glimpses),
             ],
             documents=[
-                *(_listed(document, "doubt", _last_why(document)) for document in mine[:LISTED]),
-                *(_listed(document, "overdue", _since(document)) for document in late[:LISTED]),
-                *documents[:LISTED],
+                *(_listed(document, "doubt", _last_reason(document)) for document in doubtful[:LISTED]),
+                *(_listed(document, "overdue", _accepted(document)) for document in overdue[:LISTED]),
+                *(
+                    DocumentStatus(state="failed", file=name, why=why, id=None, msg_no=None)
+                    for path in company.outbound
+                    for name, why in glimpses[path].failed.items()
+                ),
             ],
             messages=[MessageStatus(msg_no=row.msg_no, sender=row.sender, why=row.why) for row in stuck[:LISTED]],
-            ignored=[name for path in company.outbound for name in glimpses[path].ignored][:LISTED],
+            ignored=[name for path in company.outbound for name in glimpses[path].ignored],
         )
+
+    def _claimed(self, company: Company) -> int:
+        """How many documents have been claimed and wait to be posted."""
+        journal = self._journal
+        known = [journal.folder_at(path) for path in company.outbound] if journal else []
+        return sum(journal.counts(folder).get(State.WAITING, 0) for folder in known if journal and folder)
+
+
+def _folder(use: str, path: Path, glimpses: Mapping[Path, Glimpse]) -> FolderStatus:
+    why = glimpses[path].trouble
+    return FolderStatus(path=str(path), use=use, available=not why, why=why)
+
+
+def _listed(document: Document, state: str, why: str) -> DocumentStatus:
+    return DocumentStatus(state=state, file=document.file, why=why, id=document.id, msg_no=document.msg_no)
+
+
+def _last_reason(document: Document) -> str:
+    return next((event.facts["why"] for event in reversed(document.history) if "why" in event.facts), "")
+
+
+def _accepted(document: Document) -> str:
+    since = f"{document.accepted:%Y-%m-%d %H:%M}" if document.accepted else "an unknown time"
+    return f"accepted at {since}, not delivered yet"

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 import click
 
 from filedrop import config as configuration
-from filedrop.errors import FiledropError
+from filedrop.errors import ConfigError, FiledropError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, MutableMapping
     from pathlib import Path
+    from typing import Any
+
+    import structlog
 
     from filedrop.accesspoint import AccessPoint
-    from filedrop.config import Account, Config
+    from filedrop.config import Account, Config, Log
     from filedrop.journal import Journal
 
 
@@ -53,6 +56,16 @@ else:
         os.seteuid(status.st_uid)
 
 
+def open_log(log: Log, hear: Callable[[MutableMapping[str, Any]], None] | None = None) -> structlog.stdlib.BoundLogger:
+    """The log as the configuration wants it; `hear` is told every event. Raises ConfigError."""
+    from filedrop import logs  # noqa: PLC0415 - structlog: only `run` needs it
+
+    try:
+        return logs.configure(log, hear)
+    except OSError as error:
+        raise ConfigError([f"log.file: {log.file} can't be written: {error.strerror}; name another"]) from error
+
+
 def has_journal(config: Config) -> bool:
     """Is there a journal that we may use?"""
     from filedrop.service import JOURNAL  # noqa: PLC0415 - loads the core, which not every command needs
@@ -69,7 +82,7 @@ def open_journal(config: Config) -> Iterator[Journal]:
 
     if not has_journal(config):
         raise FiledropError(
-            f"there is no journal in {config.state} that you may use: run this as the user that filedrop runs as, or as root"
+            f"there is no journal in {config.state} that you may use: run this as filedrop's user, or as root"
         )
     journal = Journal(config.state / JOURNAL)
     try:
@@ -92,9 +105,9 @@ def open_access_point(account: Account) -> Iterator[AccessPoint]:
 
 def choose_account(config: Config, name: str | None) -> Account:
     """The account of that name, or the only one."""
+    if name in config.accounts:
+        return config.accounts[name]
     if name is None and len(config.accounts) == 1:
         return next(iter(config.accounts.values()))
-    if name not in config.accounts:
-        wrong = "there are several accounts" if name is None else f"there is no account {name}"
-        raise click.UsageError(f"{wrong}; write --account and one of {', '.join(config.accounts)}")
-    return config.accounts[name]
+    wrong = "there are several accounts" if name is None else f"there is no account {name}"
+    raise click.UsageError(f"{wrong}; write --account and one of {', '.join(config.accounts)}")

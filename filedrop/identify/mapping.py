@@ -40,15 +40,15 @@ class Try(NamedTuple):
 class Rules:
     """All mapping rules with their tables. Safe to use from several threads."""
 
-    def __init__(self, rules: Sequence[Rule], tables: Mapping[str, Path]) -> None:
-        """Raises ConfigError: an XPath that is none, a table that can't be read."""
+    def __init__(self, rules: Sequence[Rule], tables: Mapping[str, Path], *, source: str = "mapping") -> None:
+        """`source` names the configuration. Raises ConfigError: an XPath that is none, a table that can't be read."""
         complaints = []
         self._rules = tuple(rules)
         self._tables = {name: Table(path) for name, path in tables.items()}
         for name, table in self._tables.items():
             table.refresh()
             if table.trouble:
-                complaints.append(f"tables.{name}: {table.trouble}")
+                complaints.append(f"{source}: tables.{name}: {table.trouble}")
         for rule in rules:
             for field, value in rule.values.items():
                 if isinstance(value, XPath):
@@ -56,7 +56,7 @@ class Rules:
                         compiled(value.text)
                     except ValueError as error:
                         complaints.append(
-                            f'line {rule.line}: mapping {rule.number}: {field}: "{value.text}" is no XPath ({error})'
+                            f'{source}:{rule.line}: mapping {rule.number}.{field}: "{value.text}" is no XPath ({error})'
                         )
         if complaints:
             raise ConfigError(complaints)

@@ -28,8 +28,3 @@ def world(make_world: Callable[..., World]) -> World:
 def either_world(make_world: Callable[..., World], request: pytest.FixtureRequest) -> World:
     """A world whose access point follows the interface document, and one whose follows the field notes."""
     return make_world(quirks=request.param)
-
-
-def pytest_configure(config: Any) -> None:  # noqa: ARG001 - pytest's signature
-    """Assertions in the tests' support are shown in full, as those in tests are."""
-    pytest.register_assert_rewrite("support.world")

@@ -31,7 +31,8 @@ _PATIENCE = 60.0  # seconds until a process that doesn't end has failed the test
 # A process that has imported everything and forks: as quick as a call, and as final as a process.
 _fork = multiprocessing.get_context("forkserver" if sys.platform != "win32" else "spawn")
 if sys.platform != "win32":
-    _fork.set_forkserver_preload(["support.plug", "support.world", "filedrop.accesspoint.transport", "filedrop.identify"])
+    _fork.set_forkserver_preload(["filedrop.service", "filedrop.config", "filedrop.accesspoint.transport", "filedrop.identify",
+                                   "lxml.etree", "sqlalchemy.dialects.sqlite"])  # fmt: skip
 
 
 def live(world: World, *, finished: int, received: int, pull_at: int = 0, forgets: bool = False) -> list[str] | None:

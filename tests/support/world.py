@@ -178,17 +178,18 @@ inbound:{keys["inbound"]}
             time.sleep(0.02)
 
     def settle(self, seconds: float = 30.0, *, ends: tuple[str, ...] = ("archive", "failed")) -> None:
-        """Run a daemon in this process until every document is in one of these places, and the inbox is empty."""
+        """Run a daemon in this process until `settled`."""
         with self.service():
             self.until(lambda: self.settled(ends), seconds, what="everything settles")
 
     def settled(self, ends: tuple[str, ...] = ("archive", "failed")) -> bool:
-        """Is every dropped document in one of these places, and every message marked read?"""
+        """Is every dropped document in one of these places, every message read, and everything cleared away?"""
         places = self.places()
         return (
             all(places.get(name, "").split("/")[0] in ends for name in self.dropped)
             and not self.sandbox.store.inbox("acme")
             and len(self.delivered()) >= len(self.received)
+            and not any(self._leftovers())
         )
 
     def places(self) -> dict[str, str]:

@@ -1,0 +1,116 @@
+"""`filedrop run --once`: everything that is there now, with progress on a terminal and plain lines elsewhere.
+
+What happens is heard from the log's events: the same words, once.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from filedrop.cli import FAILED, UNREACHABLE
+from filedrop.cli.opening import open_log
+from filedrop.cli.show import console, say
+from filedrop.document import State
+from filedrop.service import Service, sole_use
+from filedrop.statusfile import StatusFile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from filedrop.config import Config
+
+SENTENCES = {  # by the event's name: what people are told
+    "document.sent": "{company}: {file}: accepted as message {msg_no}",
+    "document.delivered": "{company}: {file}: delivered",
+    "document.failed": "{company}: {file}: failed: {why}",
+    "document.taken": "{company}: {file}: somebody took it away",
+    "message.received": "{company}: received {file}",
+    "message.stuck": "{company}: message {msg_no} can't be taken: {why}",
+    "folder.unavailable": "{company}: {why}",
+    "account.paused": "{account}: {why}",
+    "work.failed": "{what}: {why}",
+}
+FAILURES = frozenset({"document.failed", "message.stuck", "folder.unavailable", "work.failed"})
+ENDS = frozenset({"document.sent", "document.failed", "document.taken", "message.received", "message.stuck"})
+OFTEN = 0.2  # seconds between two looks at how much is left
+
+
+class Tally:
+    """Tells and counts what happens; its methods may be called from several threads."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def hear(self, event: Mapping[str, Any]) -> None:
+        """One event of the log."""
+        name = str(event["event"])
+        if name in SENTENCES:
+            with self._lock:
+                self._counts[name] += 1
+                say(SENTENCES[name].format_map({"why": "see the log"} | dict(event)))
+
+    @property
+    def ended(self) -> int:
+        """How many documents and messages have come to an end here."""
+        return sum(self._counts[name] for name in ENDS)
+
+    @property
+    def failures(self) -> int:
+        """How often something failed."""
+        return sum(self._counts[name] for name in FAILURES)
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{self._counts[name]} {name.partition('.')[2]}" for name in ("document.sent", "document.failed", "message.received")
+        )
+
+
+def run_once(config: Config, stopped: threading.Event) -> int:
+    """Send and fetch what is there now, and return the exit status."""
+    tally = Tally()
+    terminal = sys.stdout.isatty()
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console()
+    )
+    task = bar.add_task("documents and messages", total=None)
+    looked_at = 0.0
+
+    def progress(service: Service) -> None:
+        nonlocal looked_at
+        if terminal and time.monotonic() - looked_at > OFTEN:
+            looked_at = time.monotonic()
+            bar.update(task, completed=tally.ended, total=tally.ended + left(service))
+
+    with bar if terminal else nullcontext():
+        # The bar redirects stderr, so that log lines go above it; the log must be opened after that.
+        if terminal and config.log.file is None:
+            quiet = config.log.model_copy(update={"level": "error"})  # the sentences say the rest
+            log = open_log(quiet, tally.hear)
+        else:
+            log = open_log(config.log, tally.hear)
+        with sole_use(config.state) as journal:
+            service = Service(config, journal, stopped=stopped, log=log, watch=False)
+            done = service.run_once(progress)
+            StatusFile(config, journal, log).close(service)
+    say(tally)
+    if any(account.standing.report.condition in ("away", "refused", "wrong address") for account in service.accounts):
+        return UNREACHABLE
+    return 0 if done and not tally.failures else FAILED
+
+
+def left(service: Service) -> int:
+    """How many documents wait, as far as is known."""
+    return sum(
+        len(lane.given) + len(lane.seen) + account.desk.journal.counts(lane.folder.id).get(state, 0)
+        for account in service.accounts
+        for lane in account.lanes
+        for state in (State.WAITING, State.SENDING, State.DOUBT)
+    )

@@ -1,0 +1,142 @@
+"""A glimpse of a folder of the configuration: is it there and ours, and what lies in it? It only looks.
+
+Each folder is looked at by a thread of its own, so that one that hangs holds up nobody.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from filedrop import sidecar
+from filedrop.errors import FolderUnavailable
+from filedrop.folders import HOLDS, MARKER, PLACES, InboundFolder, OutboundFolder, read_marker
+from filedrop.names import names_document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from filedrop.config import Config
+    from filedrop.folders import Folder
+    from filedrop.journal import Journal
+
+PATIENCE = 3.0  # seconds for all folders together to answer
+LISTED = 20  # of each kind by name: enough to act on, little enough to read
+IGNORED_AFTER = 3600.0  # seconds (contract 1, never documents)
+_NEVER_NAMED = frozenset({"thumbs.db", "desktop.ini", ".ds_store", MARKER, *HOLDS})
+
+
+@dataclass(slots=True)
+class Glimpse:
+    """What lies in a folder: how many documents by place, which of them failed and why, what has lain there ignored.
+
+    `failed` and `ignored` name at most `LISTED`. `trouble` is the sentence that says why the folder is unavailable, ""
+    while it isn't.
+    """
+
+    trouble: str = ""
+    documents: Counter[str] = field(default_factory=Counter)
+    failed: dict[str, str] = field(default_factory=dict)
+    ignored: list[str] = field(default_factory=list)
+    held: bool = False
+
+
+class Lookout:
+    """Looks at all folders of a configuration, as often as it is asked. Without a journal it can't tell whose they are."""
+
+    def __init__(self, config: Config, journal: Journal | None) -> None:
+        self._journal = journal
+        self._folders = tuple(folders(config))
+        self._threads: dict[Path, threading.Thread] = {}
+        self._seen: dict[Path, Glimpse] = {}
+
+    def look(self) -> dict[Path, Glimpse]:
+        """A glimpse of each folder, by its path. One that hangs is not looked at again before it answers."""
+        for folder in self._folders:
+            thread = self._threads.get(folder.path)
+            if thread is None or not thread.is_alive():
+                self._threads[folder.path] = thread = threading.Thread(target=self._look, args=(folder,), daemon=True)
+                thread.start()
+        deadline = time.monotonic() + PATIENCE
+        for thread in self._threads.values():
+            thread.join(max(0.0, deadline - time.monotonic()))
+        hung = Glimpse(trouble="it does not answer; see whether its server is up")
+        return {path: hung if thread.is_alive() else self._seen[path] for path, thread in self._threads.items()}
+
+    def _look(self, folder: Folder) -> None:
+        try:
+            see_ours(folder.path, self._journal)
+            self._seen[folder.path] = _outbound(folder) if isinstance(folder, OutboundFolder) else _inbound(folder)
+        except FolderUnavailable as error:
+            self._seen[folder.path] = Glimpse(trouble=str(error))
+        except OSError as error:
+            self._seen[folder.path] = Glimpse(trouble=f"it can't be looked into: {error.strerror or error}")
+
+
+def folders(config: Config) -> Iterable[Folder]:
+    """Every folder that the configuration names for documents."""
+    rules = config.outbound
+    for company in config.companies.values():
+        for path in company.outbound:
+            yield OutboundFolder(
+                path, company=company.name, below=config.root, patterns=rules.files, ready_suffix=rules.ready_suffix
+            )
+        yield InboundFolder(company.inbound, company=company.name, below=config.root)
+    if config.unassigned is not None:
+        yield InboundFolder(config.unassigned, company="unassigned", below=config.root)
+
+
+def see_ours(path: Path, journal: Journal | None) -> None:
+    """Raise FolderUnavailable where a folder isn't there or isn't this journal's."""
+    if not path.is_dir():
+        raise FolderUnavailable("it isn't there yet; filedrop makes it, in a root that is there")
+    marker = read_marker(path)
+    if journal is None:
+        return
+    if marker is None and journal.folder_at(path) is not None:
+        raise FolderUnavailable(
+            f"it has no {MARKER} any more: it isn't mounted, or another disk is; if this really is the folder, run: "
+            "filedrop check --take-over"
+        )
+    if marker is not None and marker[1] != journal.id:
+        raise FolderUnavailable(
+            "another filedrop serves this folder; if that one is gone for good, run: filedrop check --take-over"
+        )
+
+
+def _outbound(folder: OutboundFolder) -> Glimpse:
+    glimpse = Glimpse(held=folder.held())
+    long_ago = time.time() - IGNORED_AFTER
+    with os.scandir(folder.path) as entries:
+        for entry in entries:
+            if folder.names_document(entry.name) and entry.is_file(follow_symlinks=False):
+                glimpse.documents["outbound"] += 1
+            elif entry.name.lower() not in _NEVER_NAMED and entry.name not in (*PLACES, *HOLDS):
+                status = entry.stat(follow_symlinks=False)
+                if max(status.st_mtime, status.st_ctime) < long_ago:
+                    glimpse.ignored.append(entry.name)
+    glimpse.ignored = sorted(glimpse.ignored)[:LISTED]
+    for place in ("sending", "sent", "failed"):
+        names = [name for name in folder.names(place) if folder.names_document(name)]
+        glimpse.documents[place] = len(names)
+        if place == "failed":
+            glimpse.failed = {name: why_failed(folder.path / place / name) for name in sorted(names)[:LISTED]}
+    return glimpse
+
+
+def why_failed(document: Path) -> str:
+    """Why the document failed that lies there, by its sidecar."""
+    content = sidecar.read(document.with_name(f"{document.name}.json")) or {}
+    error = content.get("error")
+    return str(error.get("message")) if isinstance(error, dict) else "it lies here without a sidecar of ours"
+
+
+def _inbound(folder: Folder) -> Glimpse:
+    with os.scandir(folder.path) as entries:
+        received = sum(names_document(entry.name) and entry.is_file(follow_symlinks=False) for entry in entries)
+    return Glimpse(documents=Counter(inbound=received))

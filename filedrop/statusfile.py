@@ -1,0 +1,133 @@
+"""status.json in the root: the state of it all, for whoever opens the share, and what only the daemon knows.
+
+It is written by a thread of its own, only when something has changed, whole or not at all. A share that is away or
+hangs costs the daemon nothing but this file.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from filedrop.errors import JournalError
+from filedrop.files import replace_whole
+from filedrop.loop import attempt
+from filedrop.notify import notify
+from filedrop.status import UNHEARD, VERSION, Survey, account_status
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import structlog
+
+    from filedrop.config import Config
+    from filedrop.journal import Journal
+    from filedrop.service import Service
+    from filedrop.status import AccountStatus, Status
+
+NAME = "status.json"
+LARGEST = 10_000_000  # bytes: anybody may write to the share
+PATIENCE = 5.0  # seconds for the last word
+REST = 20  # times as long as a survey took before the next: it costs a twentieth at most
+
+
+class StatusFile:
+    """Keeps status.json up to date while a daemon works."""
+
+    def __init__(self, config: Config, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
+        self._root = config.root
+        self._survey = Survey(config, journal)
+        self._log = log
+        self._thread: threading.Thread | None = None
+        self._next = 0.0
+        self._written: dict[str, Any] = {}
+        self._told = ""
+
+    def report(self, service: Service) -> None:
+        """Write what has changed, soon; returns at once."""
+        if (self._thread and self._thread.is_alive()) or time.monotonic() < self._next:
+            return
+        self._start(service, running=True)
+
+    def close(self, service: Service) -> None:
+        """Write the last word, unless the share hangs."""
+        deadline = time.monotonic() + PATIENCE
+        if self._thread:
+            self._thread.join(PATIENCE)
+        if not (self._thread and self._thread.is_alive()):
+            self._start(service, running=False).join(max(0.0, deadline - time.monotonic()))
+
+    def _start(self, service: Service, *, running: bool) -> threading.Thread:
+        def work() -> None:
+            with suppress(OSError, JournalError):  # the ways in and out say so already, and loud enough
+                self._write(service, running=running)
+
+        self._thread = threading.Thread(target=attempt, args=(self._log, NAME, work), name=NAME, daemon=True)
+        self._thread.start()
+        return self._thread
+
+    def _write(self, service: Service, *, running: bool) -> None:
+        begun = time.monotonic()
+        now = datetime.now().astimezone()
+        accounts = {account.name: account_status(account) for account in service.accounts}
+        status = self._survey.take(accounts, heard=now.isoformat(timespec="seconds"), running=running, now=now)
+        self._tell_manager(status)
+        self._next = time.monotonic() + REST * (time.monotonic() - begun)
+        said = {key: value for key, value in status.items() if key not in ("written", "heard")}
+        if said == self._written:
+            return
+        content = json.dumps(status, indent=1).encode() + b"\n"
+        replace_whole(self._root / NAME, content, draft=self._root / f".{NAME}.tmp")
+        self._written = said
+
+    def _tell_manager(self, status: Status) -> None:
+        line = in_a_line(status)
+        if line != self._told:
+            notify(f"STATUS={line}")
+            self._told = line
+
+
+def in_a_line(status: Status) -> str:
+    """The whole in one line, as `systemctl status` shows it."""
+    parts = []
+    for count in ("waiting", "sending", "doubt", "overdue", "failed", "stuck"):
+        number = sum(company[count] for company in status["companies"].values())
+        if number:
+            parts.append(f"{number} {count}")
+    parts += [f"{name}: {account['why']}" for name, account in status["accounts"].items() if account["why"]]
+    parts += [
+        f"{folder['path']}: {folder['why']}"
+        for company in status["companies"].values()
+        for folder in company["folders"]
+        if not folder["available"]
+    ]
+    return "; ".join(parts) or "all is well"
+
+
+def read(root: Path) -> Status | None:
+    """What status.json says; None where there is none that can be read, or its share doesn't answer."""
+    found: list[Any] = []
+
+    def look() -> None:
+        with suppress(OSError, ValueError, RecursionError), (root / NAME).open("rb") as file:
+            found.append(json.loads(file.read(LARGEST)))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    status = found[0] if found else None
+    if not isinstance(status, dict) or status.get("filedrop") != VERSION:
+        return None
+    return cast("Status", status)
+
+
+def accounts_in(status: Status | None) -> dict[str, AccountStatus]:
+    """What a status.json says of the accounts, as far as it is in good form."""
+    accounts = status.get("accounts") if status else None
+    if not isinstance(accounts, dict):
+        return {}
+    return {name: told for name, told in accounts.items() if isinstance(told, dict) and told.keys() == UNHEARD.keys()}
