@@ -96,7 +96,9 @@ class Account:
             settings.outbound.workers, name=f"in-{account.name}", attempt=survive, on_idle=self._loop_in.wake
         )
         self.lanes = [
-            self._lane(settings, company, path, mapping) for company in companies for path in company.outbound
+            lane_of(settings, company, path, mapping, wake=self._loop_out.wake)
+            for company in companies
+            for path in company.outbound
         ]
         self.way_out = WayOut(self.desk, self._crew_out.give)
         self.looks = Looks(self.desk)
@@ -176,32 +178,6 @@ class Account:
             return False
         counts = self.desk.journal.counts(lane.folder.id)
         return not counts.get(State.SENDING) and (lane.folder.held() or not counts.get(State.WAITING))
-
-    def _lane(self, settings: config.Config, company: config.Company, path: Path, mapping: Rules) -> Lane:
-        rules = settings.outbound
-        folder = OutboundFolder(
-            path, company=company.name, below=settings.root, patterns=rules.files, ready_suffix=rules.ready_suffix
-        )
-        default_sender = company.participants[0] if company.participants else None
-
-        def identified(reading: Reading, name: str) -> Identity:
-            return identify.identify(
-                reading,
-                company=company.name,
-                file_name=name,
-                default_sender=default_sender,
-                channel=company.channel,
-                mapping=mapping,
-            )
-
-        return Lane(
-            folder=folder,
-            participants=company.participants,
-            identify=identified,
-            xpaths=mapping.xpaths,
-            watch=company.watch,
-            wake=self._loop_out.wake,
-        )
 
     def _turn_out(self) -> float:
         """Give out what is due, and say in how many seconds the next is."""
@@ -296,3 +272,33 @@ class Account:
             self._log.warning("poll.failed", why=str(error))
         self._next_poll = time.monotonic() + self._poll_every
         return 1.0
+
+
+def lane_of(
+    settings: config.Config, company: config.Company, path: Path, mapping: Rules, *, wake: Callable[[], None]
+) -> Lane:
+    """One of a company's outbound folders, as the configuration wants it served."""
+    rules = settings.outbound
+    folder = OutboundFolder(
+        path, company=company.name, below=settings.root, patterns=rules.files, ready_suffix=rules.ready_suffix
+    )
+    default_sender = company.participants[0] if company.participants else None
+
+    def identified(reading: Reading, name: str) -> Identity:
+        return identify.identify(
+            reading,
+            company=company.name,
+            file_name=name,
+            default_sender=default_sender,
+            channel=company.channel,
+            mapping=mapping,
+        )
+
+    return Lane(
+        folder=folder,
+        participants=company.participants,
+        identify=identified,
+        xpaths=mapping.xpaths,
+        watch=company.watch,
+        wake=wake,
+    )

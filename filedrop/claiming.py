@@ -14,10 +14,14 @@ from filedrop import identify, sidecar
 from filedrop.document import Document, Event, Fault, State, new_id, same_participant
 from filedrop.errors import DocumentError
 from filedrop.files import Seal, place
+from filedrop.putaway import lies_at
 from filedrop.readiness import Clock, unchanged_for, wait_for_writer
 from filedrop.sending import Changing, Opened, unreadable
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from filedrop.config import Outbound
     from filedrop.desk import Desk
     from filedrop.folders import OutboundFolder
     from filedrop.identify import Reading
@@ -107,36 +111,14 @@ class Claiming:
         file = self._move_in(lane, name, opened.seal, opened)
         if file is None:
             return None
-        return Claimed(self._identified(lane, self._document(lane, name, file, opened.seal, reading), reading), opened)
-
-    def _identified(self, lane: Lane, document: Document, reading: Reading) -> Document:
-        """The document with its ids; failed, where it can't be sent with what it says."""
-        try:
-            identity = lane.identify(reading, document.dropped_as)
-            document = replace(
-                document,
-                sender=identity.sender,
-                receiver=identity.receiver,
-                document_id=identity.document_id,
-                process_id=identity.process_id,
-                channel=identity.channel,
-                sources=dict(identity.sources),
-                warnings=tuple(identity.warnings),
-            )
-            identify.demand(identity, reading)
-            return self._see_sender(lane, document)
-        except DocumentError as error:
-            return document.failed(self._desk.now(), Fault(error.code, error.message, error.hint))
+        document = self._document(lane, name, file, opened.seal, reading)
+        return Claimed(identified(lane, document, reading, self._desk.rules, self._desk.now()), opened)
 
     def _claim_returned(self, lane: Lane, name: str, opened: Opened, reading: Reading) -> Claimed | None:
         """A person has moved the file of an unfinished document back: it is that document (contract 1)."""
         desk, folder = self._desk, lane.folder
         for document in desk.journal.unfinished_like(folder.id, reading.sha256):
-            if (
-                document.state.finished
-                or folder.seal(document.place, document.file) is not None
-                or not desk.in_hand.take(document.id)
-            ):
+            if document.state.finished or lies_at(folder, document) or not desk.in_hand.take(document.id):
                 continue
             try:
                 opened.let_go()
@@ -239,33 +221,54 @@ class Claiming:
         try:
             with contextlib.closing(Opened.open(path)) as opened:
                 reading = opened.read(self._desk.rules.max_size, lane.xpaths)
-        except FileNotFoundError:
+        except OSError:  # gone meanwhile, or nothing that we would have claimed: a folder, a pipe
             return None
         except (DocumentError, Changing):  # it was never ready: back, to be judged as it is
             self.put_back(lane.folder, file, file)
             return None
-        document = self._identified(lane, self._document(lane, file, file, opened.seal, reading), reading)
+        document = self._document(lane, file, file, opened.seal, reading)
+        document = identified(lane, document, reading, self._desk.rules, self._desk.now())
         if doubtful and document.state is State.WAITING:
             document = replace(document, state=State.DOUBT, identity=self._desk.access_point.identity, unclear=1)
         return document
 
-    def _see_sender(self, lane: Lane, document: Document) -> Document:
-        """Is the sender one of the company's? (contract 2, `foreign_sender`)"""
-        rule = self._desk.rules.foreign_sender
-        if rule == "allow" or not lane.participants or document.sources.get("sender", "").startswith("mapping"):
-            return document
-        if any(same_participant(document.sender, participant) for participant in lane.participants):
-            return document
-        company, sender = document.company, document.sender
-        message = f"the document's sender {sender} is none of {company}'s participants ({', '.join(lane.participants)})"
-        if rule == "warn":
-            return replace(document, warnings=(*document.warnings, message))
-        raise DocumentError(
-            "foreign-sender",
-            message,
-            f"if {company} may send as {sender}, add that to companies.{company}.participants, or set the sender by a "
-            "mapping rule; otherwise the file was dropped into the wrong company's folder",
-        )
-
     def _clock(self) -> Clock:
         return Clock(self._desk.steady(), self._desk.now().timestamp())
+
+
+def identified(lane: Lane, document: Document, reading: Reading, rules: Outbound, now: datetime) -> Document:
+    """The document with its ids; failed, where it can't be sent with what it says."""
+    try:
+        identity = lane.identify(reading, document.dropped_as)
+        document = replace(
+            document,
+            sender=identity.sender,
+            receiver=identity.receiver,
+            document_id=identity.document_id,
+            process_id=identity.process_id,
+            channel=identity.channel,
+            sources=dict(identity.sources),
+            warnings=tuple(identity.warnings),
+        )
+        identify.demand(identity, reading)
+        return _see_sender(document, lane.participants, rules.foreign_sender)
+    except DocumentError as error:
+        return document.failed(now, Fault(error.code, error.message, error.hint))
+
+
+def _see_sender(document: Document, participants: tuple[str, ...], rule: str) -> Document:
+    """Is the sender one of the company's? (contract 2, `foreign_sender`)"""
+    if rule == "allow" or not participants or document.sources.get("sender", "").startswith("mapping"):
+        return document
+    if any(same_participant(document.sender, participant) for participant in participants):
+        return document
+    company, sender = document.company, document.sender
+    message = f"the document's sender {sender} is none of {company}'s participants ({', '.join(participants)})"
+    if rule == "warn":
+        return replace(document, warnings=(*document.warnings, message))
+    raise DocumentError(
+        "foreign-sender",
+        message,
+        f"if {company} may send as {sender}, add that to companies.{company}.participants, or set the sender by a "
+        "mapping rule; otherwise the file was dropped into the wrong company's folder",
+    )

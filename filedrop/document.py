@@ -7,13 +7,15 @@ a mistake in the program. There is one document for each *drop*, with an id give
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
 PARTICIPANT_PREFIX = "iso6523-actorid-upis::"
 UNCLEAR_AT_MOST = 10  # contract 6: the tenth unclear attempt fails
@@ -67,8 +69,9 @@ def new_id(now: datetime) -> str:
 
 def backoff(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
     """How long to leave something alone after its n-th attempt: doubling from `first`, at most `longest`."""
-    doublings: int = min(max(attempts - 1, 0), 40)  # bounded: a timedelta overflows long before an attempt count does
-    return min(longest, first * (1 << doublings))
+    # In floats, and bounded: a timedelta overflows after a night of attempts.
+    wanted = first.total_seconds() * 2.0 ** min(max(attempts - 1, 0), 100)
+    return longest if wanted >= longest.total_seconds() else timedelta(seconds=wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +257,5 @@ class Document:
 
 def month(timestamp: str | None, otherwise: datetime) -> str:
     """`2026-11` of a timestamp as written (contract 1: archive/), or of our own clock where it can't be read."""
-    if timestamp and len(timestamp) >= 7 and timestamp[4] == "-" and (timestamp[:4] + timestamp[5:7]).isdecimal():  # noqa: PLR2004 - the length of `2026-11`
-        return timestamp[:7]
-    return otherwise.strftime("%Y-%m")
+    written = re.match(r"[0-9]{4}-(0[1-9]|1[0-2])", timestamp or "")
+    return written[0] if written else otherwise.strftime("%Y-%m")

@@ -44,6 +44,7 @@ class Folder:
     """
 
     subfolders: Sequence[str] = ()
+    patience = PATIENCE
 
     def __init__(self, path: Path, *, company: str, below: Path) -> None:
         self.path = path
@@ -83,13 +84,13 @@ class Folder:
     def stuck(self) -> frozenset[int]:
         """The threads that wait for this folder for longer than anyone should."""
         now = time.monotonic()
-        return frozenset(thread for thread, since in list(self._since.items()) if now - since > PATIENCE)
+        return frozenset(thread for thread, since in list(self._since.items()) if now - since > self.patience)
 
     def take_up(self, journal: Journal) -> None:
         """See that the folder is there and ours, and make it ours when it is new. Raises FolderUnavailable."""
         if self.stuck():
             raise FolderUnavailable(
-                f"{self.path} has not answered for {PATIENCE:.0f} seconds; see whether its server is up"
+                f"{self.path} has not answered for {self.patience:.0f} seconds; see whether its server is up"
             )
         try:
             with self.busy(), self._taking_up:

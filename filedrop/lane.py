@@ -26,7 +26,8 @@ class Lane:
     `watch`: how the configuration wants its files found. `local`: file times there are by our own clock (set by the
     first sweep). `swept`: has it been swept since the start? `closed`: names whose writer the system has seen closing
     them.
-    `given`: names that a job has been given out for. `wake` is called when the folder is to be looked at sooner.
+    `given`: names that a job has been given out for. `missed`: ids of documents whose file wasn't where it should be,
+    since when. `wake` is called when the folder is to be looked at sooner.
     `trouble` is the sentence that says why the folder is unavailable, "" while it isn't.
     """
 
@@ -41,6 +42,7 @@ class Lane:
     seen: dict[str, Seen] = field(default_factory=dict)
     settling: dict[str, float] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
+    missed: dict[str, float] = field(default_factory=dict)
     suspects: dict[str, frozenset[str]] = field(default_factory=dict)
     woken: bool = True
     sweeping: bool = False

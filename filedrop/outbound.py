@@ -205,12 +205,10 @@ class WayOut:
         try:
             after = put_away(lane.folder, document, resumed=resumed)
         except FileGone:
-            desk.log.warning("document.taken", company=document.company, file=document.file, state=document.state.value)
-            if not document.state.finished:
-                desk.journal.record(document.taken(desk.now()))
-            else:  # it came to its end; only its file isn't here any more
-                desk.journal.record(document.at(document.home, document.file))
-            desk.in_hand.give_back([document.id])
+            try:
+                self._miss(lane, document)
+            finally:
+                desk.in_hand.give_back([document.id])
             return
         except BaseException:
             desk.in_hand.give_back([document.id])
@@ -221,6 +219,19 @@ class WayOut:
         else:
             desk.log.info("document.put_away", **facts, state=document.state.value, msg_no=document.msg_no)
         self.moved.add(lane.folder, document, after)
+
+    def _miss(self, lane: Lane, document: Document) -> None:
+        """The file isn't there: once may be a share that is away, or a person between two folders; twice, it was taken."""
+        desk = self._desk
+        lane.folder.take_up(desk.journal)
+        first = lane.missed.setdefault(document.id, desk.steady())
+        if desk.steady() - first < desk.rules.rescan.total_seconds():
+            return
+        del lane.missed[document.id]
+        desk.log.warning("document.taken", company=document.company, file=document.file, state=document.state.value)
+        # One that came to its end has done so; only its file isn't here any more.
+        gone = document.at(document.home, document.file) if document.state.finished else document.taken(desk.now())
+        desk.journal.record(gone)
 
     def _put_back(self, lane: Lane, document: Document) -> None:
         """The bytes changed after the claim: back to `outbound/`, where readiness begins again (contract 1)."""

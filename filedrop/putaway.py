@@ -56,6 +56,15 @@ def put_away(folder: OutboundFolder, document: Document, *, resumed: bool = Fals
     raise AssertionError  # free_names never ends
 
 
+def lies_at(folder: OutboundFolder, document: Document) -> bool:
+    """Does the document's file lie where it was last known to, or where a move that was cut off has brought it?"""
+    if folder.seal(document.place, document.file) is not None:
+        return True
+    home = folder.path / document.home
+    found = _already(home, document) if document.home != document.place else None
+    return found is not None and (home / found).exists()
+
+
 def _place(folder: OutboundFolder, document: Document, source: Path, target: Path) -> bool:
     """Sidecar, note, file. False where the name turns out to be taken."""
     content = sidecar.outbound(document, target.name)

@@ -41,13 +41,13 @@ class Reconciling:
             folder.clear_drafts(folder.path / "sending")
         if not known:
             self._read_in(lane)
+        claiming = bool(lane.given)  # then a file without a row may be one that is just being claimed
         sending = folder.names("sending")
         rows = {document.file: document for document in journal.lying_in(folder.id, "sending")}
-        astray = lane.twice(
-            "astray", frozenset(name for name in sending - rows.keys() if folder.names_document(name)), at_once=True
-        )
-        for name in sorted(astray):
-            document = self._claiming.adopt(lane, name, doubtful=not known)
+        for name in sorted(sending - rows.keys()):
+            document = None
+            if not claiming and folder.names_document(name):
+                document = self._claiming.adopt(lane, name, doubtful=not known)
             if document is not None:
                 journal.record(document)
                 self._desk.in_hand.give_back([document.id])

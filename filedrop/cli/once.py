@@ -69,7 +69,8 @@ class Tally:
 
     def __str__(self) -> str:
         return ", ".join(
-            f"{self._counts[name]} {name.partition('.')[2]}" for name in ("document.sent", "document.failed", "message.received")
+            f"{self._counts[name]} {name.partition('.')[2]}"
+            for name in ("document.sent", "document.failed", "message.received")
         )
 
 
@@ -108,9 +109,10 @@ def run_once(config: Config, stopped: threading.Event) -> int:
 
 def left(service: Service) -> int:
     """How many documents wait, as far as is known."""
-    return sum(
-        len(lane.given) + len(lane.seen) + account.desk.journal.counts(lane.folder.id).get(state, 0)
-        for account in service.accounts
-        for lane in account.lanes
-        for state in (State.WAITING, State.SENDING, State.DOUBT)
-    )
+    waiting = 0
+    for account in service.accounts:
+        for lane in account.lanes:
+            counts = account.desk.journal.counts(lane.folder.id)
+            waiting += len(lane.given) + len(lane.seen)
+            waiting += sum(counts.get(state, 0) for state in (State.WAITING, State.SENDING, State.DOUBT))
+    return waiting

@@ -66,12 +66,17 @@ def open_log(log: Log, hear: Callable[[MutableMapping[str, Any]], None] | None =
         raise ConfigError([f"log.file: {log.file} can't be written: {error.strerror}; name another"]) from error
 
 
+def may_use(path: Path) -> bool:
+    """May whoever we act as read and write there? False where nothing is there."""
+    effective = os.access in os.supports_effective_ids
+    return os.access(path, os.R_OK | os.W_OK, effective_ids=effective)
+
+
 def has_journal(config: Config) -> bool:
     """Is there a journal that we may use?"""
     from filedrop.service import JOURNAL  # noqa: PLC0415 - loads the core, which not every command needs
 
-    effective = os.access in os.supports_effective_ids
-    return os.access(config.state / JOURNAL, os.R_OK | os.W_OK, effective_ids=effective)
+    return may_use(config.state / JOURNAL)
 
 
 @contextmanager
@@ -105,7 +110,7 @@ def open_access_point(account: Account) -> Iterator[AccessPoint]:
 
 def choose_account(config: Config, name: str | None) -> Account:
     """The account of that name, or the only one."""
-    if name in config.accounts:
+    if name is not None and name in config.accounts:
         return config.accounts[name]
     if name is None and len(config.accounts) == 1:
         return next(iter(config.accounts.values()))

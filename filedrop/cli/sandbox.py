@@ -1,0 +1,69 @@
+"""`filedrop sandbox`: an access point of one's own on loopback, for trying out and for tests."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from filedrop.cli.show import say
+from filedrop.config.values import duration
+from filedrop.sandbox import SAMPLE_ACCOUNTS, Sandbox, parse_account
+from filedrop.service import stop_on_signals
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import timedelta
+
+    from filedrop.sandbox import SandboxAccount
+
+OFTEN = 0.5  # seconds: Windows lets no signal interrupt a wait
+
+
+def _duration(_ctx: click.Context, _parameter: click.Parameter, text: str) -> timedelta:
+    try:
+        read: timedelta = duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+    return read
+
+
+def _accounts(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[str]) -> Sequence[SandboxAccount]:
+    try:
+        return tuple(parse_account(text) for text in texts) or SAMPLE_ACCOUNTS
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0, the default, chooses a free one.")
+@click.option("--state", type=click.Path(path_type=Path), required=True, help="The folder that keeps its messages.")
+@click.option("--deliver-after", default="1s", callback=_duration, help="How long the network takes; 1s if left out.")
+@click.option("--quirks", is_flag=True, help="Behave as the field notes say where they differ from the document.")
+@click.option(
+    "--account",
+    "accounts",
+    multiple=True,
+    callback=_accounts,
+    metavar="NAME:PASSWORD:PARTICIPANT[,PARTICIPANT...]",
+    help="Who may log in and receives for whom; may be repeated. Two samples if left out.",
+)
+def sandbox(
+    *, port: int, state: Path, deliver_after: timedelta, quirks: bool, accounts: Sequence[SandboxAccount]
+) -> None:
+    """Run an access point of your own on this computer, until stopped.
+
+    It has the whole interface, keeps its messages in --state, and delivers between its accounts. The first line that it
+    prints is its base URL.
+    """
+    stopped = threading.Event()
+    stop_on_signals(stopped)
+    with Sandbox(state, accounts, deliver_after=deliver_after, quirks=quirks, port=port) as running:
+        say(running.base_url)
+        for account in accounts:
+            receives = ", ".join(account.participants)
+            say(f"account {account.name}, password {account.password}, receives for {receives}")
+        while not stopped.wait(OFTEN):
+            pass
