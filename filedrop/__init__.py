@@ -10,7 +10,9 @@ code.
 The rooms; imports only point down, which tests/test_architecture.py keeps:
 
     doors       cli/          commands by subject; the only room that prints
-    when        service       wires configuration to the accounts; startup, main loop, shutdown; signals
+    when        statusfile    status.json, for whoever opens the share
+                status        what `status` shows
+                service       wires configuration to the accounts; startup, main loop, shutdown; signals
                 account       the turns of one account's way out and way in
                 notify        what systemd wants to hear
                 logs          what a log line looks like and where it goes
@@ -28,6 +30,7 @@ The rooms; imports only point down, which tests/test_architecture.py keeps:
                 inbound       the way in
                 receiving     one message: fetched, named in the journal, placed
     with what   desk          what every step of an account works with
+                glimpse       what lies in a folder; only looks
                 lane          what one outbound folder's sweeps remember
                 standing      may this account be spoken to now? an outage is one probe
                 folders       a company's tree

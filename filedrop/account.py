@@ -8,15 +8,14 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from filedrop import identify
 from filedrop.accesspoint import AccessPoint
 from filedrop.crew import Crew
 from filedrop.desk import Desk, InboundDesk
 from filedrop.document import State, participant_key
 from filedrop.errors import AccessPointError
-from filedrop.folders import InboundFolder, OutboundFolder
+from filedrop.folders import InboundFolder
 from filedrop.inbound import WayIn
-from filedrop.lane import Lane
+from filedrop.lane import lane_of
 from filedrop.looks import Looks
 from filedrop.loop import Loop, attempt
 from filedrop.outbound import WayOut
@@ -26,15 +25,14 @@ from filedrop.tracking import Tracking
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     import structlog
 
     from filedrop import config
     from filedrop.document import Document
-    from filedrop.identify import Identity, Reading
     from filedrop.identify.mapping import Rules
     from filedrop.journal import Journal
+    from filedrop.lane import Lane
     from filedrop.watcher import Watcher
 
 DISTANT = 3600.0  # seconds: nothing is due
@@ -129,6 +127,7 @@ class Account:
 
     def start(self) -> None:
         """Begin to take turns."""
+        self.way_in.take_up()
         self._loop_out.start()
         self._loop_in.start()
 
@@ -272,33 +271,3 @@ class Account:
             self._log.warning("poll.failed", why=str(error))
         self._next_poll = time.monotonic() + self._poll_every
         return 1.0
-
-
-def lane_of(
-    settings: config.Config, company: config.Company, path: Path, mapping: Rules, *, wake: Callable[[], None]
-) -> Lane:
-    """One of a company's outbound folders, as the configuration wants it served."""
-    rules = settings.outbound
-    folder = OutboundFolder(
-        path, company=company.name, below=settings.root, patterns=rules.files, ready_suffix=rules.ready_suffix
-    )
-    default_sender = company.participants[0] if company.participants else None
-
-    def identified(reading: Reading, name: str) -> Identity:
-        return identify.identify(
-            reading,
-            company=company.name,
-            file_name=name,
-            default_sender=default_sender,
-            channel=company.channel,
-            mapping=mapping,
-        )
-
-    return Lane(
-        folder=folder,
-        participants=company.participants,
-        identify=identified,
-        xpaths=mapping.xpaths,
-        watch=company.watch,
-        wake=wake,
-    )

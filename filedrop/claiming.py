@@ -88,7 +88,9 @@ class Claiming:
                 return self._claim_whole(lane, name, opened, reading)
         patience = rules.incomplete_after.total_seconds() - unchanged
         if fault.code == "not-xml" and patience > 0:
-            lane.remember(name, seal, now.steady, look_again=patience, fault=fault)
+            # It may be written on without an event: then it is judged afresh, else not even read again.
+            look_again = min(patience, rules.rescan.total_seconds())
+            lane.remember(name, seal, now.steady, look_again=look_again, fault=fault)
             return None
         return self._claim_failed(lane, name, seal, fault)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from filedrop.folders import Folder
 
-    Job = Callable[[], None]
+    Job = Callable[[], object]
 
 
 class Crew:
@@ -103,6 +103,7 @@ class Crew:
         with self._change:
             while not self._stopped:
                 if len(self._threads) - self._held_up() > self._workers:
+                    self._change.notify()  # the folder is back: whoever rests takes what waits there
                     return None  # one was hired in our place while a folder held us
                 for _ in range(len(self._turns)):
                     folder = self._turns.popleft()

@@ -17,7 +17,6 @@ import shutil
 import threading
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filedrop.errors import FolderUnavailable
@@ -26,6 +25,7 @@ from filedrop.names import is_taken, names_document, numbered, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from filedrop.files import Seal
     from filedrop.journal import Journal

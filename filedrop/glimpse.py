@@ -47,7 +47,7 @@ class Glimpse:
 
 
 class Lookout:
-    """Looks at all folders of a configuration, as often as it is asked. Without a journal it can't tell whose they are."""
+    """Looks at all folders of a configuration, as often as asked. Without a journal it can't tell whose they are."""
 
     def __init__(self, config: Config, journal: Journal | None) -> None:
         self._journal = journal

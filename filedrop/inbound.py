@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import Message
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from filedrop.desk import InboundDesk
     from filedrop.folders import InboundFolder
 
-    Give = Callable[[InboundFolder, Callable[[], None]], None]
+    Give = Callable[[InboundFolder, Callable[[], object]], None]
     Key = tuple[int, str, str, str]
 
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)  # between tries of a message that can't be taken
@@ -60,8 +61,14 @@ class WayIn:
 
     @property
     def again(self) -> bool:
-        """Is it worth polling at once, now that nobody works? More was listed than shown, and what was shown got read."""
+        """Is it worth polling at once, now that nobody works? There is more than was shown, and that got read."""
         return self._put_off or (self._more and bool(self._read))
+
+    def take_up(self) -> None:
+        """See to it that the folders are there before the first message is; each in its own time."""
+        desk = self._desk
+        for folder in {*desk.folders.values(), *([desk.unassigned] if desk.unassigned else [])}:
+            self._give(folder, partial(self._available, folder))
 
     def poll(self) -> None:
         """List the inbox and give out what is to be taken. Raises AccessPointError, JournalError.

@@ -6,16 +6,19 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from filedrop import identify
+from filedrop.folders import OutboundFolder
 from filedrop.readiness import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
+    from pathlib import Path
 
-    from filedrop.config import Watch
+    from filedrop.config import Company, Config, Watch
     from filedrop.errors import DocumentError
     from filedrop.files import Seal
-    from filedrop.folders import OutboundFolder
     from filedrop.identify import Identity, Reading
+    from filedrop.identify.mapping import Rules
 
 
 @dataclass(slots=True, eq=False)
@@ -100,3 +103,31 @@ class Lane:
         if before is None:
             return found if at_once else frozenset()
         return found & before
+
+
+def lane_of(settings: Config, company: Company, path: Path, mapping: Rules, *, wake: Callable[[], None]) -> Lane:
+    """One of a company's outbound folders, as the configuration wants it served."""
+    rules = settings.outbound
+    folder = OutboundFolder(
+        path, company=company.name, below=settings.root, patterns=rules.files, ready_suffix=rules.ready_suffix
+    )
+    default_sender = company.participants[0] if company.participants else None
+
+    def identified(reading: Reading, name: str) -> Identity:
+        return identify.identify(
+            reading,
+            company=company.name,
+            file_name=name,
+            default_sender=default_sender,
+            channel=company.channel,
+            mapping=mapping,
+        )
+
+    return Lane(
+        folder=folder,
+        participants=company.participants,
+        identify=identified,
+        xpaths=mapping.xpaths,
+        watch=company.watch,
+        wake=wake,
+    )

@@ -221,7 +221,7 @@ class WayOut:
         self.moved.add(lane.folder, document, after)
 
     def _miss(self, lane: Lane, document: Document) -> None:
-        """The file isn't there: once may be a share that is away, or a person between two folders; twice, it was taken."""
+        """The file isn't there: once, a person may be moving it, or the share be away; twice, it was taken."""
         desk = self._desk
         lane.folder.take_up(desk.journal)
         first = lane.missed.setdefault(document.id, desk.steady())

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from filedrop.config import Config
 
 LAST_WORDS = 20.0  # seconds for what is on the wire when a stop comes (contract 5, `run`)
-REPORT_EVERY = 5.0  # seconds between two looks at what status.json should say
+REPORT_EVERY = 2.0  # seconds between two looks at what status.json should say
 JOURNAL = "journal.sqlite"
 LOCK = "lock"
 A_GLANCE = 1.0  # seconds: the lock may be taken for a moment by somebody who asks `is_running`

@@ -88,8 +88,9 @@ class AccountStatus(TypedDict):
 
 
 class Status(TypedDict):
-    """The whole. `running`: does a daemon work with this state? None where we can't tell. `heard`: what is said of the
-    accounts is from then.
+    """The whole. What is said of the accounts was `heard` then.
+
+    `running`: does a daemon work with this state? None where we can't tell.
     """
 
     filedrop: int

@@ -17,7 +17,7 @@ from filedrop.errors import JournalError
 from filedrop.files import replace_whole
 from filedrop.loop import attempt
 from filedrop.notify import notify
-from filedrop.status import UNHEARD, VERSION, Survey, account_status
+from filedrop.status import UNHEARD, VERSION, Status, Survey, account_status
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from filedrop.config import Config
     from filedrop.journal import Journal
     from filedrop.service import Service
-    from filedrop.status import AccountStatus, Status
+    from filedrop.status import AccountStatus
 
 NAME = "status.json"
 LARGEST = 10_000_000  # bytes: anybody may write to the share
@@ -120,7 +120,7 @@ def read(root: Path) -> Status | None:
     thread.start()
     thread.join(PATIENCE)
     status = found[0] if found else None
-    if not isinstance(status, dict) or status.get("filedrop") != VERSION:
+    if not isinstance(status, dict) or status.keys() != Status.__annotations__.keys() or status["filedrop"] != VERSION:
         return None
     return cast("Status", status)
 

@@ -20,7 +20,9 @@ SELLER, BUYER, STRANGER = "0192:987654325", "0192:810418052", "0192:999999999"
 INVOICE = "urn:invoice::Invoice##billing::2.1"
 
 
-def document(meaning: str, number: str | None = None, *, id: str = "1", first_attempt: datetime | None = NOON) -> Document:  # noqa: A002 - the document's own word
+def document(
+    meaning: str, number: str | None = None, *, id: str = "1", first_attempt: datetime | None = NOON
+) -> Document:  # noqa: A002 - the document's own word
     """A document in doubt since noon; without another number its number is its meaning."""
     return Document(
         id=id, company="acme", folder="f", account="main", identity="acme@ap", state=State.DOUBT, file="a.xml",

@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from filedrop.account import lane_of
 from filedrop.claiming import identified
 from filedrop.cli.opening import has_journal, open_journal
 from filedrop.cli.show import show_json, show_table
@@ -18,6 +17,7 @@ from filedrop.document import Document, State
 from filedrop.errors import DocumentError, FolderUnavailable
 from filedrop.glimpse import see_ours
 from filedrop.identify.mapping import Rules
+from filedrop.lane import lane_of
 from filedrop.sending import Changing, Opened
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from filedrop.config import Config
 
-SENTENCES = {  # by the event's name: what people are told
-    "document.sent": "{company}: {file}: accepted as message {msg_no}",
-    "document.delivered": "{company}: {file}: delivered",
+SENTENCES = {  # what people are told of each event; of a document put away, by the state it has come to
+    "sent": "{company}: {file}: accepted as message {msg_no}",
+    "delivered": "{company}: {file}: delivered",
     "document.failed": "{company}: {file}: failed: {why}",
     "document.taken": "{company}: {file}: somebody took it away",
     "message.received": "{company}: received {file}",
@@ -38,7 +38,7 @@ SENTENCES = {  # by the event's name: what people are told
     "work.failed": "{what}: {why}",
 }
 FAILURES = frozenset({"document.failed", "message.stuck", "folder.unavailable", "work.failed"})
-ENDS = frozenset({"document.sent", "document.failed", "document.taken", "message.received", "message.stuck"})
+ENDS = frozenset({"sent", "document.failed", "document.taken", "message.received", "message.stuck"})
 OFTEN = 0.2  # seconds between two looks at how much is left
 
 
@@ -51,11 +51,11 @@ class Tally:
 
     def hear(self, event: Mapping[str, Any]) -> None:
         """One event of the log."""
-        name = str(event["event"])
+        name = str(event["state"] if event["event"] == "document.put_away" else event["event"])
         if name in SENTENCES:
             with self._lock:
                 self._counts[name] += 1
-                say(SENTENCES[name].format_map({"why": "see the log"} | dict(event)))
+                say(SENTENCES[name].format_map(defaultdict(lambda: "?", event)))
 
     @property
     def ended(self) -> int:
@@ -69,8 +69,8 @@ class Tally:
 
     def __str__(self) -> str:
         return ", ".join(
-            f"{self._counts[name]} {name.partition('.')[2]}"
-            for name in ("document.sent", "document.failed", "message.received")
+            f"{self._counts[name]} {name.rpartition('.')[2]}"
+            for name in ("sent", "document.failed", "message.received")
         )
 
 
@@ -91,12 +91,9 @@ def run_once(config: Config, stopped: threading.Event) -> int:
             bar.update(task, completed=tally.ended, total=tally.ended + left(service))
 
     with bar if terminal else nullcontext():
-        # The bar redirects stderr, so that log lines go above it; the log must be opened after that.
-        if terminal and config.log.file is None:
-            quiet = config.log.model_copy(update={"level": "error"})  # the sentences say the rest
-            log = open_log(quiet, tally.hear)
-        else:
-            log = open_log(config.log, tally.hear)
+        # Opened now because the bar has redirected stderr: log lines go above it.
+        said_anyway = terminal and config.log.file is None  # the sentences say all but errors
+        log = open_log(config.log.model_copy(update={"level": "error"}) if said_anyway else config.log, tally.hear)
         with sole_use(config.state) as journal:
             service = Service(config, journal, stopped=stopped, log=log, watch=False)
             done = service.run_once(progress)

@@ -1,4 +1,4 @@
-"""What commands work with: the configuration, the journal, an access point; and as whom they do."""
+"""What commands work with: the configuration, the log, the journal, an access point; and as whom they do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from filedrop import config as configuration
+from filedrop import logs
+from filedrop.accesspoint import AccessPoint
 from filedrop.errors import ConfigError, FiledropError
+from filedrop.journal import Journal
+from filedrop.service import JOURNAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, MutableMapping
@@ -20,9 +24,7 @@ if TYPE_CHECKING:
 
     import structlog
 
-    from filedrop.accesspoint import AccessPoint
     from filedrop.config import Account, Config, Log
-    from filedrop.journal import Journal
 
 
 def open_config(option: str | None) -> Config:
@@ -38,28 +40,25 @@ if sys.platform == "win32":
         """Nothing to do: what an administrator makes there, the service may use."""
 
 else:
+    import pwd
 
     def act_as_owner(state: Path) -> None:
         """Let root act as the owner of the state, so that nothing comes to belong to root that the daemon needs."""
-        import pwd  # noqa: PLC0415 - not on Windows
-
         if os.geteuid() != 0 or not state.is_dir():
             return
-        status = state.stat()
-        if status.st_uid == 0:
+        owner = state.stat()
+        if owner.st_uid == 0:
             return
         try:
-            os.initgroups(pwd.getpwuid(status.st_uid).pw_name, status.st_gid)
+            os.initgroups(pwd.getpwuid(owner.st_uid).pw_name, owner.st_gid)
         except KeyError:  # a container's user without a name
-            os.setgroups([status.st_gid])
-        os.setegid(status.st_gid)
-        os.seteuid(status.st_uid)
+            os.setgroups([owner.st_gid])
+        os.setegid(owner.st_gid)
+        os.seteuid(owner.st_uid)
 
 
 def open_log(log: Log, hear: Callable[[MutableMapping[str, Any]], None] | None = None) -> structlog.stdlib.BoundLogger:
     """The log as the configuration wants it; `hear` is told every event. Raises ConfigError."""
-    from filedrop import logs  # noqa: PLC0415 - structlog: only `run` needs it
-
     try:
         return logs.configure(log, hear)
     except OSError as error:
@@ -68,23 +67,17 @@ def open_log(log: Log, hear: Callable[[MutableMapping[str, Any]], None] | None =
 
 def may_use(path: Path) -> bool:
     """May whoever we act as read and write there? False where nothing is there."""
-    effective = os.access in os.supports_effective_ids
-    return os.access(path, os.R_OK | os.W_OK, effective_ids=effective)
+    return os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def has_journal(config: Config) -> bool:
     """Is there a journal that we may use?"""
-    from filedrop.service import JOURNAL  # noqa: PLC0415 - loads the core, which not every command needs
-
     return may_use(config.state / JOURNAL)
 
 
 @contextmanager
 def open_journal(config: Config) -> Iterator[Journal]:
     """The journal, beside a running daemon. Raises FiledropError where there is none that we may use."""
-    from filedrop.journal import Journal  # noqa: PLC0415 - SQLAlchemy: not every command needs it
-    from filedrop.service import JOURNAL  # noqa: PLC0415 - likewise
-
     if not has_journal(config):
         raise FiledropError(
             f"there is no journal in {config.state} that you may use: run this as filedrop's user, or as root"
@@ -99,8 +92,6 @@ def open_journal(config: Config) -> Iterator[Journal]:
 @contextmanager
 def open_access_point(account: Account) -> Iterator[AccessPoint]:
     """An account's access point. Raises ConfigError."""
-    from filedrop.accesspoint import AccessPoint  # noqa: PLC0415 - requests: not every command needs it
-
     access_point = AccessPoint(account, stopped=threading.Event())
     try:
         yield access_point

@@ -39,9 +39,8 @@ def resolve(config_option: str | None, name: str, *, msg_no: int | None, send_ag
             after = document.not_found(now, event="to be sent again, a person says")
         else:
             message = _message(config, journal, document, msg_no)
-            after = document.sent(
-                now, msg_no, received=message.received, uuid=message.uuid, event="sent, a person says"
-            )
+            sent = document.sent(now, msg_no, received=message.received, uuid=message.uuid, event="sent, a person says")
+            after = sent.later(now + config.outbound.track)
         try:
             journal.record(after)
         except Changed as error:

@@ -76,17 +76,27 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
             if not (failed and not as_json and sys.stdin.isatty() and click.confirm("Retry all of them?")):
                 return
         chosen = _named(failed, names) if names else failed
+        done = 0
         for document in chosen:
-            if anyway and journal:
-                with document.path.open("rb") as file:
-                    journal.let_through(hashlib.file_digest(file, "sha256").hexdigest())
-            name = document.put_back()
+            try:
+                name = _put_back(document, journal if anyway else None)
+            except OSError as error:
+                complain(f"{document.path}: it can't be moved: {error.strerror}")
+                continue
+            done += 1
             if as_json:
                 show_json({"company": document.folder.company, "file": document.name, "retried_as": name})
             else:
                 say(f"{document.folder.company}: {document.name} is back in outbound/ as {name}")
-    if names and len(chosen) < len(names):
+    if done < (len(names) or len(chosen)):
         raise SystemExit(FAILED)
+
+
+def _put_back(document: Failed, let_through: Journal | None) -> str:
+    if let_through:  # before it is back, so that no sweep comes between
+        with document.path.open("rb") as file:
+            let_through.let_through(hashlib.file_digest(file, "sha256").hexdigest())
+    return document.put_back()
 
 
 def _failed(config: Config, journal: Journal | None) -> Iterator[Failed]:

@@ -27,60 +27,119 @@ FATES: dict[str, Fault] = {
     "never arrived": instead(404),
     "arrived, answer lost": cut_after,
 }
-ONE_AT_A_TIME = {"workers": "1", "doubt": "200ms"}
-KEEPS_OR_FORGETS = pytest.mark.parametrize("forgets", [False, pytest.param(True, marks=pytest.mark.slow)],
-                                           ids=["the disk keeps all", "the disk forgets"])  # fmt: skip
+CLAIM_IS_FORGOTTEN = pytest.mark.xfail(
+    strict=True,
+    reason="the claim's rename isn't brought to the disk before the document is posted: after a power cut the file may "
+    "lie in outbound/ again, and is then a new document (refused as its own duplicate, or sent once more)",
+)
+NOBODY = "0192:999999999"
 
 
 def pull_everywhere(
-    tmp_path: Path,
-    prepare: Callable[[World], None],
-    *,
-    forgets: bool,
-    known: bool = True,
-    outbound: dict[str, str] | None = None,
-) -> int:
-    """Pull the plug at each side effect in turn; returns how many there are.
+    tmp_path: Path, prepare: Callable[[World], None], *, forgets: bool = False, outbound: dict[str, str] | None = None
+) -> dict[int, World]:
+    """Pull the plug at each side effect in turn; what the worlds are like after all has settled, by step.
 
-    `prepare` drops, receives and breaks. `known`: filedrop has served these folders before.
+    `prepare` drops, receives and breaks, in folders that filedrop has served before.
     """
+    worlds: dict[int, World] = {}
     problems, step, pulled = [], 0, True
     while pulled:
         step += 1
         base = tmp_path / str(step)
         base.mkdir()
-        with World(base, outbound=ONE_AT_A_TIME | (outbound or {})) as world:
-            if known:
-                world.run_once()
+        with World(base, outbound={"workers": "1", "doubt": "200ms"} | (outbound or {})) as world:
+            world.run_once()
             prepare(world)
-            pulled = live(world, finished=len(world.dropped), received=len(world.received), pull_at=step, forgets=forgets) is None
+            finished, received = len(world.dropped), len(world.received)
+            pulled = live(world, finished=finished, received=received, pull_at=step, forgets=forgets) is None
             world.front.heal()
             try:
                 world.settle(15)
                 world.invariants()
             except AssertionError as error:
                 problems.append(f"step {step}: {error}")
+            worlds[step] = world
     assert not problems, f"\n\n{len(problems)} of {step} steps:\n" + "\n\n".join(problems)
-    return step - 1
+    return worlds
 
 
-@KEEPS_OR_FORGETS
 @pytest.mark.parametrize("fate", FATES)
-def test_a_document_is_sent_once_and_filed_once(tmp_path: Path, fate: str, *, forgets: bool) -> None:
-    """Wherever the plug is pulled, and whatever becomes of the request, a document is sent once and filed once."""
+def test_a_document_is_sent_once_and_filed_once(tmp_path: Path, fate: str) -> None:
+    """Wherever the process ends, and whatever becomes of the request, a document is sent once and filed once."""
 
     def prepare(world: World) -> None:
         world.drop("invoice.xml", invoice("1"))
         world.front.next("POST /outbox", FATES[fate])
 
-    assert pull_everywhere(tmp_path, prepare, forgets=forgets) > 20
+    assert len(pull_everywhere(tmp_path, prepare)) > 20
 
 
-@KEEPS_OR_FORGETS
-def test_a_message_is_delivered_once_and_then_read(tmp_path: Path, *, forgets: bool) -> None:
-    """Wherever the plug is pulled, a message is delivered once, and marked read when it is safe."""
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "fate", [pytest.param(fate, marks=CLAIM_IS_FORGOTTEN) if fate != "refused" else fate for fate in FATES]
+)
+def test_the_disk_may_forget(tmp_path: Path, fate: str) -> None:
+    """The same when the power of a disk is cut that loses all names and contents which nobody has brought to it."""
 
     def prepare(world: World) -> None:
-        world.receive(invoice("1"))
+        world.drop("invoice.xml", invoice("1"))
+        world.front.next("POST /outbox", FATES[fate])
 
-    assert pull_everywhere(tmp_path, prepare, forgets=forgets) > 10
+    assert len(pull_everywhere(tmp_path, prepare, forgets=True)) > 20
+
+
+@pytest.mark.slow
+@CLAIM_IS_FORGOTTEN
+def test_the_disk_may_forget_and_duplicates_are_allowed(tmp_path: Path) -> None:
+    """The same where duplicates are allowed, and nothing but the journal's order keeps a document from going twice."""
+
+    def prepare(world: World) -> None:
+        world.drop("invoice.xml", invoice("1"))
+
+    assert len(pull_everywhere(tmp_path, prepare, forgets=True, outbound={"duplicates": "allow"})) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [(invoice("1", receiver=None), "no-receiver"), (invoice("1", sender=NOBODY), "foreign-sender")],
+    ids=["no-receiver", "foreign-sender"],
+)
+def test_what_must_not_be_sent_is_not(tmp_path: Path, content: bytes, code: str) -> None:
+    """Wherever the process ends, a document that can't be sent as it is isn't sent, and the note says why."""
+
+    def prepare(world: World) -> None:
+        world.drop("invoice.xml", content)
+
+    worlds = pull_everywhere(tmp_path, prepare)
+    assert {world.error("invoice.xml") for world in worlds.values()} == {code}
+    assert not any(world.front.asked("POST /outbox") for world in worlds.values())
+
+
+@pytest.mark.slow
+def test_two_documents_and_a_message(tmp_path: Path) -> None:
+    """Wherever the process ends with documents going both ways, all of them arrive once."""
+
+    def prepare(world: World) -> None:
+        world.drop("invoice.xml", invoice("1"))
+        world.drop("another.xml", invoice("2"))
+        world.receive(invoice("3"))
+        world.front.next("POST /outbox", cut_after)
+
+    assert len(pull_everywhere(tmp_path, prepare, outbound={"workers": "2"})) > 30
+
+
+def test_a_message_is_delivered_once_and_then_read(tmp_path: Path) -> None:
+    """Wherever the process ends, a message is delivered once, and marked read when it is safe."""
+    assert len(pull_everywhere(tmp_path, _a_message)) > 10
+
+
+@pytest.mark.slow
+def test_a_forgetful_disk_keeps_what_is_marked_read(tmp_path: Path) -> None:
+    """The same when the power of a disk is cut that loses whatever nobody has brought to it."""
+    assert len(pull_everywhere(tmp_path, _a_message, forgets=True)) > 10
+
+
+def _a_message(world: World) -> None:
+    world.receive(invoice("1"))

@@ -152,10 +152,13 @@ class Plug:
 
 @dataclass
 class _Change:
-    """A change of names that isn't on the disk yet: how it is undone, and the folders that must be synced for it."""
+    """A change of names that isn't on the disk yet: how it is undone, and the folder whose sync brings it there.
+
+    Of a rename from one folder to another that is the new one: real file systems write both sides at once.
+    """
 
     undo: Callable[[], object]
-    folders: set[Path]
+    folder: Path
 
 
 class Disk:
@@ -182,20 +185,20 @@ class Disk:
                 source, target = Path(args[0]), Path(args[1])
             case "mkdir":
                 result, made = call(*args, **keys), Path(args[0])
-                self._changes.append(_Change(lambda: self._rmdir(made), {made.parent}))
+                self._changes.append(_Change(lambda: self._rmdir(made), made.parent))
                 return result
             case _:
                 return self._unlinked(Path(args[0]), call)
         kept = self._keep(target) if what == "replace" else None
         result = call(*args, **keys)
         if what != "place" or result == 0:
-            self._changes.append(_Change(lambda: self._back(source, target, kept), {source.parent, target.parent}))
+            self._changes.append(_Change(lambda: self._back(source, target, kept), target.parent))
         return result
 
     def created(self, path: Path, descriptor: int) -> None:
         """A new file, empty yet."""
         self._unwritten[os.fstat(descriptor).st_ino] = path
-        self._changes.append(_Change(lambda: self._unlink(path), {path.parent}))
+        self._changes.append(_Change(lambda: self._unlink(path), path.parent))
 
     def forget(self) -> None:
         """Lose what was never brought to the disk, the latest first."""
@@ -215,15 +218,13 @@ class Disk:
         if not stat.S_ISDIR(status.st_mode):
             self._unwritten.pop(status.st_ino, None)
             return
-        for change in self._changes:
-            change.folders = {path for path in change.folders if path.stat().st_ino != status.st_ino}
-        self._changes = [change for change in self._changes if change.folders]
+        self._changes = [change for change in self._changes if change.folder.stat().st_ino != status.st_ino]
 
     def _unlinked(self, path: Path, call: Callable[..., Any]) -> Any:
         kept = self._keep(path)
         result = call(path)
         if kept is not None:
-            self._changes.append(_Change(lambda: self._rename(kept, path), {path.parent}))
+            self._changes.append(_Change(lambda: self._rename(kept, path), path.parent))
         return result
 
     def _keep(self, path: Path) -> Path | None:

@@ -12,6 +12,7 @@ of every document and message, whatever happened, is `invariants`.
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -39,7 +40,13 @@ if TYPE_CHECKING:
     from filedrop.sandbox import Message
 
 PASSWORD = "secret"
-OUTBOUND = {"settle": "0s", "rescan": "500ms", "doubt": "500ms", "track": "100ms", "retry": "{first: 100ms, longest: 500ms}"}
+OUTBOUND = {
+    "settle": "0s",
+    "rescan": "500ms",
+    "doubt": "500ms",
+    "track": "100ms",
+    "retry": "{first: 100ms, longest: 500ms}",
+}
 INBOUND = {"poll": "300ms", "min_free": "1KB"}
 TEMPORARY = (".tmp", ".part", ".draft")
 SIDECAR_KEYS = {
@@ -78,7 +85,9 @@ class World:
         self._companies = {"acme": f'{{participants: ["{SELLER}"]}}'} | (companies or {})
         self._unassigned = unassigned
         accounts = [SandboxAccount("acme", PASSWORD, (SELLER,)), SandboxAccount("buyer", PASSWORD, (BUYER,))]
-        self.sandbox = Sandbox(base / "access point", accounts, deliver_after=timedelta(seconds=deliver_after), quirks=quirks)
+        self.sandbox = Sandbox(
+            base / "access point", accounts, deliver_after=timedelta(seconds=deliver_after), quirks=quirks
+        )
         self.front = Front(self.sandbox.app, date=lambda: http_date(time.time()))
         self.outbound.mkdir(parents=True)
         self.password_file.write_text(PASSWORD)
@@ -104,7 +113,7 @@ class World:
         companies = "".join(f"\n  {name}: {company}" for name, company in self._companies.items())
         return f"""
 accounts:
-  main: {{base_url: "{self.front.url}", username: acme, password_file: "{self.password_file}", read_timeout: 2s}}
+  main: {{base_url: "{self.front.url}", username: acme, password_file: '{self.password_file}', read_timeout: 2s}}
 root: {self.root}
 state: {self.state}
 unassigned: {self._unassigned}
@@ -198,7 +207,9 @@ inbound:{keys["inbound"]}
         for path in self.files():
             with suppress(FileNotFoundError):  # it is just being moved
                 by_content.setdefault(path.read_bytes(), []).append(str(path.parent.relative_to(self.outbound)))
-        return {name: " + ".join(by_content[content]) for name, content in self.dropped.items() if content in by_content}
+        return {
+            name: " + ".join(by_content[content]) for name, content in self.dropped.items() if content in by_content
+        }
 
     def files(self) -> list[Path]:
         """All documents below `outbound/`: what is neither sidecar, note nor hidden."""
@@ -209,16 +220,17 @@ inbound:{keys["inbound"]}
         return [path for path in sorted(self.inbound.glob("*")) if path.is_file() and not _beside(path)]
 
     def sidecar(self, name: str) -> dict[str, Any]:
-        """What is written beside a dropped document."""
+        """What is written beside a dropped document; nothing where no sidecar lies."""
         path = next(path for path in self.files() if path.read_bytes() == self.dropped[name])
-        content: dict[str, Any] = json.loads(path.with_name(f"{path.name}.json").read_bytes())
+        beside = path.with_name(f"{path.name}.json")
+        content: dict[str, Any] = json.loads(beside.read_bytes()) if beside.exists() else {}
         return content
 
     def error(self, name: str) -> str | None:
         """The error code of a dropped document that failed; None where it didn't, or not yet."""
         if self.places().get(name) != "failed":
             return None
-        code: str = self.sidecar(name)["error"]["code"]
+        code: str = self.sidecar(name).get("error", {}).get("code", "without a sidecar")
         return code
 
     def accepted(self) -> Counter[str]:
@@ -259,9 +271,12 @@ inbound:{keys["inbound"]}
         sidecar = self.sidecar(name)
         if missing := SIDECAR_KEYS - sidecar.keys():
             yield f"the sidecar lacks {sorted(missing)}"
+            return
         if sidecar["state"] != ("sent" if place == "sent" else "delivered"):
             yield f"it lies in {place}, but its sidecar says {sidecar['state']}"
-        if place != "sent" and not (sidecar["delivered"] and sidecar["delivered"][:7] == place.removeprefix("archive/")):
+        if place != "sent" and not (
+            sidecar["delivered"] and sidecar["delivered"][:7] == place.removeprefix("archive/")
+        ):
             yield f"it lies in {place}, but was delivered {sidecar['delivered']}"
         message = sent.get(sidecar["msg_no"])
         if message is None:
@@ -291,6 +306,8 @@ inbound:{keys["inbound"]}
     def _leftovers(self) -> Iterator[str]:
         for path in self.root.rglob("*"):
             name = path.name
+            if path.parent == self.root and name.strip(".").startswith("status.json"):
+                continue  # the daemon's own
             if (name.startswith(".") and name != ".filedrop") or name.endswith(TEMPORARY):
                 yield f"{path.relative_to(self.root)} was left behind"
             for suffix in (".json", ".why.txt"):
@@ -323,7 +340,7 @@ def _beside(path: Path) -> bool:
 
 def _meaning(content: bytes) -> str:
     """A document in the one form in which it can be compared with what a server has written anew (C14N 2.0)."""
-    return ET.canonicalize(content.decode(), strip_text=True)
+    return ET.canonicalize(from_file=io.BytesIO(content), strip_text=True)
 
 
 def _is_xml(content: bytes) -> bool:

@@ -1,0 +1,69 @@
+"""`filedrop check`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from cli.test_run import everything_below
+
+if TYPE_CHECKING:
+    from cli.conftest import Filedrop
+    from support.world import World
+
+
+def findings(output: str) -> list[tuple[str, str, str]]:
+    return [(one["about"], one["result"], one["says"]) for one in map(json.loads, output.splitlines())]
+
+
+def test_all_is_well(filedrop: Filedrop, world: World) -> None:
+    """Check says what it found of configuration, state, folders, login and clock, and leaves nothing behind."""
+    world.run_once()
+    before = everything_below(world.base)
+    done = filedrop("check", "--json")
+    assert everything_below(world.base) == before
+    found = findings(done.stdout)
+    assert {result for _, result, _ in found} == {"ok"}
+    about = {name for name, _, _ in found}
+    assert about == {"configuration", "state", str(world.outbound), str(world.inbound), "account main"}
+    assert done.returncode == 0
+    assert "lets acme in" in filedrop("check").stdout
+
+
+def test_before_the_first_start(filedrop: Filedrop, world: World) -> None:
+    """Check makes neither folders nor a state."""
+    before = everything_below(world.base)
+    assert filedrop("check").returncode == 0
+    assert everything_below(world.base) == before
+
+
+def test_a_refused_login(filedrop: Filedrop, world: World) -> None:
+    """A refused login is found, with status 3."""
+    world.password_file.write_text("wrong")
+    done = filedrop("check", "--json")
+    assert done.returncode == 3
+    assert [name for name, result, _ in findings(done.stdout) if result == "failed"] == ["account main"]
+
+
+def test_a_folder_of_another(filedrop: Filedrop, world: World) -> None:
+    """A folder of another filedrop is found, with status 1, and ours after --take-over."""
+    world.run_once()
+    marker = world.outbound / ".filedrop"
+    marker.write_text('{"folder": "f1", "journal": "another"}\n')
+    done = filedrop("check", "--json")
+    assert done.returncode == 1
+    assert any("another filedrop serves this folder" in says for _, _, says in findings(done.stdout))
+    assert filedrop("check", "--take-over").returncode == 0
+    assert json.loads(marker.read_text())["folder"] == "f1"
+    assert filedrop("check").returncode == 0
+
+
+def test_a_folder_without_its_marker(filedrop: Filedrop, world: World) -> None:
+    """A folder that has lost its marker is found, and ours after --take-over, with the same id as before."""
+    world.run_once()
+    marker = world.outbound / ".filedrop"
+    before = marker.read_bytes()
+    marker.unlink()
+    assert filedrop("check").returncode == 1
+    assert filedrop("check", "--take-over").returncode == 0
+    assert marker.read_bytes() == before

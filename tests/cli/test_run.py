@@ -1,0 +1,98 @@
+"""`filedrop run`, the daemon and the single run."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING
+
+from support.documents import SELLER, invoice, order
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli.conftest import Filedrop
+    from support.world import World
+
+
+def everything_below(base: Path) -> dict[str, bytes]:
+    """Every file with its content, and every folder."""
+    return {
+        str(path.relative_to(base)): path.read_bytes() if path.is_file() else b""
+        for path in base.rglob("*")
+        if path.name != "config.yaml" and "access point" not in path.parts
+    }
+
+
+def test_once(filedrop: Filedrop, world: World) -> None:
+    """`run --once` sends and fetches what is there, says what happened in plain lines, and is status 0."""
+    world.drop("invoice.xml", invoice("1"))
+    number = world.receive(order("2", receiver=SELLER))
+    done = filedrop("run", "--once")
+    assert done.returncode == 0, done.stderr
+    assert "acme: invoice.xml: accepted as message" in done.stdout
+    assert f"-{number}-Invoice-" in done.stdout
+    assert done.stdout.splitlines()[-1] == "1 sent, 0 failed, 1 received"
+    assert json.loads((world.root / "status.json").read_text())["running"] is False
+
+
+def test_once_with_a_failure(filedrop: Filedrop, world: World) -> None:
+    """`run --once` is status 1 when something failed in this run, and says what and why."""
+    world.drop("nobody.xml", invoice("1", receiver=None))
+    done = filedrop("run", "--once")
+    assert done.returncode == 1
+    assert "acme: nobody.xml: failed: Nothing says who receives it" in done.stdout
+
+
+def test_once_refused(filedrop: Filedrop, world: World) -> None:
+    """A refused login is status 3, also when something failed, and nothing that waits has failed by it."""
+    world.drop("nobody.xml", invoice("1", receiver=None))
+    world.drop("fine.xml", invoice("2"))
+    world.password_file.write_text("wrong")
+    done = filedrop("run", "--once")
+    assert done.returncode == 3
+    assert world.places() == {"nobody.xml": "failed", "fine.xml": "sending"}
+
+
+def test_dry_run(filedrop: Filedrop, world: World) -> None:
+    """`run --once --dry-run` says what would be sent as whom and what would fail, and touches nothing."""
+    world.drop("fine.xml", invoice("1"))
+    world.drop("nobody.xml", invoice("2", receiver=None))
+    world.drop("foreign.xml", invoice("3", sender="0192:123456785"))
+    world.drop("half.xml", invoice("4")[:500])
+    before = everything_below(world.base)
+    done = filedrop("run", "--once", "--dry-run", "--json")
+    assert everything_below(world.base) == before
+    assert world.front.requests == []
+    assert done.returncode == 1
+    told = {row["file"]: row for row in map(json.loads, done.stdout.splitlines())}
+    assert {name: row["verdict"] for name, row in told.items()} == {
+        "fine.xml": "would send", "nobody.xml": "would fail", "foreign.xml": "would fail", "half.xml": "not ready",
+    }  # fmt: skip
+    assert told["fine.xml"]["sender"] == SELLER
+    assert "would send" in filedrop("run", "--once", "--dry-run").stdout
+
+
+def test_dry_run_knows_what_was_sent(filedrop: Filedrop, world: World) -> None:
+    """A dry run beside what was sent before says which documents would be refused as duplicates."""
+    world.drop("invoice.xml", invoice("1"))
+    world.run_once()
+    world.put(world.outbound / "again.xml", invoice("1"))
+    before = everything_below(world.base)
+    done = filedrop("run", "--once", "--dry-run", "--json")
+    assert everything_below(world.base) == before
+    (told,) = map(json.loads, done.stdout.splitlines())
+    assert (told["file"], told["verdict"]) == ("again.xml", "would fail")
+
+
+def test_the_daemon(filedrop: Filedrop, world: World) -> None:
+    """The daemon serves until SIGTERM, then ends with status 0; a second one is refused with status 2."""
+    with world.daemon() as daemon:
+        world.drop("invoice.xml", invoice("1"))
+        world.until(world.settled)
+        second = filedrop("run")
+        assert second.returncode == 2
+        assert "another filedrop runs" in second.stderr
+        daemon.send_signal(signal.SIGTERM)
+        assert daemon.wait(20) == 0
+    world.invariants()

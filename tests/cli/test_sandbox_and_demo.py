@@ -1,0 +1,65 @@
+"""`filedrop sandbox` and `filedrop demo`, as a newcomer meets them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import urllib.request
+from typing import TYPE_CHECKING
+
+import pytest
+from cli.conftest import COMMAND, PROJECT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli.conftest import Filedrop
+
+STEPS = ("dropped", "claimed", "accepted", "delivered", "received", "read")
+
+
+def test_sandbox(tmp_path: Path) -> None:
+    """The sandbox prints its base URL first, answers there, and ends with status 0 when it is stopped."""
+    command = [*COMMAND, "sandbox", "--state", str(tmp_path), "--account", "me:secret:0192:987654325,0192:123456785"]
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as process:
+        base_url = process.stdout.readline().strip() if process.stdout else ""
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(f"{base_url}/statistics", timeout=10)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize("wrong", [("--account", "me"), ("--deliver-after", "soon"), ("--port", "70000")])
+def test_sandbox_misused(filedrop: Filedrop, tmp_path: Path, wrong: tuple[str, str]) -> None:
+    """What the sandbox can't be told is status 2, and says what to write."""
+    done = filedrop("sandbox", "--state", tmp_path, *wrong)
+    assert done.returncode == 2
+    assert wrong[1] in done.stderr
+
+
+def test_demo(filedrop: Filedrop, tmp_path: Path) -> None:
+    """The demo shows each step of an invoice's way and ends with the tree of folders; its own folder is made anew."""
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    (folder / ".filedrop-demo").touch()
+    (folder / "left over").touch()
+    done = filedrop("demo", folder)
+    assert done.returncode == 0, done.stderr
+    shown = [word for line in done.stdout.splitlines() for word in STEPS if f" s  {word} " in line]
+    assert sorted(shown) == sorted(STEPS)
+    tree = done.stdout[done.stdout.index("companies") :]
+    assert "invoice-1001.xml.json" in tree
+    assert "-Invoice-0192_987654325.xml" in tree
+    assert not (folder / "left over").exists()
+    assert (
+        filedrop("check", config=folder / "config.yaml").returncode == 3
+    )  # its access point is gone; the rest is fine
+
+
+def test_demo_in_a_foreign_folder(filedrop: Filedrop, tmp_path: Path) -> None:
+    """A folder with something else in it isn't touched."""
+    (tmp_path / "mine").touch()
+    done = filedrop("demo", tmp_path)
+    assert done.returncode == 2
+    assert "name another folder" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]

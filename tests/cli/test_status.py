@@ -1,0 +1,158 @@
+"""`filedrop status` and status.json."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.documents import SELLER, invoice, order
+
+if TYPE_CHECKING:
+    from cli.conftest import Filedrop
+    from support.world import World
+
+COUNTS = ("waiting", "sending", "doubt", "sent", "overdue", "failed", "received", "stuck")
+
+
+def counts(status: dict[str, Any]) -> dict[str, int]:
+    """Those of acme that aren't zero."""
+    return {count: status["companies"]["acme"][count] for count in COUNTS if status["companies"]["acme"][count]}
+
+
+def test_before_the_first_start(filedrop: Filedrop, world: World) -> None:
+    """Before filedrop ever ran, status counts what lies in the folders, and says that nothing else is known."""
+    world.drop("invoice.xml", invoice("1"))
+    status = json.loads(filedrop("status", "--json").stdout)
+    assert counts(status) == {"waiting": 1}
+    assert status["running"] is False
+    account = status["accounts"]["main"]
+    assert (account["reachable"], account["login"], account["unread"]) == (None, "unknown", None)
+    assert not world.state.exists()
+
+
+def test_beside_a_daemon(filedrop: Filedrop, world: World) -> None:
+    """Beside a running daemon, status knows the folders, the journal, and what only the daemon knows."""
+    world.drop("nobody.xml", invoice("1", receiver=None))
+    world.receive(order("2", receiver=SELLER))
+    world.receive(b"no XML at all")
+    with world.daemon():
+        file = world.root / "status.json"
+        world.until(
+            lambda: file.exists() and counts(json.loads(file.read_text())) == {"failed": 1, "received": 1, "stuck": 1}
+        )
+        status = json.loads(filedrop("status", "--json").stdout)
+        told = filedrop("status").stdout
+    assert status["running"] is True
+    assert counts(status) == {"failed": 1, "received": 1, "stuck": 1}
+    account = status["accounts"]["main"]
+    assert (account["reachable"], account["login"], account["unread"]) == (True, "ok", 1)
+    assert account["last_poll"]
+    assert "failed: nobody.xml: Nothing says who receives it" in told
+    assert "stuck: message 2" in told
+
+
+def test_a_wrong_password(filedrop: Filedrop, world: World) -> None:
+    """With a wrong password status says that the login is refused, and that the document waits for that."""
+    world.drop("invoice.xml", invoice("1"))
+    world.password_file.write_text("wrong")
+    filedrop("run", "--once")
+    status = json.loads(filedrop("status", "--json").stdout)
+    account = status["accounts"]["main"]
+    assert (account["reachable"], account["login"]) == (True, "refused")
+    assert counts(status) == {"waiting": 1}
+    assert "1 waiting: " in filedrop("status").stdout
+
+
+def test_an_outage(filedrop: Filedrop, world: World) -> None:
+    """While the access point is away, status says so."""
+    world.front.close()
+    filedrop("run", "--once")
+    account = json.loads(filedrop("status", "--json").stdout)["accounts"]["main"]
+    assert (account["reachable"], account["login"]) == (False, "unknown")
+    assert "cannot reach" in account["why"]
+
+
+def test_held(filedrop: Filedrop, world: World) -> None:
+    """What is held is counted as waiting, and status says why."""
+    (world.outbound / "HOLD").touch()
+    world.drop("invoice.xml", invoice("1"))
+    world.run_once()
+    status = json.loads(filedrop("status", "--json").stdout)
+    assert status["companies"]["acme"]["held"] is True
+    assert counts(status) == {"waiting": 1}
+    assert "HOLD" in filedrop("status").stdout
+
+
+def test_ignored_files(filedrop: Filedrop, world: World) -> None:
+    """What has lain ignored in outbound/ for over an hour is named; what just came isn't, nor what is filedrop's."""
+    world.run_once()
+    for name in ("old.pdf", "old.tmp"):
+        (world.outbound / name).touch()
+    os.utime(world.outbound / "old.pdf", (0, 0))
+    ignored = json.loads(filedrop("status", "--json").stdout)["companies"]["acme"]["ignored"]
+    assert ignored == []  # the inode changed just now, whatever the file's time says
+
+
+def test_names_drive_no_terminal(filedrop: Filedrop, world: World) -> None:
+    """A file's name can neither drive the terminal nor forge a line."""
+    name = "\x1b[31mred\nacme: forged.xml"
+    world.drop(name, invoice("1", receiver=None))
+    world.run_once()
+    told = filedrop("status").stdout
+    assert "\x1b" not in told
+    assert "failed: \\x1b[31mred\\nacme: forged.xml" in told
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a folder that hangs is made with a pipe")
+def test_a_folder_that_hangs(filedrop: Filedrop, world: World) -> None:
+    """A folder that doesn't answer is reported as such, and nothing waits for it."""
+    world.run_once()
+    (world.outbound / ".filedrop").unlink()
+    os.mkfifo(world.outbound / ".filedrop")
+    (world.inbound / "received.xml").write_bytes(order())
+    done = filedrop("status", "--json")
+    status = json.loads(done.stdout)
+    outbound, inbound = status["companies"]["acme"]["folders"]
+    assert (outbound["available"], inbound["available"]) == (False, True)
+    assert "does not answer" in outbound["why"]
+    assert counts(status) == {"received": 1}
+
+
+def test_a_folder_that_is_not_mounted(filedrop: Filedrop, world: World) -> None:
+    """A folder whose marker is gone is reported as unavailable, with what to do."""
+    world.run_once()
+    (world.outbound / ".filedrop").unlink()
+    told = filedrop("status").stdout
+    assert f"{world.outbound}: it has no .filedrop any more" in told
+    assert "filedrop check --take-over" in told
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read every state")
+def test_as_another_user(filedrop: Filedrop, world: World) -> None:
+    """Who may not read the state sees what the daemon wrote to the share."""
+    world.drop("invoice.xml", invoice("1", receiver=None))
+    filedrop("run", "--once")
+    world.state.chmod(0o000)
+    try:
+        done = filedrop("status", "--json")
+    finally:
+        world.state.chmod(0o700)
+    assert done.returncode == 0
+    assert counts(json.loads(done.stdout)) == {"failed": 1}
+
+
+def test_a_share_full_of_nonsense(filedrop: Filedrop, world: World) -> None:
+    """A status.json that somebody else wrote costs status nothing but what it should have said."""
+    world.run_once()
+    for nonsense in (
+        "[]",
+        '{"filedrop": 1}',
+        '{"filedrop": 1, "written": "x", "accounts": {"main": {"login": 1}}}',
+        "\0",
+    ):
+        (world.root / "status.json").write_text(nonsense)
+        done = filedrop("status", "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["accounts"]["main"]["login"] == "unknown"

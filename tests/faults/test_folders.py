@@ -1,0 +1,178 @@
+"""What happens in the folders behind filedrop's back: shares that go away, files that people move, others' files."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+from support.documents import BUYER, SELLER, invoice
+from support.faults import answered
+from support.plug import live
+from support.world import World
+
+from filedrop.document import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from support.faults import Exchange
+
+    from filedrop.service import Service
+
+EITHER_RULE = pytest.mark.parametrize("duplicates", ["refuse", "allow"])
+THIRD = "0192:991825827"
+
+
+class Share:
+    """A company's outbound folder as a share that can go away: then an empty folder is left in its place."""
+
+    def __init__(self, world: World) -> None:
+        self._here = world.outbound
+        self._away = world.base / "unmounted"
+
+    def unmount(self) -> None:
+        self._here.rename(self._away)
+        self._here.mkdir()
+
+    def mount(self) -> None:
+        self._here.rmdir()  # fails if anything was put into it
+        self._away.rename(self._here)
+
+
+def trouble(service: Service) -> str:
+    """Why the outbound folder is unavailable; "" while it isn't."""
+    return service.accounts[0].lanes[0].trouble
+
+
+@EITHER_RULE
+def test_the_share_goes_away_while_a_document_is_posted(make_world: Callable[..., World], duplicates: str) -> None:
+    """A document whose folder went away before it could be put away is put away when the folder is back."""
+    world = make_world(outbound={"duplicates": duplicates})
+    share = Share(world)
+    world.run_once()
+
+    def unmount(exchange: Exchange) -> None:
+        share.unmount()
+        answered(exchange)
+
+    world.front.next("POST /outbox", unmount)
+    world.drop("invoice.xml", invoice("1"))
+    with world.service() as service:
+        world.until(lambda: trouble(service), what="the folder is missed")
+        share.mount()
+        world.until(world.settled)
+    world.invariants()
+
+
+def test_the_share_is_away_when_a_document_is_delivered(make_world: Callable[..., World]) -> None:
+    """A document that is delivered while its folder is away is archived when the folder is back."""
+    world = make_world(deliver_after=0.5)
+    share = Share(world)
+    world.drop("invoice.xml", invoice("1"))
+    world.settle(ends=("sent",))
+    share.unmount()
+    with world.service() as service:
+        world.until(lambda: trouble(service), what="the folder is missed")
+        world.until(lambda: not service.journal.in_state(State.SENT), what="the delivery is heard")
+        share.mount()
+        world.until(world.settled)
+    world.invariants()
+
+
+def test_nothing_is_made_where_the_share_should_be(world: World) -> None:
+    """While a folder that is known isn't there, nothing is created in its place, and the company is said to wait."""
+    share = Share(world)
+    world.run_once()
+    share.unmount()
+    with world.service() as service:
+        world.until(lambda: trouble(service))
+        assert "isn't mounted" in trouble(service)
+        assert not list(world.outbound.iterdir())
+        share.mount()
+        world.drop("invoice.xml", invoice("1"))
+        world.until(world.settled)
+    world.invariants()
+
+
+def test_a_folder_in_sending(world: World) -> None:
+    """A folder that somebody made in `sending/` under a document's name holds up nothing."""
+    world.run_once()
+    (world.outbound / "sending" / "mine.xml").mkdir()
+    world.drop("invoice.xml", invoice("1"))
+    world.settle()
+    world.invariants()
+
+
+@EITHER_RULE
+def test_the_journal_is_slow(make_world: Callable[..., World], duplicates: str) -> None:
+    """While the journal can't be written for several sweeps, a claimed file stays the one document that it is."""
+    world = make_world(outbound={"duplicates": duplicates})
+    world.run_once()
+    with (
+        world.service() as service,
+        closing(sqlite3.connect(world.state / "journal.sqlite", isolation_level=None)) as other,
+    ):
+        lane = service.accounts[0].lanes[0]
+        world.until(lambda: lane.swept)
+        other.execute("BEGIN IMMEDIATE")
+        world.drop("invoice.xml", invoice("1"))
+        world.until(lambda: world.places().get("invoice.xml") == "sending")
+        sweeps = set[float]()
+        with suppress(AssertionError):  # a sweep may wait for the journal, too
+            world.until(lambda: sweeps.add(lane.next_full) or len(sweeps) > 3, 3)
+        other.execute("ROLLBACK")
+        world.until(world.settled)
+    world.invariants()
+
+
+def test_a_copy_of_what_was_just_sent(tmp_path: Path) -> None:
+    """A copy that is dropped right after a crash is a duplicate, and not mistaken for the document's own file."""
+    last = 0
+    for step in range(1, 1000):
+        base = tmp_path / str(step)
+        base.mkdir()
+        with World(base, outbound={"workers": "1"}, deliver_after=3600) as world:
+            world.run_once()
+            world.drop("invoice.xml", invoice("1"))
+            pulled = live(world, finished=0, received=0, pull_at=step) is None
+            if pulled and world.places()["invoice.xml"] != "sent":
+                continue
+            last = step
+            world.put(world.outbound / "copy.xml", invoice("1"))
+            with world.service():
+                world.until(lambda world=world: (world.outbound / "failed" / "copy.xml").exists())  # type: ignore[misc] # this loop's world
+            assert (world.outbound / "sent" / "invoice.xml").exists(), str(world)
+            assert world.accepted() == {"invoice.xml": 1}
+        if not pulled:
+            break
+    assert last
+
+
+def test_two_accounts_share_a_folder_for_nobodys_messages(make_world: Callable[..., World]) -> None:
+    """What one account is just writing into the shared folder isn't cleared away by another's first look at it."""
+    world = make_world()
+    shared = world.root / "unassigned"
+    world.sandbox.store.connect({SELLER: "acme", THIRD: "acme", BUYER: "buyer"})
+    world.config_text = lambda text=world.config_text(): (  # type: ignore[method-assign, misc] # this world has two accounts
+        text.replace("unassigned: leave", f"unassigned: {shared}")
+        .replace("accounts:\n", f'accounts:\n  other: {{base_url: "{world.front.url}", username: buyer, '
+                                f'password_file: "{world.password_file}"}}\n')
+        .replace("acme: {participants", "acme: {account: main, participants")
+    )  # fmt: skip
+
+    def receive(receiver: str, content: bytes) -> int:
+        ids = {"document_id": "urn:x::Invoice##b::2.1", "process_id": "p"}
+        return world.sandbox.store.receive(sender=SELLER, receiver=receiver, content=content, **ids)
+
+    def while_the_other_comes(exchange: Exchange) -> None:
+        receive(THIRD, invoice("2"))
+        world.until(lambda: len(list(shared.glob("*.xml"))) == 1)
+        answered(exchange)
+
+    world.front.next(f"GET /messages/{receive(BUYER, invoice('1'))}/", while_the_other_comes)
+    with world.service():
+        world.until(lambda: not world.sandbox.store.inbox("buyer") and not world.sandbox.store.inbox("acme"))
+    assert sorted(path.read_bytes() for path in shared.glob("*.xml")) == [invoice("1"), invoice("2")]

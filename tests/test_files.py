@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filedrop import files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="symbolic links, pipes, groups and modes are POSIX")
+
+
+def ways_to_place() -> list[Callable[[Path, Path], None]]:
+    """`place`, and what it falls back on where the file system has no rename without replacing (NFS, CIFS)."""
+    return [files.place] if sys.platform == "win32" else [files.place, files._place_after_check]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def no_room() -> Iterator[None]:
+    """No file may grow: what a full disk does to whoever writes."""
+    resource = pytest.importorskip("resource", reason="a full disk can't be played without POSIX limits")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("place", ways_to_place())
+def test_place_moves(tmp_path: Path, place: Callable[[Path, Path], None]) -> None:
+    """A file is moved to a name that is free, the same file."""
+    (tmp_path / "a").write_bytes(b"invoice")
+    inode = (tmp_path / "a").stat().st_ino
+    place(tmp_path / "a", tmp_path / "b")
+    assert not (tmp_path / "a").exists()
+    assert (tmp_path / "b").read_bytes() == b"invoice"
+    assert (tmp_path / "b").stat().st_ino == inode
+
+
+@pytest.mark.parametrize("place", ways_to_place())
+def test_place_never_overwrites(tmp_path: Path, place: Callable[[Path, Path], None]) -> None:
+    """No move replaces what is already there, whichever file system it is."""
+    (tmp_path / "new").write_bytes(b"new")
+    (tmp_path / "old").write_bytes(b"old")
+    with pytest.raises(FileExistsError):
+        place(tmp_path / "new", tmp_path / "old")
+    assert (tmp_path / "old").read_bytes() == b"old"
+    assert (tmp_path / "new").read_bytes() == b"new"
+
+
+@posix
+@pytest.mark.parametrize("place", ways_to_place())
+def test_place_never_replaces_a_link(tmp_path: Path, place: Callable[[Path, Path], None]) -> None:
+    """A symbolic link that leads nowhere is a taken name, too."""
+    (tmp_path / "new").write_bytes(b"new")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(FileExistsError):
+        place(tmp_path / "new", tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.parametrize("place", ways_to_place())
+def test_place_says_what_is_gone(tmp_path: Path, place: Callable[[Path, Path], None]) -> None:
+    """A file that somebody took meanwhile is told apart from a name that is taken."""
+    with pytest.raises(FileNotFoundError):
+        place(tmp_path / "gone", tmp_path / "b")
+
+
+def test_create_whole(tmp_path: Path) -> None:
+    """A new file lies there whole, and nothing beside it."""
+    files.create_whole(tmp_path / "a.json", b"{}", draft=tmp_path / ".draft")
+    assert (tmp_path / "a.json").read_bytes() == b"{}"
+    assert names(tmp_path) == ["a.json"]
+
+
+def test_create_whole_leaves_what_is_there(tmp_path: Path) -> None:
+    """A name that is taken stays its owner's."""
+    (tmp_path / "a.json").write_bytes(b"old")
+    with pytest.raises(FileExistsError):
+        files.create_whole(tmp_path / "a.json", b"new", draft=tmp_path / ".draft")
+    assert (tmp_path / "a.json").read_bytes() == b"old"
+    assert names(tmp_path) == ["a.json"]
+
+
+@pytest.mark.usefixtures("no_room")
+def test_create_whole_on_a_full_disk(tmp_path: Path) -> None:
+    """When there is no room for all of a file, nothing of it appears."""
+    with pytest.raises(OSError, match="too large"):
+        files.create_whole(tmp_path / "a.json", b"x" * 1000, draft=tmp_path / ".draft")
+    assert names(tmp_path) == []
+
+
+def test_replace_whole(tmp_path: Path) -> None:
+    """A newer file takes the place of the older one."""
+    (tmp_path / "note").write_bytes(b"old")
+    files.replace_whole(tmp_path / "note", b"new", draft=tmp_path / ".draft")
+    assert (tmp_path / "note").read_bytes() == b"new"
+    assert names(tmp_path) == ["note"]
+
+
+def test_replace_whole_on_a_full_disk(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """When there is no room for the newer one, the older one stays."""
+    (tmp_path / "note").write_bytes(b"the older one")
+    request.getfixturevalue("no_room")
+    with pytest.raises(OSError, match="too large"):
+        files.replace_whole(tmp_path / "note", b"x" * 1000, draft=tmp_path / ".draft")
+    assert (tmp_path / "note").read_bytes() == b"the older one"
+    assert names(tmp_path) == ["note"]
+
+
+def test_what_a_crash_left_is_replaced(tmp_path: Path) -> None:
+    """The half of a draft that a killed process left doesn't end up in the next file."""
+    (tmp_path / ".draft").write_bytes(b"half of something much longer")
+    files.create_whole(tmp_path / "a.json", b"{}", draft=tmp_path / ".draft")
+    assert (tmp_path / "a.json").read_bytes() == b"{}"
+
+
+@posix
+def test_a_link_in_the_place_of_a_draft_is_not_followed(tmp_path: Path) -> None:
+    """Whoever may write into a shared folder can't make us write elsewhere."""
+    (tmp_path / "victim").write_bytes(b"precious")
+    (tmp_path / ".draft").symlink_to(tmp_path / "victim")
+    files.create_whole(tmp_path / "a.json", b"{}", draft=tmp_path / ".draft")
+    assert (tmp_path / "victim").read_bytes() == b"precious"
+    assert not (tmp_path / "a.json").is_symlink()
+
+
+@posix
+def test_open_regular_refuses_links(tmp_path: Path) -> None:
+    """A link in a folder doesn't lead out of it."""
+    (tmp_path / "secret").write_bytes(b"secret")
+    (tmp_path / "a.xml").symlink_to(tmp_path / "secret")
+    with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
+        files.open_regular(tmp_path / "a.xml")
+
+
+@posix
+def test_open_regular_does_not_wait_for_a_pipe(tmp_path: Path) -> None:
+    """A pipe that nobody writes into holds nobody up."""
+    os.mkfifo(tmp_path / "a.xml")
+    with pytest.raises(OSError, match="not a regular file"):
+        files.open_regular(tmp_path / "a.xml")
+
+
+@posix
+def test_open_regular_refuses_folders(tmp_path: Path) -> None:
+    """A folder named like a document is no document."""
+    (tmp_path / "a.xml").mkdir()
+    with pytest.raises(OSError, match="not a regular file"):
+        files.open_regular(tmp_path / "a.xml")
+
+
+@posix
+def test_new_files_belong_to_whoever_owns_the_share(tmp_path: Path) -> None:
+    """What is written takes its folder's group and mode, however strict our own umask is; but is never executable."""
+    group = 4242 if os.geteuid() == 0 else os.getgroups()[-1]
+    os.chown(tmp_path, -1, group)
+    tmp_path.chmod(0o2770)
+    umask = os.umask(0o077)
+    try:
+        files.create_whole(tmp_path / "a.json", b"{}", draft=tmp_path / ".draft")
+        files.make_folder(tmp_path / "archive")
+    finally:
+        os.umask(umask)
+    written, made = (tmp_path / "a.json").stat(), (tmp_path / "archive").stat()
+    assert (written.st_gid, stat.S_IMODE(written.st_mode)) == (group, 0o660)
+    assert (made.st_gid, stat.S_IMODE(made.st_mode)) == (group, 0o2770)
+
+
+def test_make_folder_twice(tmp_path: Path) -> None:
+    """A folder that is there already stays as it is."""
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / "a.xml").write_bytes(b"<a/>")
+    files.make_folder(tmp_path / "archive")
+    assert (tmp_path / "archive" / "a.xml").exists()
+
+
+def test_seal(tmp_path: Path) -> None:
+    """Another content, or another file with the same content, breaks the seal; a rename doesn't."""
+    path = tmp_path / "a.xml"
+    path.write_bytes(b"<a/>")
+    sealed = files.seal(path)
+    assert sealed is not None
+    path.rename(tmp_path / "b.xml")
+    assert files.seal(path) is None
+    assert files.seal(tmp_path / "b.xml") == sealed
+    with (tmp_path / "b.xml").open("ab") as file:
+        file.write(b" ")
+    assert files.seal(tmp_path / "b.xml") != sealed
+    path.write_bytes(b"<a/>")
+    os.utime(path, ns=(sealed.modified, sealed.modified))
+    assert files.seal(path) != sealed
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_file_system() -> None:
+    """A folder's file system is that of the longest mount point above it."""
+    assert files.file_system(Path("/proc/self")) == files.FileSystem("proc", network=False)
+    assert files.file_system(Path("/")).kind not in ("", "proc")
+
+
+def test_a_local_folder_is_no_network(tmp_path: Path) -> None:
+    """A local disk is watched by events and trusted for its clock."""
+    lies_on = files.file_system(tmp_path)
+    assert lies_on.kind
+    assert not lies_on.network

@@ -1,0 +1,372 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.drops import IDENTITY, NOON, accepted, drop, posted
+
+from filedrop.document import Document, Fault, State
+from filedrop.errors import Changed, JournalError
+from filedrop.journal import Duplicate, Journal, MessageRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+LATER = NOON + timedelta(hours=1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal.sqlite"
+
+
+@pytest.fixture
+def journal(path: Path) -> Iterator[Journal]:
+    journal = Journal(path)
+    yield journal
+    journal.close()
+
+
+def a_message(number: int, **changes: object) -> MessageRow:
+    row = MessageRow(
+        identity=IDENTITY,
+        msg_no=number,
+        received="2026-11-20T12:00:00Z",
+        sender="0192:1",
+        receiver="0192:2",
+        state="named",
+    )
+    return replace(row, **changes)  # type: ignore[arg-type] # the row's own fields
+
+
+def until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        time.sleep(0.001)
+
+
+def test_what_is_recorded_is_read_again(journal: Journal) -> None:
+    """A document comes back as it was written, with every fact, whatever step it took."""
+    failed = (
+        accepted(drop()).failed(LATER, Fault("not-delivered", "the transfer failed", "ask")).at("failed", "a-2.xml")
+    )
+    recorded = journal.record(replace(failed, warnings=("a warning",), due=LATER, channel="invoices"))
+    assert journal.document(recorded.id) == recorded
+    assert recorded.revision == 1
+
+
+def test_any_file_name_is_kept(journal: Journal) -> None:
+    """A name that is no valid Unicode is kept byte by byte."""
+    name = os.fsdecode("faktura-å.xml".encode("latin-1"))
+    recorded = journal.record(drop(file=name, dropped_as=name))
+    assert journal.document(recorded.id) == recorded
+
+
+RECORD_AND_DIE = """
+import os, sys
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from support.drops import drop
+from filedrop.journal import Journal
+Journal(Path({path!r})).record(drop())
+os._exit(9)
+"""
+
+
+def test_a_record_outlives_its_process(path: Path) -> None:
+    """A record is on the disk when its call returns, even if the process ends with that."""
+    code = RECORD_AND_DIE.format(tests=str(Path(__file__).parent), path=str(path))
+    ended = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], check=False)
+    assert ended.returncode == 9
+    journal = Journal(path)
+    assert journal.document(drop().id) is not None
+    journal.close()
+
+
+def test_a_record_reaches_the_disk(journal: Journal) -> None:
+    """SQLite is told to flush at every commit."""
+    with journal._engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+
+
+def test_a_stale_step_is_refused(journal: Journal) -> None:
+    """What a person's command recorded meanwhile isn't overwritten by a step taken before it."""
+    first = journal.record(drop())
+    taken = journal.record(first.taken(NOON))
+    with pytest.raises(Changed):
+        journal.record(posted(first))
+    assert journal.document(first.id) == taken
+
+
+def test_a_document_is_written_once_as_new(journal: Journal) -> None:
+    """Two threads can't both bring in the same document."""
+    journal.record(drop())
+    with pytest.raises(Changed):
+        journal.record(drop())
+
+
+def test_of_several_the_stale_are_left_out(journal: Journal) -> None:
+    """One document that has changed meanwhile doesn't keep the others' steps from being written."""
+    documents = journal.record_all([drop(1), drop(2), drop(3)])
+    journal.record(documents[1].taken(NOON))
+    written = journal.record_all([posted(document) for document in documents])
+    assert [document.id for document in written] == [drop(1).id, drop(3).id]
+    assert [document.state for document in written] == [State.SENDING, State.SENDING]
+
+
+def test_many_threads_write_at_once(journal: Journal) -> None:
+    """Records of many threads are all kept, each told to its own thread, and one's error is no other's."""
+    journal.record(drop(0))
+    told: dict[int, Document | Changed] = {}
+    begin = threading.Barrier(16)
+
+    def write(thread: int) -> None:
+        begin.wait()
+        for number in range(thread, 320, 16):
+            try:
+                told[number] = journal.record(drop(number))
+            except Changed as error:
+                told[number] = error
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert isinstance(told.pop(0), Changed)
+    assert told == {number: replace(drop(number), revision=1) for number in range(1, 320)}
+    assert len(journal.lying_in("f1", "sending")) == 320
+
+
+def test_threads_share_a_commit(journal: Journal) -> None:
+    """What has queued while another commit was under way is written with one flush, not one each."""
+    commits = []
+    journal._writer.connection.set_trace_callback(lambda said: commits.append(said) if said == "COMMIT" else None)  # type: ignore[attr-defined] # the driver's own connection
+    threads = [threading.Thread(target=journal.record, args=(drop(number),)) for number in range(1, 9)]
+    with journal._writer_lock:
+        for thread in threads:
+            thread.start()
+        until(lambda: len(journal._queue) == 8)
+    for thread in threads:
+        thread.join()
+    assert len(commits) == 1
+    assert len(journal.lying_in("f1", "sending")) == 8
+
+
+def test_one_threads_trouble_is_not_the_others(journal: Journal) -> None:
+    """A wish that SQLite itself refuses fails alone; what was queued with it is written."""
+    impossible = drop(1, size=2**70)
+    results: dict[int, object] = {}
+
+    def write(document: Document) -> None:
+        try:
+            results[document.size] = journal.record(document)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is this thread's
+            results[document.size] = error
+
+    threads = [threading.Thread(target=write, args=(document,)) for document in (drop(2), impossible, drop(3))]
+    with journal._writer_lock:
+        for thread in threads:
+            thread.start()
+        until(lambda: len(journal._queue) == 3)
+    for thread in threads:
+        thread.join()
+    assert isinstance(results.pop(2**70), Exception)
+    assert all(isinstance(result, Document) for result in results.values())
+    assert {document.id for document in journal.lying_in("f1", "sending")} == {drop(2).id, drop(3).id}
+
+
+def test_another_version_is_refused(path: Path) -> None:
+    """A journal of another filedrop version is left alone, and the sentence says what to install."""
+    Journal(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE about SET value = '99' WHERE key = 'schema'")
+    with pytest.raises(JournalError, match=r"another version of filedrop \(schema 99"):
+        Journal(path)
+
+
+def test_a_damaged_file_is_told_as_a_sentence(path: Path) -> None:
+    """A file that is no journal is named, with what to look at; it isn't overwritten."""
+    path.write_bytes(b"this is not SQLite" * 100)
+    with pytest.raises(JournalError, match=r"journal\.sqlite can't be used: .*not a database"):
+        Journal(path)
+    assert path.read_bytes() == b"this is not SQLite" * 100
+
+
+def test_a_journal_that_cannot_be_written_says_so(journal: Journal) -> None:
+    """On a full disk a record raises, so that nothing is posted; with room again, it works as before."""
+    pages = journal._writer.exec_driver_sql("PRAGMA page_count").scalar()
+    journal._writer.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(JournalError, match=r"can't be used: .*full; nothing is posted until it can"):
+        journal.record_all(drop(number, warnings=("x" * 1000,)) for number in range(100))
+    journal._writer.exec_driver_sql("PRAGMA max_page_count = 100000")
+    journal.record(drop())
+    assert len(journal.lying_in("f1", "sending")) == 1
+
+
+def sent_before(journal: Journal, **changes: object) -> Document:
+    """A document that the access point has accepted."""
+    return journal.record(accepted(journal.record(drop(1, **changes))))
+
+
+def again(journal: Journal, **changes: object) -> Document:
+    """Another drop, of the first one's content but for `changes`, about to be posted."""
+    alike = {"meaning": "meaning-1", "number": "1"}
+    return posted(journal.record(drop(2, **(alike | changes))))
+
+
+def test_the_same_content_is_refused(journal: Journal) -> None:
+    """`refuse`: the same content from the same sender to the same receiver is not posted again, from any company."""
+    first = sent_before(journal)
+    second = again(journal, company="fjord", folder="f2")
+    with pytest.raises(Duplicate) as refused:
+        journal.record_sending(second, "refuse")
+    assert refused.value.document == first
+    assert journal.document(second.id) == replace(second, state=State.WAITING, identity="", first_attempt=None,
+                                                  history=second.history[:1])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"meaning": "another"}, "refuse"),
+        ({"receiver": "0192:111111111"}, "refuse"),
+        ({"sender": "0192:111111111"}, "refuse"),
+        ({"meaning": "another", "number": "2"}, "number"),
+        ({"meaning": "another", "issue_date": "2025-11-20"}, "number"),
+        ({"meaning": "another", "type": "CreditNote"}, "number"),
+        ({"meaning": "another", "number": None}, "number"),
+        ({}, "allow"),
+    ],
+)
+def test_what_is_no_duplicate(journal: Journal, changes: dict[str, str | None], rule: str) -> None:
+    """Other content, another party, and under `number` another number, date or type, is another document."""
+    sent_before(journal)
+    assert journal.record_sending(again(journal, **changes), rule).state is State.SENDING
+
+
+def test_the_same_number_is_refused(journal: Journal) -> None:
+    """`number`: the same type, number and issue date from the same sender is a duplicate, to whomever it goes."""
+    sent_before(journal)
+    with pytest.raises(Duplicate):
+        journal.record_sending(again(journal, meaning="mended", receiver="0192:111111111"), "number")
+
+
+def test_participants_of_duplicates_are_compared_as_peppol_does(journal: Journal) -> None:
+    """The same sender in capitals is the same sender."""
+    sent_before(journal, sender="9908:ABC")
+    with pytest.raises(Duplicate):
+        journal.record_sending(again(journal, sender="9908:abc"), "refuse")
+
+
+def test_what_was_refused_may_be_sent_again(journal: Journal) -> None:
+    """A document that the access point rejected stands in nobody's way."""
+    journal.record(posted(journal.record(drop())).failed(NOON, Fault("rejected", "no")))
+    assert journal.record_sending(again(journal), "refuse").state is State.SENDING
+
+
+def test_a_duplicate_is_let_through_once(journal: Journal) -> None:
+    """`retry --anyway` lets one document through, not all that follow."""
+    sent_before(journal)
+    journal.let_through("sha-2")
+    journal.record_sending(again(journal), "refuse")
+    with pytest.raises(Duplicate):
+        journal.record_sending(posted(journal.record(drop(3, meaning="meaning-1", sha256="sha-2"))), "refuse")
+
+
+def test_two_alike_cannot_both_pass(journal: Journal) -> None:
+    """Two identical documents that are posted at the same moment: one is sent, the other is its duplicate."""
+    documents = [posted(journal.record(drop(number, meaning="same"))) for number in range(1, 9)]
+    begin, passed = threading.Barrier(len(documents)), []
+
+    def send(document: Document) -> None:
+        begin.wait()
+        try:
+            passed.append(journal.record_sending(document, "refuse"))
+        except Duplicate:
+            return
+
+    threads = [threading.Thread(target=send, args=(document,)) for document in documents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(passed) == 1
+
+
+def test_what_a_sweep_is_given(journal: Journal) -> None:
+    """A sweep gets what is waiting and due, found as sending, or not yet put away; the finished and the others' not."""
+    documents = {
+        "waiting": drop(1),
+        "not yet": drop(2, due=LATER),
+        "sending": posted(drop(3)),
+        "doubt": posted(drop(4)).doubted(NOON, "?"),
+        "to put away": accepted(drop(5), 5),
+        "sent": accepted(drop(6), 6).at("sent", "a.xml"),
+        "failed": drop(7).failed(NOON, Fault("not-xml", "no")),
+        "done": accepted(drop(8), 8).delivered_at(NOON, "2026-11-20", None).at("archive/2026-11", "a.xml"),
+        "another's": drop(9, folder="f2"),
+    }
+    names = {document.id: name for name, document in documents.items()}
+    journal.record_all(documents.values())
+
+    def given(now: datetime | None = NOON, limit: int = 9) -> list[str]:
+        return [names[document.id] for document in journal.steps_due("f1", now, limit=limit)]
+
+    assert given() == ["waiting", "sending", "to put away", "failed"]
+    assert given(now=LATER) == ["waiting", "not yet", "sending", "to put away", "failed"]
+    assert given(now=None) == ["sending", "to put away", "failed"]
+    assert given(limit=1) == ["waiting"]
+    assert journal.next_due("f1") == LATER
+
+
+def test_whose_a_message_number_is(journal: Journal) -> None:
+    """A number belongs to one document for ever, within its account; surplus numbers are nobody else's either."""
+    document = sent_before(journal)
+    journal.record_surplus(IDENTITY, 8, "2026-11-20T12:00:09Z", document)
+    assert journal.owned(IDENTITY, range(2000)) == {7: [document.received], 8: ["2026-11-20T12:00:09Z"]}
+    assert journal.owned("another@ap.example.com", [7, 8]) == {}
+
+
+def test_messages_are_known_by_more_than_their_number(journal: Journal) -> None:
+    """A server set up anew counts from the start again: the same number with another time is another message."""
+    first, second = a_message(1), a_message(1, received="2026-11-21T12:00:00Z", state="stuck")
+    journal.record_messages([first, second])
+    journal.record_message(replace(first, state="read"))
+    assert journal.messages(IDENTITY, [1]) == {first.key: replace(first, state="read"), second.key: second}
+    assert journal.messages_in(IDENTITY, "stuck") == [second]
+    journal.forget_message(second)
+    assert journal.messages_in(IDENTITY, "stuck") == []
+
+
+def test_temporary_files_that_are_named(journal: Journal) -> None:
+    """The journal knows which temporary files of a folder hold whole documents."""
+    journal.record_messages([
+        a_message(1, folder="/srv/a", temporary=".1.part"),
+        a_message(2, folder="/srv/a", temporary=".2.part", state="read"),
+        a_message(3, folder="/srv/b", temporary=".3.part"),
+    ])  # fmt: skip
+    assert journal.drafts("/srv/a") == {".1.part"}
+
+
+def test_folders(journal: Journal, tmp_path: Path) -> None:
+    """A folder is known by its id, found by its place, and remembered as settled when it moves."""
+    assert journal.folder_path("f1") is None
+    assert journal.folder_at(tmp_path) is None
+    journal.record_folder("f1", tmp_path)
+    assert not journal.is_settled("f1")
+    journal.settle("f1")
+    journal.record_folder("f1", tmp_path / "moved")
+    assert journal.folder_path("f1") == tmp_path / "moved"
+    assert journal.folder_at(tmp_path / "moved") == "f1"
+    assert journal.is_settled("f1")

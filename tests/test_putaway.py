@@ -1,0 +1,125 @@
+"""The last move, and the same move after it was cut off anywhere: one file, one sidecar, under one name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support.drops import NOON, accepted, drop
+
+from filedrop import sidecar
+from filedrop.document import Document, Fault
+from filedrop.folders import OutboundFolder
+from filedrop.journal import Journal
+from filedrop.putaway import FileGone, put_away
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FAULT = Fault("rejected", "the access point refused it")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> OutboundFolder:
+    folder = OutboundFolder(tmp_path / "outbound", company="acme", below=tmp_path, patterns=["*"])
+    journal = Journal(tmp_path / "journal.sqlite")
+    folder.take_up(journal)
+    journal.close()
+    return folder
+
+
+def lying(folder: OutboundFolder) -> set[str]:
+    """All files below the folder but its marker."""
+    files = (path.relative_to(folder.path).as_posix() for path in folder.path.rglob("*") if path.is_file())
+    return {name for name in files if name != ".filedrop"}
+
+
+def claimed(folder: OutboundFolder, name: str = "invoice.xml", **changes: object) -> Document:
+    """A document whose file lies in `sending/`."""
+    document = drop(**({"file": name, "dropped_as": name} | changes))
+    (folder.path / "sending" / document.file).write_bytes(b"<invoice/>")
+    return document
+
+
+def test_sent(folder: OutboundFolder) -> None:
+    """An accepted document lies in sent/ with its sidecar, its bytes unchanged."""
+    document = put_away(folder, accepted(claimed(folder)))
+    assert (document.place, document.file) == ("sent", "invoice.xml")
+    assert lying(folder) == {"sent/invoice.xml", "sent/invoice.xml.json"}
+    assert (folder.path / "sent" / "invoice.xml").read_bytes() == b"<invoice/>"
+    assert sidecar.identity_of(folder.path / "sent" / "invoice.xml.json") == document.id
+
+
+def test_delivered(folder: OutboundFolder) -> None:
+    """A delivered document lies in the archive of its month; nothing of it stays in sent/."""
+    sent = put_away(folder, accepted(claimed(folder)))
+    put_away(folder, sent.delivered_at(NOON, "2027-01-01T00:00:00+01:00", None))
+    assert lying(folder) == {"archive/2027-01/invoice.xml", "archive/2027-01/invoice.xml.json"}
+
+
+def test_failed(folder: OutboundFolder) -> None:
+    """A failed document has a note beside it that says why; the note of its waiting is gone."""
+    document = claimed(folder)
+    (folder.path / "sending" / "invoice.xml.why.txt").write_bytes(b"it is in doubt")
+    put_away(folder, document.failed(NOON, FAULT))
+    assert lying(folder) == {"failed/invoice.xml", "failed/invoice.xml.json", "failed/invoice.xml.why.txt"}
+    assert b"refused" in (folder.path / "failed" / "invoice.xml.why.txt").read_bytes()
+
+
+@pytest.mark.parametrize("taken", ["invoice.xml", "invoice.xml.json", "invoice.xml.why.txt"])
+def test_a_taken_name(folder: OutboundFolder, taken: str) -> None:
+    """Nothing that lies there is overwritten: the document gets a number, whichever of the three names is taken."""
+    (folder.path / "failed" / taken).write_bytes(b"a person's")
+    document = put_away(folder, claimed(folder).failed(NOON, FAULT))
+    assert document.file == "invoice-2.xml"
+    assert (folder.path / "failed" / taken).read_bytes() == b"a person's"
+
+
+def test_it_gets_its_own_name_back(folder: OutboundFolder) -> None:
+    """A file that had to be numbered in sending/ has its own name again where that is free."""
+    document = claimed(folder, file="invoice-2.xml", dropped_as="invoice.xml")
+    assert put_away(folder, accepted(document)).file == "invoice.xml"
+
+
+NAMES = ["invoice.xml", "inv[1]*?.xml", "invoice", "a" * 251 + ".xml"]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=["plain", "wildcards", "no suffix", "shortened"])
+def test_cut_off_before_the_move(folder: OutboundFolder, name: str) -> None:
+    """With the sidecar in place and the file not yet moved, the move is done under one name."""
+    document = accepted(claimed(folder, file=name[:200], dropped_as=name))
+    first = put_away(folder, document)
+    (folder.path / "sent" / first.file).rename(folder.path / "sending" / document.file)
+    again = put_away(folder, document, resumed=True)
+    assert again == first
+    assert lying(folder) == {f"sent/{first.file}", f"sent/{first.file}.json"}
+
+
+@pytest.mark.parametrize("name", NAMES, ids=["plain", "wildcards", "no suffix", "shortened"])
+def test_cut_off_after_the_move(folder: OutboundFolder, name: str) -> None:
+    """With the file moved and the journal not told, it is found where it belongs, and its old notes are cleared."""
+    document = accepted(claimed(folder, file=name[:200], dropped_as=name))
+    first = put_away(folder, document)
+    (folder.path / "sending" / f"{document.file}.why.txt").write_bytes(b"it is in doubt")
+    assert put_away(folder, document, resumed=True) == first
+    assert lying(folder) == {f"sent/{first.file}", f"sent/{first.file}.json"}
+
+
+def test_another_documents_sidecar_is_left_alone(folder: OutboundFolder) -> None:
+    """A document of the same name that was put away before keeps its place when the next one's move is repeated."""
+    put_away(folder, accepted(claimed(folder)))
+    second = claimed(folder, id=drop(2).id)
+    assert put_away(folder, accepted(second), resumed=True).file == "invoice-2.xml"
+    assert lying(folder) == {
+        "sent/invoice.xml", "sent/invoice.xml.json", "sent/invoice-2.xml", "sent/invoice-2.xml.json",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_file_that_was_taken(folder: OutboundFolder, resumed: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """Where a person has taken the file, no sidecar is left without its document."""
+    document = accepted(claimed(folder))
+    (folder.path / "sending" / "invoice.xml").unlink()
+    with pytest.raises(FileGone):
+        put_away(folder, document, resumed=resumed)
+    assert lying(folder) == set()
