@@ -180,5 +180,5 @@ def _no_answer(document: Document) -> Fault:
         "no-answer",
         f"the access point gave no clear answer {document.unclear} times, and the document was not found there after "
         f"any of them; the last time: {_last_reason(document)}",
-        "ask the access point's operator whether it has the document; if not: filedrop retry --anyway",
+        "ask the access point's operator whether it has the document; if not, send it again with retry --anyway",
     )

@@ -73,7 +73,7 @@ def _place(folder: OutboundFolder, document: Document, source: Path, target: Pat
     except FileExistsError:
         return False
     if document.state is State.FAILED and document.error:
-        note = sidecar.why(document, document.error)
+        note = sidecar.why(document, document.error, target.name)
         replace_whole(target.with_name(f"{target.name}.why.txt"), note, draft=folder.draft(document.id, ".why"))
     try:
         place(source, target)

@@ -204,7 +204,7 @@ def _duplicate(first: Document) -> Fault:
         "duplicate",
         f"the same {what} from {first.sender} to {first.receiver} was dropped before as {first.dropped_as} "
         f"on {first.claimed.isoformat(sep=' ', timespec='minutes')} and is {first.state}{number}",
-        "if it is to be sent once more all the same, run: filedrop retry --anyway; otherwise delete it",
+        "delete it; only if it really is to be sent once more, let it through with retry --anyway",
     )
 
 

@@ -6,6 +6,7 @@ Pure but for `identity_of`, which reads whose a sidecar is. A sidecar holds enou
 from __future__ import annotations
 
 import json
+import shlex
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from filedrop.identify import Reading
 
 VERSION = 1
+ANYWAY = ("duplicate", "no-answer")  # the faults that come again unless a person lets the document through
 LARGEST = 1_000_000  # bytes: no sidecar of ours comes near; whatever else lies there isn't read
 
 
@@ -166,21 +168,17 @@ def restore(content: dict[str, Any], *, folder: str, company: str, place: str) -
         return None
 
 
-def why(document: Document, fault: Fault) -> bytes:
-    """The note for people beside a document that failed."""
-    lines = [
-        f"{document.dropped_as} was not sent."
-        if document.msg_no is None
-        else f"{document.dropped_as} was not delivered.",
-        "",
-        _sentence(fault.message),
-    ]
-    if fault.hint:
-        lines += ["", "What to do:", _sentence(fault.hint)]
+def why(document: Document, fault: Fault, file: str) -> bytes:
+    """The note for people beside a document that failed and lies under the name `file`."""
+    not_done = "sent" if document.msg_no is None else "delivered"
+    lines = [f"{document.dropped_as} was not {not_done}.", "", _sentence(fault.message)]
+    if fault.hint:  # as it is: it may end in a line to be copied
+        lines += ["", "What to do:", fault.hint]
+    anyway = "--anyway " if fault.code in ANYWAY else ""
     lines += [
         "",
         "To try again, move the file back to outbound/ (with or without this note), or run:",
-        f"  filedrop retry {document.company}",
+        f"  filedrop retry {anyway}{shlex.quote(document.company)} {shlex.quote(file)}",
         "",
         f"Reason: {fault.code}",
     ]

@@ -7,6 +7,7 @@ moved it in, and written nothing since. They may be lost, so nothing depends on 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,8 +47,6 @@ class Watcher:
 
     def watch(self, lane: Lane) -> bool:
         """Watch this folder, anew if it was removed and made again. False: only scans will find its files."""
-        from watchdog.observers import Observer  # noqa: PLC0415 - start-up: not every command watches
-
         path = lane.folder.path
         if lane not in self._told:
             self._told[lane], why = mode(path, lane.watch)
@@ -64,7 +63,7 @@ class Watcher:
         if known is not None and known[0] == inode:
             return True
         if self._observer is None:
-            self._observer = Observer()
+            self._observer = _observer()
             self._observer.daemon = True
             self._observer.start()
         if known is not None:
@@ -91,6 +90,22 @@ class Watcher:
             self._observer.join(5)
 
 
+if sys.platform == "linux":
+
+    def _observer() -> BaseObserver:
+        from watchdog.observers.inotify import InotifyObserver  # noqa: PLC0415 - start-up: not every command watches
+
+        # Without full events, a file that is moved in from elsewhere looks like one that is just being begun.
+        return InotifyObserver(generate_full_events=True)
+
+else:
+
+    def _observer() -> BaseObserver:
+        from watchdog.observers import Observer  # noqa: PLC0415 - likewise
+
+        return Observer()
+
+
 class _Wakes:
     """What watchdog calls. Opening, and closing without writing, wake nobody: our own reading makes such events."""
 
@@ -101,7 +116,7 @@ class _Wakes:
         """One event. It does no work here: an exception would end watchdog's thread."""
         if event.is_directory:
             return
-        name = Path(os.fsdecode(event.src_path)).name
+        name = Path(os.fsdecode(event.src_path or "")).name
         into = Path(os.fsdecode(event.dest_path or ""))
         lane = self._lane
         match event.event_type:

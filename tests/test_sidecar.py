@@ -136,11 +136,11 @@ def test_what_stands_beside_a_received_document() -> None:
 def test_the_note() -> None:
     """The note says in plain words what is wrong, what to do and how to try again, and Notepad shows its lines."""
     fault = Fault("no-receiver", "the document names no receiver", "add an EndpointID, or a mapping rule")
-    note = sidecar.why(drop(receiver=None), fault).decode()
+    note = sidecar.why(drop(receiver=None), fault, "invoice-1.xml").decode()
     assert note.count("\n") == note.count("\r\n") > 5
     for line in (
-        "invoice-1.xml was not sent.", "The document names no receiver.", "Add an EndpointID, or a mapping rule.",
-        "  filedrop retry acme", "Reason: no-receiver", f"Sender: {SELLER}", "Document: Invoice 1",
+        "invoice-1.xml was not sent.", "The document names no receiver.", "add an EndpointID, or a mapping rule",
+        "  filedrop retry acme invoice-1.xml", "Reason: no-receiver", f"Sender: {SELLER}", "Document: Invoice 1",
     ):  # fmt: skip
         assert line in note.splitlines()
 
@@ -148,6 +148,6 @@ def test_the_note() -> None:
 def test_the_note_of_what_was_accepted() -> None:
     """A document that was sent and not delivered isn't said not to have been sent."""
     assert NOT_DELIVERED.error
-    note = sidecar.why(NOT_DELIVERED, NOT_DELIVERED.error).decode()
+    note = sidecar.why(NOT_DELIVERED, NOT_DELIVERED.error, "invoice-1.xml").decode()
     assert "invoice-1.xml was not delivered." in note
     assert "Message number at the access point: 7" in note

@@ -105,8 +105,8 @@ def _fault(name: str, reading: Reading, code: str, message: str) -> DocumentErro
     return DocumentError(
         code,
         message,
-        f"Have it written into the document, or add a rule under mapping: in the configuration, such as:"
-        f" - {{{condition}{name}: {_WANTED[name][1]}}}",
+        "Have it written into the document, or add a rule under `mapping:` in the configuration, such as:\n"
+        f"  - {{{condition}{name}: {_WANTED[name][1]}}}",
     )
 
 

@@ -69,7 +69,7 @@ class Sandbox:
                 f"the sandbox needs {error.name}, which isn't installed; write: pip install 'filedrop[sandbox]'"
             ) from error
         participants = homes(accounts)
-        self.store = Store(state, clock=clock)
+        self.store = Store(state.absolute(), clock=clock)
         self.store.connect(participants)
         self.app: WSGIApplication = AccessPoint(
             self.store, accounts, FIELD if quirks else DOCUMENT, deliver_after, clock

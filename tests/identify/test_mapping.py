@@ -118,7 +118,7 @@ def test_xpath_large(tmp_path: Path) -> None:
 def test_bad_xpath(tmp_path: Path) -> None:
     """What is no XPath is a mistake in the configuration, with its line."""
     for xpath in ("//[", "nothing-like-it()"):
-        with pytest.raises(ConfigError, match=r"line 6: mapping 1: channel: .* is no XPath"):
+        with pytest.raises(ConfigError, match=r":6: mapping 1.channel: .* is no XPath"):
             rules_of(tmp_path, f"- {{channel: {{xpath: '{xpath}'}}}}")
 
 
