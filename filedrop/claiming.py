@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from filedrop import identify, sidecar
 from filedrop.document import Document, Event, Fault, State, new_id, same_participant
 from filedrop.errors import DocumentError
-from filedrop.files import Seal, place
+from filedrop.files import InUse, Seal, discard, place
 from filedrop.putaway import lies_at
 from filedrop.readiness import Clock, unchanged_for, wait_for_writer
 from filedrop.sending import Changing, Opened, unreadable
@@ -44,9 +44,22 @@ class Claiming:
 
     def claim(self, lane: Lane, name: str) -> Claimed | None:
         """Claim a dropped file if it is ready, and return the document it becomes. Raises OSError, JournalError."""
-        path = lane.folder.path / name
         try:
-            opened = Opened.open(path)
+            return self._open_and_claim(lane, name)
+        except InUse as error:
+            self._wait_for_others(lane, name, error)
+            return None
+
+    def put_back(self, folder: OutboundFolder, file: str, dropped_as: str) -> None:
+        """Move a claimed file back to `outbound/`. Raises OSError."""
+        for name in folder.free_names(folder.path, dropped_as):
+            with contextlib.suppress(FileExistsError):
+                place(folder.path / "sending" / file, folder.path / name)
+                return
+
+    def _open_and_claim(self, lane: Lane, name: str) -> Claimed | None:
+        try:
+            opened = Opened.open(lane.folder.path / name)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -59,12 +72,16 @@ class Claiming:
                 opened.close()
         return claimed
 
-    def put_back(self, folder: OutboundFolder, file: str, dropped_as: str) -> None:
-        """Move a claimed file back to `outbound/`. Raises OSError."""
-        for name in folder.free_names(folder.path, dropped_as):
-            with contextlib.suppress(FileExistsError):
-                place(folder.path / "sending" / file, folder.path / name)
-                return
+    def _wait_for_others(self, lane: Lane, name: str, error: InUse) -> None:
+        """Its writer has the file open, so it isn't ready. Told once, because a missing right looks the same."""
+        lies_there = lane.folder.seal("", name)
+        if lies_there is None:
+            return
+        seen, rescan = lane.seen.get(name), self._desk.rules.rescan.total_seconds()
+        if seen is None or seen.fault is None:
+            self._desk.log.info("document.in_use", company=lane.folder.company, file=name, why=error.strerror)
+        fault = unreadable(lane.folder.path / name, error)
+        lane.remember(name, lies_there, self._desk.steady(), look_again=rescan, fault=fault)
 
     def _claim(self, lane: Lane, name: str, opened: Opened) -> Claimed | None:
         rules, seal, now = self._desk.rules, opened.seal, self._clock()
@@ -110,7 +127,7 @@ class Claiming:
         returned = self._claim_returned(lane, name, opened, reading)
         if returned is not None:
             return returned
-        file = self._move_in(lane, name, opened.seal, opened)
+        file = self._move_in(lane, name, opened.seal)
         if file is None:
             return None
         document = self._document(lane, name, file, opened.seal, reading)
@@ -123,9 +140,7 @@ class Claiming:
             if document.state.finished or lies_at(folder, document) or not desk.in_hand.take(document.id):
                 continue
             try:
-                opened.let_go()
                 place(folder.path / name, folder.path / document.place / document.file)
-                opened.take_again(folder.path / document.place / document.file)
             except OSError:
                 desk.in_hand.give_back([document.id])
                 raise
@@ -157,20 +172,13 @@ class Claiming:
             return None
         return self._claim_failed(lane, name, Seal.of(status), unreadable(path, error))
 
-    def _move_in(self, lane: Lane, name: str, seal: Seal, opened: Opened | None = None) -> str | None:
+    def _move_in(self, lane: Lane, name: str, seal: Seal) -> str | None:
         """Rename into `sending/`; None when it is gone, or when another file lay there by the time of the rename."""
         folder = lane.folder
-        if opened:
-            opened.let_go()
         try:
             file = folder.claim(name)
         except FileNotFoundError:
             return None
-        except PermissionError:
-            lane.remember(name, seal, self._desk.steady(), look_again=self._desk.rules.settle.total_seconds())
-            return None  # Windows moves no open file: its writer has it
-        if opened:
-            opened.take_again(folder.path / "sending" / file)
         if folder.seal("sending", file) != seal:
             self.put_back(folder, file, name)
             return None
@@ -182,11 +190,11 @@ class Claiming:
         """The ready file, and the note and sidecar that came back with a resubmitted document, have done their work."""
         ready_file = folder.ready_file(name)
         if ready_file is not None:
-            ready_file.unlink(missing_ok=True)
-        (folder.path / f"{name}.why.txt").unlink(missing_ok=True)
+            discard(ready_file)
+        discard(folder.path / f"{name}.why.txt")
         beside = folder.path / f"{name}.json"
         if beside.exists() and sidecar.identity_of(beside) is not None:
-            beside.unlink(missing_ok=True)
+            discard(beside)
 
     def _document(self, lane: Lane, name: str, file: str, seal: Seal, reading: Reading | None) -> Document:
         desk, now = self._desk, self._desk.now()

@@ -21,6 +21,10 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )  # fmt: skip
 
 
+class InUse(PermissionError):
+    """Somebody has the file open, and Windows moves no open file: it can be moved when they are done."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seal:
     """What tells one content of a file from another without reading it (times in nanoseconds)."""
@@ -48,8 +52,7 @@ def open_regular(path: Path) -> BinaryIO:
 
     Raises OSError (`ELOOP` for a link, `EINVAL` for what is no regular file).
     """
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0))
+    descriptor = _open(path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
@@ -74,25 +77,27 @@ def create_whole(path: Path, content: bytes, *, draft: Path) -> None:
         _write(draft, content)
         place(draft, path)
     except OSError:
-        draft.unlink(missing_ok=True)
+        discard(draft)
         raise
 
 
 def replace_whole(path: Path, content: bytes, *, draft: Path) -> None:
-    """Write a file that replaces an older one of its name in one moment. Raises OSError; then the older one stays."""
+    """Write a file that replaces an older one of its name in one moment.
+
+    Raises OSError (InUse: somebody reads the older one); then the older one stays.
+    """
     try:
         _write(draft, content)
-        draft.replace(path)
+        _replace(draft, path)
     except OSError:
-        draft.unlink(missing_ok=True)
+        discard(draft)
         raise
 
 
 def create_temporary(path: Path) -> BinaryIO:
     """Open a new file for writing, with its folder's group and mode; a left-over one of the name is replaced."""
     path.unlink(missing_ok=True)
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0), 0o666)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     _inherit(descriptor, path.parent)
     return os.fdopen(descriptor, "w+b")
 
@@ -120,11 +125,44 @@ def _write(draft: Path, content: bytes) -> None:
 
 
 if sys.platform == "win32":
-    MOVES_OPEN_FILES = False
+    import _winapi
+    import msvcrt
+
+    _SHARED = 0x7  # FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE
 
     def place(source: Path, target: Path) -> None:
-        """Rename within one file system without overwriting. Raises FileExistsError when the name is taken."""
-        source.rename(target)  # Windows refuses to overwrite
+        """Rename within one file system without overwriting. Raises FileExistsError when the name is taken, InUse."""
+        try:
+            source.rename(target)  # Windows refuses to overwrite
+        except PermissionError as error:
+            raise _in_use(error) from error
+
+    def discard(path: Path) -> None:
+        """Remove a file that may be gone. One that somebody has open stays: it is in nobody's way."""
+        with contextlib.suppress(PermissionError):
+            path.unlink(missing_ok=True)
+
+    def _replace(source: Path, target: Path) -> None:
+        try:
+            source.replace(target)
+        except PermissionError as error:
+            raise _in_use(error) from error
+
+    def _in_use(error: PermissionError) -> InUse:
+        return InUse(error.errno, error.strerror, error.filename, error.winerror, error.filename2)
+
+    def _open(path: Path) -> int:
+        if path.is_symlink():
+            raise OSError(errno.ELOOP, "a symbolic link", str(path))
+        try:
+            # Shared for moving and deleting, too: else nobody, we included, could do that while we read.
+            handle = _winapi.CreateFile(
+                str(path), _winapi.GENERIC_READ, _SHARED, _winapi.NULL, _winapi.OPEN_EXISTING, 0, _winapi.NULL
+            )
+        except OSError as error:
+            error.filename = str(path)
+            raise
+        return msvcrt.open_osfhandle(handle, os.O_RDONLY | os.O_BINARY | os.O_NOINHERIT)
 
     def sync_folder(path: Path) -> None:
         """Nothing to do: NTFS keeps its own journal of names, and a folder can't be flushed."""
@@ -140,7 +178,6 @@ if sys.platform == "win32":
         return FileSystem("network" if network else "local", network)
 
 else:
-    MOVES_OPEN_FILES = True
     _AT_FDCWD = -100
     _RENAME_NOREPLACE = 1
     _renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
@@ -157,6 +194,16 @@ else:
             if code not in _UNSUPPORTED:
                 raise OSError(code, os.strerror(code), str(source), None, str(target))
         _place_after_check(source, target)
+
+    def discard(path: Path) -> None:
+        """Remove a file that may be gone."""
+        path.unlink(missing_ok=True)
+
+    def _replace(source: Path, target: Path) -> None:
+        source.replace(target)
+
+    def _open(path: Path) -> int:
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
 
     def _place_after_check(source: Path, target: Path) -> None:
         # Only in folders that filedrop alone writes names into, so nobody comes between the check and the rename.

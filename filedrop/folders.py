@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from filedrop.errors import FolderUnavailable
-from filedrop.files import create_whole, make_folder, place, replace_whole, seal, sync_folder
+from filedrop.files import create_whole, discard, make_folder, place, replace_whole, seal, sync_folder
 from filedrop.names import is_taken, names_document, numbered, shortened
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Folder:
         """Remove what a process that was killed was about to place, except `keep`. Only while no thread works there."""
         for name in os.listdir(place_in):  # noqa: PTH208 - names, not paths, are wanted
             if _DRAFT.fullmatch(name) and name not in keep:
-                (place_in / name).unlink(missing_ok=True)
+                discard(place_in / name)
 
     def free_names(self, place_in: Path, wanted: str) -> Iterator[str]:
         """Names for a file in a folder below this one, the wanted one first, leaving out those that are taken.

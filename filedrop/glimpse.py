@@ -19,6 +19,7 @@ from filedrop.names import names_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
     from pathlib import Path
 
     from filedrop.config import Config
@@ -55,12 +56,14 @@ class Lookout:
         self._threads: dict[Path, threading.Thread] = {}
         self._seen: dict[Path, Glimpse] = {}
 
-    def look(self) -> dict[Path, Glimpse]:
+    def look(self, now: datetime) -> dict[Path, Glimpse]:
         """A glimpse of each folder, by its path. One that hangs is not looked at again before it answers."""
         for folder in self._folders:
             thread = self._threads.get(folder.path)
             if thread is None or not thread.is_alive():
-                self._threads[folder.path] = thread = threading.Thread(target=self._look, args=(folder,), daemon=True)
+                self._threads[folder.path] = thread = threading.Thread(
+                    target=self._look, args=(folder, now), daemon=True
+                )
                 thread.start()
         deadline = time.monotonic() + PATIENCE
         for thread in self._threads.values():
@@ -68,10 +71,10 @@ class Lookout:
         hung = Glimpse(trouble="it does not answer; see whether its server is up")
         return {path: hung if thread.is_alive() else self._seen[path] for path, thread in self._threads.items()}
 
-    def _look(self, folder: Folder) -> None:
+    def _look(self, folder: Folder, now: datetime) -> None:
         try:
             see_ours(folder.path, self._journal)
-            self._seen[folder.path] = _outbound(folder) if isinstance(folder, OutboundFolder) else _inbound(folder)
+            self._seen[folder.path] = _outbound(folder, now) if isinstance(folder, OutboundFolder) else _inbound(folder)
         except FolderUnavailable as error:
             self._seen[folder.path] = Glimpse(trouble=str(error))
         except OSError as error:
@@ -109,9 +112,9 @@ def see_ours(path: Path, journal: Journal | None) -> None:
         )
 
 
-def _outbound(folder: OutboundFolder) -> Glimpse:
+def _outbound(folder: OutboundFolder, now: datetime) -> Glimpse:
     glimpse = Glimpse(held=folder.held())
-    long_ago = time.time() - IGNORED_AFTER
+    long_ago = now.timestamp() - IGNORED_AFTER
     with os.scandir(folder.path) as entries:
         for entry in entries:
             if folder.names_document(entry.name) and entry.is_file(follow_symlinks=False):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from filedrop.accesspoint import Message
 from filedrop.document import backoff, participant_key
 from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
+from filedrop.files import InUse
 from filedrop.journal import MessageRow
 from filedrop.receiving import NotTaken, Receiving
 
@@ -139,6 +140,8 @@ class WayIn:
                 return
             except (NotTaken, DocumentError) as error:
                 self._stuck(folder, message, row, str(error))
+                return
+            except InUse:  # somebody reads what was just written, a virus scanner say: the next poll places it
                 return
             except OSError as error:  # disk full, share away: the folder's trouble, not the message's
                 self._say(folder, f"{folder.path} can't be written: {error.strerror or error}")

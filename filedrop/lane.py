@@ -89,12 +89,12 @@ class Lane:
         self.settling.pop(name, None)
         self.closed.discard(name)
 
-    def forget_all_but(self, names: Iterable[str]) -> None:
-        """Forget the files that don't lie there any more."""
+    def forget_all_but(self, names: Iterable[str], closed: set[str]) -> None:
+        """Forget the files that don't lie there any more; `closed`: what was closed before somebody looked."""
         there = set(names)
         for name in [name for name in list(self.seen) if name not in there]:
             self.forget(name)
-        self.closed &= there
+        self.closed -= closed - there
 
     def twice(self, what: str, found: frozenset[str], *, at_once: bool) -> frozenset[str]:
         """What was found now and in the full sweep before: it isn't passing. `at_once`: all of it, at the first."""

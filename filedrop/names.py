@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from filedrop.accesspoint import Message
 
 LONGEST_NAME = 200  # bytes (contract 1)
+LONGEST_SUFFIX = 20  # letters that are kept of it in a name that is too long
 LONGEST_PART = 60  # letters of each part of an inbound name
 _IGNORED_BEGINNINGS = (".", "~")
 _IGNORED_ENDINGS = (
@@ -40,16 +41,10 @@ def numbered(name: str, number: int) -> str:
 
 def shortened(name: str) -> str:
     """A name of at most 200 bytes with the same suffix."""
-    raw = os.fsencode(name)
-    if len(raw) <= LONGEST_NAME:
-        return name
-    suffix = os.fsencode(os.path.splitext(name)[1])[:20]  # noqa: PTH122 - likewise
-    stem = raw[: LONGEST_NAME - len(suffix)]
-    try:
-        raw.decode()
-    except UnicodeDecodeError:
-        return os.fsdecode(stem + suffix)
-    return stem.decode("utf-8", "ignore") + suffix.decode("utf-8", "ignore")
+    stem, suffix = os.path.splitext(name)  # noqa: PTH122 - likewise
+    while len(os.fsencode(stem + suffix)) > LONGEST_NAME:
+        stem, suffix = stem[:-1], suffix[:LONGEST_SUFFIX]
+    return stem + suffix
 
 
 def is_taken(path: Path) -> bool:

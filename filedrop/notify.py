@@ -16,7 +16,7 @@ def notify(state: str) -> None:
         return
     if address.startswith("@"):  # Linux's abstract sockets
         address = "\0" + address[1:]
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as to:
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
         to.sendto(state.encode(), address)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from filedrop.claiming import Claiming
 from filedrop.document import State
 from filedrop.errors import Changed, DocumentError, FolderUnavailable
-from filedrop.files import file_system
+from filedrop.files import InUse, file_system
 from filedrop.putaway import FileGone, Moved, put_away
 from filedrop.reconcile import Reconciling
 from filedrop.sending import Changing, Opened, Upload, send, unreadable
@@ -66,8 +66,9 @@ class WayOut:
                 lane.local = sys.platform == "linux" and not file_system(folder.path).network
                 self._reconciling.reconcile(lane)
                 lane.next_full = desk.steady() + rescan
+            closed = lane.closed.copy()  # before the listing: what comes after it, it needn't show
             names = folder.dropped()
-        lane.forget_all_but(names)
+        lane.forget_all_but(names, closed)
         for name in names:
             if name not in lane.given and (lane.may_be_ready(name, desk.steady()) or folder.ready_file(name)):
                 lane.given.add(name)
@@ -194,8 +195,6 @@ class WayOut:
         if document.home == document.place:
             desk.in_hand.give_back([document.id])
             return
-        if opened:
-            opened.close()  # Windows moves no open file
         with folder.busy():
             self._put_away(lane, document)
 
@@ -209,6 +208,10 @@ class WayOut:
                 self._miss(lane, document)
             finally:
                 desk.in_hand.give_back([document.id])
+            return
+        except InUse as error:  # the next full sweep tries again
+            desk.in_hand.give_back([document.id])
+            desk.log.info("document.in_use", company=document.company, file=document.file, why=error.strerror)
             return
         except BaseException:
             desk.in_hand.give_back([document.id])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from filedrop import sidecar
 from filedrop.document import State
 from filedrop.errors import FiledropError
-from filedrop.files import create_whole, make_folder, place, replace_whole, sync_folder
+from filedrop.files import InUse, create_whole, discard, make_folder, place, replace_whole, sync_folder
 from filedrop.names import shortened
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class FileGone(FiledropError):
 def put_away(folder: OutboundFolder, document: Document, *, resumed: bool = False) -> Document:
     """Move a document's file where its state belongs, sidecar and note first, and return it at its new place.
 
-    `resumed`: an earlier process may have begun this move. Raises FileGone, OSError.
+    `resumed`: an earlier process may have begun this move. Raises FileGone, OSError (InUse: nothing was moved).
     """
     source, home = folder.path / document.place / document.file, folder.path / document.home
     if resumed or not source.exists():
@@ -80,6 +80,9 @@ def _place(folder: OutboundFolder, document: Document, source: Path, target: Pat
     except FileExistsError:  # a person put a file there meanwhile: theirs keeps the name
         _clear_notes(target)
         return False
+    except InUse:
+        _clear_notes(target)
+        raise
     except FileNotFoundError:
         _clear_notes(target)
         raise FileGone(document.dropped_as) from None
@@ -101,7 +104,7 @@ def _literal(text: str) -> str:
 
 def _clear_notes(document: Path) -> None:
     for suffix in (".json", ".why.txt"):
-        document.with_name(document.name + suffix).unlink(missing_ok=True)
+        discard(document.with_name(document.name + suffix))
 
 
 class Moved:

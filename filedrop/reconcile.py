@@ -6,11 +6,12 @@ difference too: while sweeping, only what two full sweeps in a row have found co
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filedrop import sidecar
 from filedrop.document import Document, State
-from filedrop.files import replace_whole
+from filedrop.files import InUse, discard, replace_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -128,8 +129,9 @@ class Reconciling:
                 continue
             written += 1
             note = lane.folder.path / "sending" / f"{name}.why.txt"
-            replace_whole(note, sidecar.waits(document, why), draft=lane.folder.draft(document.id, ".why"))
-            self._notes[document.id] = why
+            with suppress(InUse):  # somebody reads the older one: the next full sweep writes it
+                replace_whole(note, sidecar.waits(document, why), draft=lane.folder.draft(document.id, ".why"))
+                self._notes[document.id] = why
         self._notes = {
             document.id: self._notes[document.id] for document in rows.values() if document.id in self._notes
         }
@@ -144,4 +146,4 @@ class Reconciling:
             return
         for name in orphans:
             if not (lane.folder.path / place / name.removesuffix(".json").removesuffix(".why.txt")).exists():
-                (lane.folder.path / place / name).unlink(missing_ok=True)
+                discard(lane.folder.path / place / name)

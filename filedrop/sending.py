@@ -39,7 +39,6 @@ class Changing(Exception):
 class Opened:
     """A file that was opened and read whole: what was in it, and how it looked."""
 
-    path: Path
     file: BinaryIO
     status: os.stat_result
     content: bytes | None = None
@@ -49,7 +48,7 @@ class Opened:
     def open(cls, path: Path) -> Opened:
         """Open it. Raises OSError."""
         file = files.open_regular(path)
-        return cls(path, file, _status(file))
+        return cls(file, _status(file))
 
     @property
     def seal(self) -> Seal:
@@ -73,17 +72,6 @@ class Opened:
     def unchanged(self) -> bool:
         """Does it still look as when it was opened?"""
         return Seal.of(_status(self.file)) == self.seal
-
-    def let_go(self) -> None:
-        """Before the file is moved: Windows moves no open file."""
-        if not files.MOVES_OPEN_FILES:
-            self.file.close()
-
-    def take_again(self, path: Path) -> None:
-        """The file lies here now."""
-        self.path = path
-        if self.file.closed:
-            self.file = files.open_regular(path)
 
     def close(self) -> None:
         """Give the file back."""

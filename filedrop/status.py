@@ -136,7 +136,7 @@ class Survey:
     ) -> Status:
         """The status now; `accounts` as the daemon saw them when it was `heard` of. Raises JournalError."""
         config, journal = self._config, self._journal
-        glimpses = self._lookout.look()
+        glimpses = self._lookout.look(now)
         doubtful = journal.in_state(State.DOUBT) if journal else []
         overdue = journal.overdue(now - config.outbound.overdue) if journal else []
         stuck: list[MessageRow] = []

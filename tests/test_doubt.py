@@ -21,8 +21,12 @@ INVOICE = "urn:invoice::Invoice##billing::2.1"
 
 
 def document(
-    meaning: str, number: str | None = None, *, id: str = "1", first_attempt: datetime | None = NOON
-) -> Document:  # noqa: A002 - the document's own word
+    meaning: str,
+    number: str | None = None,
+    *,
+    id: str = "1",  # noqa: A002 - the document's own word
+    first_attempt: datetime | None = NOON,
+) -> Document:
     """A document in doubt since noon; without another number its number is its meaning."""
     return Document(
         id=id, company="acme", folder="f", account="main", identity="acme@ap", state=State.DOUBT, file="a.xml",
@@ -86,7 +90,7 @@ CASES = [
          ["ask a person", "ask a person"]),
     Case("older than the first attempt", [A], [candidate(7, "A", minutes=-1)], ["not found"]),
     Case("older by no more than clocks differ", [A], [candidate(7, "A", minutes=-4 / 60)], [7]),
-    Case("the access point's clock is unknown", [replace(A, first_attempt=None)], [candidate(7, "A", minutes=-60)], [7]),
+    Case("its clock is unknown", [replace(A, first_attempt=None)], [candidate(7, "A", minutes=-60)], [7]),
     Case("an incomparable message of before", [A],
          [replace(other(7, "incomparable"), message=message(7, minutes=-1))], ["not found"]),
 ]  # fmt: skip

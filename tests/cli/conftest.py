@@ -6,13 +6,9 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import pytest
-from support.world import World
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PROJECT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "filedrop")
@@ -23,13 +19,6 @@ class Filedrop(Protocol):
     """Runs a command to its end."""
 
     def __call__(self, *arguments: object, config: Path | None = None) -> subprocess.CompletedProcess[str]: ...
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    """An access point and the company acme; messages are delivered at once."""
-    with World(tmp_path) as world:
-        yield world
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -75,3 +76,14 @@ def test_the_access_point_is_away(filedrop: Filedrop, world: World) -> None:
     assert done.returncode == 3
     assert "cannot reach" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can act as another")
+def test_root_acts_as_the_owner(tmp_path: Path) -> None:
+    """What root does belongs to the owner of the state, so that the daemon can go on with it."""
+    os.chown(tmp_path, 12345, 54321)
+    # By relative names: pytest's own folders above let nobody else through.
+    act = "from filedrop.cli.opening import act_as_owner; act_as_owner(Path()); Path('file').touch()"
+    subprocess.run([sys.executable, "-c", f"from pathlib import Path; {act}"], cwd=tmp_path, check=True)
+    made = (tmp_path / "file").stat()
+    assert (made.st_uid, made.st_gid) == (12345, 54321)

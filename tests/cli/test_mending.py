@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import invoice
 from support.faults import cut_after, reset_before
-from support.world import World
 
 from filedrop.document import State
 from filedrop.service import sole_use
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from cli.conftest import Filedrop
+    from support.world import World
 
 
 @pytest.fixture
-def doubtful(tmp_path: Path) -> Iterator[World]:
+def doubtful(make_world: Callable[..., World]) -> World:
     """A world in which whatever is in doubt stays so: no look at the archive succeeds."""
-    with World(tmp_path, outbound={"doubt": "1h"}) as world:
-        world.front.always("GET /messages", reset_before)
-        yield world
+    world = make_world(outbound={"doubt": "1h"})
+    world.front.always("GET /messages", reset_before)
+    return world
 
 
 def bring_into_doubt(world: World, *names: str) -> None:

@@ -51,9 +51,7 @@ def test_demo(filedrop: Filedrop, tmp_path: Path) -> None:
     assert "invoice-1001.xml.json" in tree
     assert "-Invoice-0192_987654325.xml" in tree
     assert not (folder / "left over").exists()
-    assert (
-        filedrop("check", config=folder / "config.yaml").returncode == 3
-    )  # its access point is gone; the rest is fine
+    filedrop("identify", folder / "invoice-1001.xml", config=folder / "config.yaml").check_returncode()
 
 
 def test_demo_in_a_foreign_folder(filedrop: Filedrop, tmp_path: Path) -> None:

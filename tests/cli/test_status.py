@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.documents import SELLER, invoice, order
+
+from filedrop import config
+from filedrop.status import Survey
 
 if TYPE_CHECKING:
     from cli.conftest import Filedrop
@@ -85,14 +89,16 @@ def test_held(filedrop: Filedrop, world: World) -> None:
     assert "HOLD" in filedrop("status").stdout
 
 
-def test_ignored_files(filedrop: Filedrop, world: World) -> None:
-    """What has lain ignored in outbound/ for over an hour is named; what just came isn't, nor what is filedrop's."""
+def test_ignored_files(world: World) -> None:
+    """What has lain ignored in outbound/ for over an hour is named; not what just came, nor what is filedrop's own."""
     world.run_once()
-    for name in ("old.pdf", "old.tmp"):
-        (world.outbound / name).touch()
-    os.utime(world.outbound / "old.pdf", (0, 0))
-    ignored = json.loads(filedrop("status", "--json").stdout)["companies"]["acme"]["ignored"]
-    assert ignored == []  # the inode changed just now, whatever the file's time says
+    world.put(world.outbound / "invoice.pdf", b"%PDF")
+    (world.outbound / "HOLD").touch()
+    survey = Survey(config.parse(world.config_text()), None)
+    now = datetime.now().astimezone()
+    for later, named in ((timedelta(0), []), (timedelta(hours=2), ["invoice.pdf"])):
+        status = survey.take({}, heard=None, running=None, now=now + later)
+        assert status["companies"]["acme"]["ignored"] == named
 
 
 def test_names_drive_no_terminal(filedrop: Filedrop, world: World) -> None:

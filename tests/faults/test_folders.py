@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from support.documents import BUYER, SELLER, invoice
+from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice
 from support.faults import answered
 from support.plug import live
 from support.world import World
@@ -120,35 +120,58 @@ def test_the_journal_is_slow(make_world: Callable[..., World], duplicates: str) 
         other.execute("BEGIN IMMEDIATE")
         world.drop("invoice.xml", invoice("1"))
         world.until(lambda: world.places().get("invoice.xml") == "sending")
-        sweeps = set[float]()
-        with suppress(AssertionError):  # a sweep may wait for the journal, too
-            world.until(lambda: sweeps.add(lane.next_full) or len(sweeps) > 3, 3)
+        for _ in range(3):
+            before = lane.next_full
+            with suppress(AssertionError):  # a sweep may wait for the journal, too
+                world.until(lambda before=before: lane.next_full > before, 1)  # type: ignore[misc] # this turn's
         other.execute("ROLLBACK")
         world.until(world.settled)
     world.invariants()
 
 
-def test_a_copy_of_what_was_just_sent(tmp_path: Path) -> None:
-    """A copy that is dropped right after a crash is a duplicate, and not mistaken for the document's own file."""
-    last = 0
+def just_moved(tmp_path: Path, *, deliver_after: float) -> World:
+    """A world whose filedrop died when it had moved a document into `sent/`, before the journal knew it."""
     for step in range(1, 1000):
         base = tmp_path / str(step)
         base.mkdir()
-        with World(base, outbound={"workers": "1"}, deliver_after=3600) as world:
-            world.run_once()
-            world.drop("invoice.xml", invoice("1"))
-            pulled = live(world, finished=0, received=0, pull_at=step) is None
-            if pulled and world.places()["invoice.xml"] != "sent":
-                continue
-            last = step
-            world.put(world.outbound / "copy.xml", invoice("1"))
-            with world.service():
-                world.until(lambda world=world: (world.outbound / "failed" / "copy.xml").exists())  # type: ignore[misc] # this loop's world
-            assert (world.outbound / "sent" / "invoice.xml").exists(), str(world)
-            assert world.accepted() == {"invoice.xml": 1}
-        if not pulled:
-            break
-    assert last
+        world = World(base, outbound={"workers": "1"}, deliver_after=deliver_after)
+        world.run_once()
+        world.drop("invoice.xml", invoice("1"))
+        pulled = live(world, finished=1, received=0, pull_at=step) is None
+        if world.places()["invoice.xml"] == "sent":
+            return world
+        world.__exit__()
+        assert pulled, "it came to its end without that"
+    raise AssertionError
+
+
+def test_a_copy_of_what_was_just_sent(tmp_path: Path) -> None:
+    """A copy that is dropped right after a crash is a duplicate, and not mistaken for the document's own file."""
+    with just_moved(tmp_path, deliver_after=3600) as world:
+        world.put(world.outbound / "copy.xml", invoice("1"))
+        with world.service():
+            world.until((world.outbound / "failed" / "copy.xml").exists)
+        assert (world.outbound / "sent" / "invoice.xml").exists(), str(world)
+        assert world.accepted() == {"invoice.xml": 1}
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="tracking takes a document a step further whose move into sent/ the journal doesn't know yet: its file is "
+    "then looked for in sending/ and archive/, and stays in sent/ for ever",
+)
+def test_a_document_is_delivered_before_its_move_is_known(tmp_path: Path) -> None:
+    """A document whose move into `sent/` was cut off ends in `archive/`, even if its delivery is heard first."""
+    with just_moved(tmp_path, deliver_after=0) as world:
+        share = Share(world)
+        share.unmount()
+        with world.service() as service:
+            world.until(lambda: trouble(service), what="the folder is missed")
+            with suppress(AssertionError):  # it may wait with that until the folder is back
+                world.until(lambda: not service.journal.in_state(State.SENT), 3)
+            share.mount()
+            world.until(world.settled, 5)
+        world.invariants()
 
 
 def test_two_accounts_share_a_folder_for_nobodys_messages(make_world: Callable[..., World]) -> None:
@@ -156,7 +179,8 @@ def test_two_accounts_share_a_folder_for_nobodys_messages(make_world: Callable[.
     world = make_world()
     shared = world.root / "unassigned"
     world.sandbox.store.connect({SELLER: "acme", THIRD: "acme", BUYER: "buyer"})
-    world.config_text = lambda text=world.config_text(): (  # type: ignore[method-assign, misc] # this world has two accounts
+    text = world.config_text()
+    world.config_text = lambda: (  # type: ignore[method-assign] # this world has two accounts
         text.replace("unassigned: leave", f"unassigned: {shared}")
         .replace("accounts:\n", f'accounts:\n  other: {{base_url: "{world.front.url}", username: buyer, '
                                 f'password_file: "{world.password_file}"}}\n')
@@ -164,8 +188,9 @@ def test_two_accounts_share_a_folder_for_nobodys_messages(make_world: Callable[.
     )  # fmt: skip
 
     def receive(receiver: str, content: bytes) -> int:
-        ids = {"document_id": "urn:x::Invoice##b::2.1", "process_id": "p"}
-        return world.sandbox.store.receive(sender=SELLER, receiver=receiver, content=content, **ids)
+        return world.sandbox.store.receive(
+            sender=SELLER, receiver=receiver, document_id=INVOICE_ID, process_id=BILLING_PROCESS, content=content
+        )
 
     def while_the_other_comes(exchange: Exchange) -> None:
         receive(THIRD, invoice("2"))

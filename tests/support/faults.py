@@ -29,7 +29,7 @@ Match = Callable[["Request"], bool]
 _REASONS = {201: "Created", 204: "No Content"}
 
 
-class Broken(Exception):  # noqa: N818 - nothing is wrong: the fault has had its way with this connection
+class Broken(Exception):
     """The connection is at its end."""
 
 
@@ -216,7 +216,7 @@ class Front:
             "CONTENT_TYPE": request.headers.get("content-type", ""),
         }  # fmt: skip
         environ |= {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in request.headers.items()}
-        chunks = self._application(environ, start)  # type: ignore[arg-type] # as much of start_response as it needs
+        chunks = self._application(environ, start)
         try:
             body = b"".join(chunks)
         finally:

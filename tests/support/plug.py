@@ -29,20 +29,22 @@ PULLED = 77  # the exit status of a process whose plug was pulled
 _PATIENCE = 60.0  # seconds until a process that doesn't end has failed the test
 
 # A process that has imported everything and forks: as quick as a call, and as final as a process.
-_fork = multiprocessing.get_context("forkserver" if sys.platform != "win32" else "spawn")
-if sys.platform != "win32":
-    _fork.set_forkserver_preload(["filedrop.service", "filedrop.config", "filedrop.accesspoint.transport", "filedrop.identify",
-                                   "lxml.etree", "sqlalchemy.dialects.sqlite"])  # fmt: skip
+if sys.platform == "win32":
+    _fork = multiprocessing.get_context("spawn")
+else:
+    _fork = multiprocessing.get_context("forkserver")
+    heavy = ["filedrop.service", "filedrop.config", "filedrop.accesspoint.transport"]
+    _fork.set_forkserver_preload([*heavy, "lxml.etree", "sqlalchemy.dialects.sqlite"])
 
 
 def live(world: World, *, finished: int, received: int, pull_at: int = 0, forgets: bool = False) -> list[str] | None:
-    """Run filedrop in a process of its own until so many documents are finished and received, and nothing is left to do.
+    """Run filedrop in a process of its own until so many documents are finished and received, and nothing is left.
 
     Returns the side effects it had, in order; None when its plug was pulled before the `pull_at`-th.
     """
     ours, theirs = _fork.Pipe(duplex=False)
-    arguments = (theirs, str(world.base), world.config_text(), finished, received, pull_at, forgets)
-    process = _fork.Process(target=_live, args=arguments)
+    keys = {"finished": finished, "received": received, "pull_at": pull_at, "forgets": forgets}
+    process = _fork.Process(target=_live, args=(theirs, str(world.base), world.config_text()), kwargs=keys)
     process.start()
     theirs.close()
     process.join(_PATIENCE)
@@ -56,7 +58,7 @@ def live(world: World, *, finished: int, received: int, pull_at: int = 0, forget
     return steps
 
 
-def _live(pipe: Connection, base: str, text: str, finished: int, received: int, pull_at: int, forgets: bool) -> None:  # noqa: FBT001, PLR0913 - what goes through a pipe
+def _live(pipe: Connection, base: str, text: str, *, finished: int, received: int, pull_at: int, forgets: bool) -> None:
     import structlog  # noqa: PLC0415 - only the child needs it
 
     from filedrop import config  # noqa: PLC0415 - likewise
@@ -104,11 +106,8 @@ class Plug:
         for name in ("rename", "replace", "unlink", "remove", "mkdir", "fsync"):
             setattr(os, name, self._counted(name, getattr(os, name)))
         os.open = self._counted_open(os.open)
-        if sys.platform != "win32":
-            rename = files._renameat2
-            files._renameat2 = self._counted(
-                "place", lambda _from, source, _to, target, flags: rename(_from, source, _to, target, flags)
-            )
+        if sys.platform != "win32" and files._renameat2 is not None:
+            files._renameat2 = self._counted("place", files._renameat2)
         for verb in ("send", "download", "mark_read"):
             setattr(AccessPoint, verb, self._counted(verb, getattr(AccessPoint, verb)))
 
