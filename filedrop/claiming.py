@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from filedrop.lane import Lane
 
 
+AFTER_ANOTHER = 0.5  # seconds until a file is looked at again whose document is in another thread's hand
+
+
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """A document that is in this thread's hand, and its file, opened and read (unless it can't be)."""
@@ -124,31 +127,33 @@ class Claiming:
         return 0.0 if is_ready else self._desk.rules.rescan.total_seconds()
 
     def _claim_whole(self, lane: Lane, name: str, opened: Opened, reading: Reading) -> Claimed | None:
-        returned = self._claim_returned(lane, name, opened, reading)
-        if returned is not None:
-            return returned
+        for document in self._desk.journal.open_like(lane.folder.id, reading.sha256):
+            if not lies_at(lane.folder, document):
+                return self._claim_returned(lane, name, opened, document)
         file = self._move_in(lane, name, opened.seal)
         if file is None:
             return None
         document = self._document(lane, name, file, opened.seal, reading)
         return Claimed(identified(lane, document, reading, self._desk.rules, self._desk.now()), opened)
 
-    def _claim_returned(self, lane: Lane, name: str, opened: Opened, reading: Reading) -> Claimed | None:
-        """A person has moved the file of an unfinished document back: it is that document (contract 1)."""
+    def _claim_returned(self, lane: Lane, name: str, opened: Opened, document: Document) -> Claimed | None:
+        """An open document's own file is gone, and here are its bytes: it is that document (contract 1).
+
+        A person has moved it back, or the disk has lost the claim's rename in a power cut.
+        """
         desk, folder = self._desk, lane.folder
-        for document in desk.journal.unfinished_like(folder.id, reading.sha256):
-            if document.state.finished or lies_at(folder, document) or not desk.in_hand.take(document.id):
-                continue
-            try:
-                place(folder.path / name, folder.path / document.place / document.file)
-            except OSError:
-                desk.in_hand.give_back([document.id])
-                raise
-            desk.gone.discard(document.id)
-            lane.forget(name)
-            desk.log.info("document.returned", company=folder.company, file=document.file, state=document.state.value)
-            return Claimed(document, opened)
-        return None
+        if not desk.in_hand.take(document.id):  # its thread is just finding out that it isn't there
+            lane.remember(name, opened.seal, desk.steady(), look_again=AFTER_ANOTHER)
+            return None
+        try:
+            place(folder.path / name, folder.path / document.place / document.file)
+        except OSError:
+            desk.in_hand.give_back([document.id])
+            raise
+        lane.forget(name)
+        lane.missed.pop(document.id, None)
+        desk.log.info("document.returned", company=folder.company, file=document.file, state=document.state.value)
+        return Claimed(document, opened)
 
     def _claim_failed(self, lane: Lane, name: str, seal: Seal, fault: DocumentError) -> Claimed | None:
         file = self._move_in(lane, name, seal)

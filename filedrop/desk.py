@@ -6,6 +6,8 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from filedrop.errors import FolderUnavailable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
 
     from filedrop.accesspoint import AccessPoint
     from filedrop.config import Inbound, Outbound
-    from filedrop.folders import InboundFolder
+    from filedrop.document import Document
+    from filedrop.folders import InboundFolder, OutboundFolder
     from filedrop.journal import Journal
     from filedrop.standing import Standing
 
@@ -53,7 +56,7 @@ class Desk:
     """One account's access point, how it stands, what is to be done and what time it is.
 
     `now` is the wall clock with its offset, `steady` the monotonic clock in seconds. `gone` holds the ids of documents
-    whose file a person has taken.
+    whose file wasn't there in two sweeps, with their folder.
     """
 
     account: str
@@ -65,7 +68,22 @@ class Desk:
     steady: Callable[[], float]
     log: structlog.stdlib.BoundLogger
     in_hand: InHand = field(default_factory=InHand)
-    gone: set[str] = field(default_factory=set)
+    gone: dict[str, OutboundFolder] = field(default_factory=dict)
+
+    def is_gone(self, document: Document) -> bool:
+        """Has a person taken this document's file, and not brought it back? Not while its folder can't tell."""
+        folder = self.gone.get(document.id)
+        if folder is None:
+            return False
+        try:
+            folder.take_up(self.journal)
+            with folder.busy():
+                there = folder.seal(document.place, document.file) is not None
+        except (FolderUnavailable, OSError):
+            return False
+        if there:
+            del self.gone[document.id]
+        return not there
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,11 @@ def open_regular(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb", buffering=0)
 
 
+def may_use(path: Path) -> bool:
+    """May whoever we act as read and write there? False where nothing is there."""
+    return os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
 def seal(path: Path) -> Seal | None:
     """The seal of what lies there, or None."""
     try:

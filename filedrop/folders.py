@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from filedrop.document import Document
     from filedrop.files import Seal
     from filedrop.journal import Journal
 
@@ -140,7 +141,8 @@ class Folder:
                     f"{self.path} has no {MARKER} any more: it isn't mounted, or another disk is; if this is the "
                     "folder, run: filedrop check --take-over"
                 )
-            self._make()
+            for missing in self.missing():
+                make_folder(missing)
             folder = secrets.token_hex(8)
             try:
                 create_whole(self.path / MARKER, _marker_text(folder, journal.id), draft=self.path / f"{MARKER}.tmp")
@@ -166,16 +168,16 @@ class Folder:
             if not (self.path / name).is_dir():
                 make_folder(self.path / name)
 
-    def _make(self) -> None:
+    def missing(self) -> list[Path]:
+        """The folders to be made before this one is there, the outermost first. Raises FolderUnavailable."""
+        if self.path.is_dir():
+            return []
         missing = [self.path]
         while not missing[-1].parent.is_dir():
             missing.append(missing[-1].parent)
-        if missing[0].is_dir():
-            return
         if len(missing) > 1 and not (self._below.is_dir() and missing[-1].parent.is_relative_to(self._below)):
             raise FolderUnavailable(f"{missing[0].parent} isn't there; mount it or make it, it is not made up")
-        for folder in reversed(missing):
-            make_folder(folder)
+        return missing[::-1]
 
     def _marker(self) -> tuple[str, str] | None:
         marker = read_marker(self.path)
@@ -243,6 +245,11 @@ class OutboundFolder(Folder):
     def seal(self, place_in: str, file: str) -> Seal | None:
         """The seal of what lies there, or None."""
         return seal(self.path / place_in / file)
+
+    def came_back(self, document: Document) -> bool:
+        """Does a file like this document's lie in `outbound/`, where it was dropped? Then it is not taken: see there."""
+        there = seal(self.path / document.dropped_as)
+        return there is not None and there.size == document.size
 
     def draft(self, document_id: str, suffix: str) -> Path:
         """Where something that belongs to this document is written before it is placed."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from filedrop import sidecar
 from filedrop.errors import FolderUnavailable
+from filedrop.files import may_use
 from filedrop.folders import HOLDS, MARKER, PLACES, InboundFolder, OutboundFolder, read_marker
 from filedrop.names import names_document
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal
 
 PATIENCE = 3.0  # seconds for all folders together to answer
+TAKE_OVER = "filedrop check --take-over"
 LISTED = 20  # of each kind by name: enough to act on, little enough to read
 IGNORED_AFTER = 3600.0  # seconds (contract 1, never documents)
 _NEVER_NAMED = frozenset({"thumbs.db", "desktop.ini", ".ds_store", MARKER, *HOLDS})
@@ -45,6 +47,10 @@ class Glimpse:
     failed: dict[str, str] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)
     held: bool = False
+
+
+class NotYetThere(FolderUnavailable):
+    """The folder is new; filedrop makes it."""
 
 
 class Lookout:
@@ -73,7 +79,7 @@ class Lookout:
 
     def _look(self, folder: Folder, now: datetime) -> None:
         try:
-            see_ours(folder.path, self._journal)
+            see_ours(folder, self._journal)
             self._seen[folder.path] = _outbound(folder, now) if isinstance(folder, OutboundFolder) else _inbound(folder)
         except FolderUnavailable as error:
             self._seen[folder.path] = Glimpse(trouble=str(error))
@@ -94,22 +100,40 @@ def folders(config: Config) -> Iterable[Folder]:
         yield InboundFolder(config.unassigned, company="unassigned", below=config.root)
 
 
-def see_ours(path: Path, journal: Journal | None) -> None:
-    """Raise FolderUnavailable where a folder isn't there or isn't this journal's."""
+def see_ours(folder: Folder, journal: Journal | None) -> None:
+    """Raise FolderUnavailable where `Folder.take_up` would, but touch nothing; NotYetThere where it would make it."""
+    path = folder.path
+    known = journal is not None and journal.folder_at(path) is not None
     if not path.is_dir():
-        raise FolderUnavailable("it isn't there yet; filedrop makes it, in a root that is there")
+        if known:
+            raise FolderUnavailable(
+                f"it is gone: see that it is mounted; if it was deleted, make it again and run: {TAKE_OVER}"
+            )
+        _see_makeable(folder)
+        raise NotYetThere("it isn't there yet; filedrop makes it when it runs")
     marker = read_marker(path)
-    if journal is None:
-        return
-    if marker is None and journal.folder_at(path) is not None:
+    if marker is None and (path / MARKER).exists():
+        raise FolderUnavailable(f"its {MARKER} can't be read as a marker; if it is ours, run: {TAKE_OVER}")
+    if marker is None and known:
         raise FolderUnavailable(
             f"it has no {MARKER} any more: it isn't mounted, or another disk is; if this really is the folder, run: "
-            "filedrop check --take-over"
+            f"{TAKE_OVER}"
         )
-    if marker is not None and marker[1] != journal.id:
-        raise FolderUnavailable(
-            "another filedrop serves this folder; if that one is gone for good, run: filedrop check --take-over"
-        )
+    if marker is None or journal is None:
+        return
+    if marker[1] != journal.id:
+        raise FolderUnavailable(f"another filedrop serves this folder; if that one is gone for good, run: {TAKE_OVER}")
+    elsewhere = journal.folder_path(marker[0])
+    if elsewhere not in (None, path) and read_marker(elsewhere) == marker:
+        raise FolderUnavailable(f"it is a copy of {elsewhere}: delete its {MARKER} to make it a folder of its own")
+
+
+def _see_makeable(folder: Folder) -> None:
+    if folder.path.exists():
+        raise FolderUnavailable("it is no folder; name another in the configuration")
+    within = folder.missing()[0].parent
+    if not may_use(within):
+        raise FolderUnavailable(f"it can't be made: give filedrop's user the right to read and write in {within}")
 
 
 def _outbound(folder: OutboundFolder, now: datetime) -> Glimpse:

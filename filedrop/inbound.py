@@ -143,8 +143,10 @@ class WayIn:
                 return
             except InUse:  # somebody reads what was just written, a virus scanner say: the next poll places it
                 return
-            except OSError as error:  # disk full, share away: the folder's trouble, not the message's
-                self._say(folder, f"{folder.path} can't be written: {error.strerror or error}")
+            except (FolderUnavailable, OSError) as error:  # disk full, share away: not the message's own trouble
+                self._say(
+                    folder, f"nothing can be put into {folder.path} now: {getattr(error, 'strerror', None) or error}"
+                )
                 return
             with self._lock:
                 self._read.append(replace(row, state="read"))

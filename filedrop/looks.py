@@ -98,22 +98,24 @@ class Looks:
             desk.log.error("message.surplus", msg_no=message.msg_no, file=document.file, company=document.company)
             desk.journal.record_surplus(identity, message.msg_no, message.received, document)
         steps = [self._conclude(document, decision.verdicts[document.id], begun) for document in documents]
-        return [desk.journal.record(after) for after in steps if after is not None]
+        return desk.journal.record_all(after for after in steps if after is not None)
 
     def _conclude(self, document: Document, verdict: Verdict, begun: float) -> Document | None:  # noqa: PLR0911 - a table
         desk, now, memory = self._desk, self._desk.now(), self._remembered(document)
+        doubt = desk.rules.doubt.total_seconds()
         memory.needs_a_person = verdict == "ask a person"
         if isinstance(verdict, Found):
             message = verdict.message
             found = document.sent(now, message.msg_no, received=message.received, uuid=message.uuid, event="found")
             return found.later(now + desk.rules.track)
         if verdict != "not found":
+            memory.next = desk.steady() + (max(AFTER_BROKEN_LOOK, doubt) if memory.needs_a_person else SOON[0])
             return None
-        if document.id in desk.gone:
+        if desk.is_gone(document):
             return document.taken(now)
         if memory.first is None:
             memory.first = begun
-        over = memory.first + desk.rules.doubt.total_seconds()
+        over = memory.first + doubt
         if begun == memory.first or begun < over:
             moments = (memory.first + moment for moment in SOON)
             memory.next = min((moment for moment in moments if desk.steady() < moment < over), default=over)

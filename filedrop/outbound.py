@@ -61,6 +61,7 @@ class WayOut:
         if lane.trouble:
             desk.log.info("folder.back", company=folder.company, folder=str(folder.path))
             lane.trouble = ""
+            lane.next_full = desk.steady()  # whatever may have happened there meanwhile
         with folder.busy():
             if desk.steady() >= lane.next_full:
                 lane.local = sys.platform == "linux" and not file_system(folder.path).network
@@ -98,6 +99,8 @@ class WayOut:
         sends = desk.standing.ready and not lane.folder.held()
         due = desk.journal.steps_due(lane.folder.id, desk.now() if sends else None, limit=STEPS_AT_ONCE)
         for document in due:
+            if document.id in lane.missed and lane.folder.came_back(document):
+                continue  # the claim of that file takes it in hand
             if desk.in_hand.take(document.id):
                 self._give(lane.folder, partial(self._step, lane, document))
         if len(due) == STEPS_AT_ONCE:
@@ -144,7 +147,8 @@ class WayOut:
         try:
             with folder.busy():
                 opened = Opened.open(path)
-        except FileNotFoundError:  # taken by a person: reconcile notices
+        except FileNotFoundError:  # taken by a person: reconcile notices, or the claim of the file that came back
+            lane.missed.setdefault(document.id, desk.steady())
             desk.in_hand.give_back([document.id])
             return
         except OSError as error:
@@ -209,13 +213,15 @@ class WayOut:
             finally:
                 desk.in_hand.give_back([document.id])
             return
-        except InUse as error:  # the next full sweep tries again
+        except InUse as error:  # each sweep tries again; told once, because a missing right looks the same
             desk.in_hand.give_back([document.id])
-            desk.log.info("document.in_use", company=document.company, file=document.file, why=error.strerror)
+            if not resumed:
+                desk.log.info("document.in_use", company=document.company, file=document.file, why=error.strerror)
             return
         except BaseException:
             desk.in_hand.give_back([document.id])
             raise
+        lane.missed.pop(document.id, None)
         facts = {"company": document.company, "file": after.file}
         if document.state is State.FAILED and document.error:
             desk.log.warning("document.failed", **facts, code=document.error.code, why=document.error.message)
@@ -228,7 +234,7 @@ class WayOut:
         desk = self._desk
         lane.folder.take_up(desk.journal)
         first = lane.missed.setdefault(document.id, desk.steady())
-        if desk.steady() - first < desk.rules.rescan.total_seconds():
+        if lane.folder.came_back(document) or desk.steady() - first < desk.rules.rescan.total_seconds():
             return
         del lane.missed[document.id]
         desk.log.warning("document.taken", company=document.company, file=document.file, state=document.state.value)

@@ -78,13 +78,16 @@ class Receiving:
     def place(self, folder: InboundFolder, message: Message, row: MessageRow) -> None:
         """Place a message that was fetched before; where its temporary file is gone, it has been placed.
 
-        Raises DocumentError, OSError.
+        Raises DocumentError, FolderUnavailable, OSError.
         """
         with folder.busy():
             try:
                 with (folder.path / row.temporary).open("rb") as file:
                     reading = identify.read(file, doctype="keep")
             except FileNotFoundError:
+                folder.take_up(self._desk.journal)  # gone with its share is not placed
+                if (folder.path / row.temporary).exists():
+                    raise
                 return
             self._place(folder, message, row, reading)
 

@@ -52,7 +52,6 @@ class Reconciling:
             if document is not None:
                 journal.record(document)
                 self._desk.in_hand.give_back([document.id])
-        self._desk.gone.difference_update(document.id for name, document in rows.items() if name in sending)
         self._see_gone(lane, "sending", [document for name, document in rows.items() if name not in sending])
         self._write_notes(lane, rows)
         sent = folder.names("sent")
@@ -103,9 +102,10 @@ class Reconciling:
         }
         for document_id in lane.twice(f"missing from {place}", frozenset(missing), at_once=False):
             document = missing[document_id]
-            if lane.folder.seal(place, document.file) is not None or not desk.in_hand.take(document_id):
+            there = lane.folder.seal(place, document.file) is not None or lane.folder.came_back(document)
+            if there or not desk.in_hand.take(document_id):
                 continue
-            desk.gone.add(document_id)
+            desk.gone[document_id] = lane.folder
             if document.state is State.WAITING:
                 desk.journal.record(document.taken(desk.now()))
                 desk.log.warning(

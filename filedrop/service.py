@@ -118,14 +118,14 @@ class Service:
         unassigned = (
             InboundFolder(config.unassigned, company="unassigned", below=config.root) if config.unassigned else None
         )
-        mapping = Rules(config.mapping, config.tables, source=config.source)
+        self.mapping = Rules(config.mapping, config.tables, source=config.source)
         self.accounts = [
             Account(
                 config,
                 account,
                 [company for company in config.companies.values() if company.account == account.name],
                 journal,
-                mapping=mapping,
+                mapping=self.mapping,
                 unassigned=unassigned,
                 watcher=self._watcher,
                 stopped=stopped,

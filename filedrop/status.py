@@ -13,7 +13,7 @@ from filedrop.document import State
 from filedrop.glimpse import LISTED, Lookout
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -88,9 +88,10 @@ class AccountStatus(TypedDict):
 
 
 class Status(TypedDict):
-    """The whole. What is said of the accounts was `heard` then.
+    """The whole. What is said of the accounts and the mapping's tables was `heard` then.
 
-    `running`: does a daemon work with this state? None where we can't tell.
+    `tables` says in sentences what is wrong with them. `running`: does a daemon work with this state? None where we
+    can't tell.
     """
 
     filedrop: int
@@ -99,6 +100,7 @@ class Status(TypedDict):
     running: bool | None
     companies: dict[str, CompanyStatus]
     accounts: dict[str, AccountStatus]
+    tables: list[str]
     unassigned: FolderStatus | None
 
 
@@ -132,9 +134,18 @@ class Survey:
         self._lookout = Lookout(config, journal)
 
     def take(
-        self, accounts: Mapping[str, AccountStatus], *, heard: str | None, running: bool | None, now: datetime
+        self,
+        accounts: Mapping[str, AccountStatus],
+        tables: Sequence[str],
+        *,
+        heard: str | None,
+        running: bool | None,
+        now: datetime,
     ) -> Status:
-        """The status now; `accounts` as the daemon saw them when it was `heard` of. Raises JournalError."""
+        """The status now, with `accounts` and `tables` as the daemon saw them when it was `heard` of.
+
+        Raises JournalError.
+        """
         config, journal = self._config, self._journal
         glimpses = self._lookout.look(now)
         doubtful = journal.in_state(State.DOUBT) if journal else []
@@ -163,6 +174,7 @@ class Survey:
                 for company in config.companies.values()
             },
             accounts=told,
+            tables=list(tables),
             unassigned=_folder("unassigned", config.unassigned, glimpses) if config.unassigned else None,
         )
 

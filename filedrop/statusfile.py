@@ -46,6 +46,7 @@ class StatusFile:
         self._next = 0.0
         self._written: dict[str, Any] = {}
         self._told = ""
+        self._troubles: list[str] = []
 
     def report(self, service: Service) -> None:
         """Write what has changed, soon; returns at once."""
@@ -74,7 +75,8 @@ class StatusFile:
         begun = time.monotonic()
         now = datetime.now().astimezone()
         accounts = {account.name: account_status(account) for account in service.accounts}
-        status = self._survey.take(accounts, heard=now.isoformat(timespec="seconds"), running=running, now=now)
+        tables = self._tables(service)
+        status = self._survey.take(accounts, tables, heard=now.isoformat(timespec="seconds"), running=running, now=now)
         self._tell_manager(status)
         self._next = time.monotonic() + REST * (time.monotonic() - begun)
         said = {key: value for key, value in status.items() if key not in ("written", "heard")}
@@ -83,6 +85,14 @@ class StatusFile:
         content = json.dumps(status, indent=1).encode() + b"\n"
         replace_whole(self._root / NAME, content, draft=self._root / f".{NAME}.tmp")
         self._written = said
+
+    def _tables(self, service: Service) -> list[str]:
+        """What is wrong with the mapping's tables; what is new of it is told. They may hang, so it is asked here."""
+        before, self._troubles = self._troubles, service.mapping.troubles
+        for why in self._troubles:
+            if why not in before:
+                self._log.error("table.broken", why=why)
+        return self._troubles
 
     def _tell_manager(self, status: Status) -> None:
         line = in_a_line(status)
@@ -105,6 +115,7 @@ def in_a_line(status: Status) -> str:
         for folder in company["folders"]
         if not folder["available"]
     ]
+    parts += status["tables"]
     return "; ".join(parts) or "all is well"
 
 
@@ -123,6 +134,12 @@ def read(root: Path) -> Status | None:
     if not isinstance(status, dict) or status.keys() != Status.__annotations__.keys() or status["filedrop"] != VERSION:
         return None
     return cast("Status", status)
+
+
+def tables_in(status: Status | None) -> list[str]:
+    """What a status.json says of the mapping's tables, as far as it is in good form."""
+    tables = status.get("tables") if status else None
+    return [why for why in tables if isinstance(why, str)] if isinstance(tables, list) else []
 
 
 def accounts_in(status: Status | None) -> dict[str, AccountStatus]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from filedrop.document import Document, Fault, State, backoff
+from filedrop.document import Document, Fault, backoff
 
 if TYPE_CHECKING:
     from filedrop.accesspoint import Listing, Message
@@ -29,7 +29,7 @@ class Tracking:
 
     def wait(self) -> float | None:
         """Seconds until the next document is to be asked after; None when none is on its way."""
-        first = self._desk.journal.first_due(State.SENT, self._desk.access_point.identity)
+        first = self._desk.journal.tracking_due(self._desk.access_point.identity)
         return None if first is None else max(0.0, (first - self._desk.now()).total_seconds())
 
     def track(self) -> list[Document]:
@@ -38,7 +38,7 @@ class Tracking:
         Raises AccessPointError when the access point can't be asked: then nothing is concluded.
         """
         desk = self._desk
-        due = desk.journal.in_state(State.SENT, identity=desk.access_point.identity, due=desk.now())
+        due = desk.journal.tracked(desk.access_point.identity, desk.now())
         documents = [document for document in due if desk.in_hand.take(document.id)]
         try:
             return self._track(documents) if documents else []
@@ -82,7 +82,7 @@ class Tracking:
 
     def _step(self, document: Document, delivered: Message | None, outbox: Listing) -> Document:
         now, rules = self._desk.now(), self._desk.rules
-        if document.id in self._desk.gone:
+        if self._desk.is_gone(document):
             return document.taken(now)
         if delivered is not None and delivered.delivered:
             return document.delivered_at(now, delivered.delivered, delivered.uuid)

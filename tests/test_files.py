@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="symbolic links, pipes, groups and modes are POSIX")
 
+windows = pytest.mark.skipif(sys.platform != "win32", reason="elsewhere open files are moved and removed")
+
 
 def ways_to_place() -> list[Callable[[Path, Path], None]]:
     """`place`, and what it falls back on where the file system has no rename without replacing (NFS, CIFS)."""
@@ -158,6 +160,32 @@ def test_open_regular_refuses_folders(tmp_path: Path) -> None:
     (tmp_path / "a.xml").mkdir()
     with pytest.raises(OSError, match="not a regular file"):
         files.open_regular(tmp_path / "a.xml")
+
+
+def test_what_we_read_can_be_moved_and_removed(tmp_path: Path) -> None:
+    """Our reading hinders nobody: the file can be renamed and deleted meanwhile, and written to."""
+    (tmp_path / "a.xml").write_bytes(b"<a/>")
+    with files.open_regular(tmp_path / "a.xml") as file:
+        files.place(tmp_path / "a.xml", tmp_path / "b.xml")
+        with (tmp_path / "b.xml").open("ab") as writer:
+            writer.write(b" ")
+        (tmp_path / "b.xml").unlink()
+        assert file.read() == b"<a/> "
+    assert names(tmp_path) == []
+
+
+@windows
+def test_what_others_have_open_stays(tmp_path: Path) -> None:
+    """A file that somebody has open is neither moved, replaced nor removed, and nothing is left of the attempt."""
+    (tmp_path / "a.xml").write_bytes(b"<a/>")
+    with (tmp_path / "a.xml").open("rb"):
+        with pytest.raises(files.InUse):
+            files.place(tmp_path / "a.xml", tmp_path / "b.xml")
+        with pytest.raises(files.InUse):
+            files.replace_whole(tmp_path / "a.xml", b"<b/>", draft=tmp_path / ".draft")
+        files.discard(tmp_path / "a.xml")
+    assert names(tmp_path) == ["a.xml"]
+    assert (tmp_path / "a.xml").read_bytes() == b"<a/>"
 
 
 @posix

@@ -16,52 +16,57 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(params=[0, 2 * IN_MEMORY], ids=["small", "large"])
-def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Opened]:
-    """A dropped invoice, opened; a small one is read once, a large one again as it is sent."""
-    (tmp_path / "invoice.xml").write_bytes(invoice(size=request.param))
-    opened = Opened.open(tmp_path / "invoice.xml")
+def dropped(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A dropped invoice; a small one is read once, a large one again as it is sent."""
+    path = tmp_path / "invoice.xml"
+    path.write_bytes(invoice(size=request.param))
+    return path
+
+
+@pytest.fixture
+def opened(dropped: Path) -> Iterator[Opened]:
+    opened = Opened.open(dropped)
     yield opened
     opened.close()
 
 
-def uploaded(opened: Opened) -> Upload:
-    folder = OutboundFolder(opened.path.parent, company="acme", below=opened.path.parent, patterns=["*"])
+@pytest.fixture
+def upload(dropped: Path, opened: Opened) -> Upload:
+    folder = OutboundFolder(dropped.parent, company="acme", below=dropped.parent, patterns=["*"])
     return Upload(folder, opened, opened.read(10**9))
 
 
-def write_on(opened: Opened) -> None:
+def write_on(dropped: Path) -> None:
     """The writer isn't done yet."""
-    with opened.path.open("ab") as writer:
+    with dropped.open("ab") as writer:
         writer.write(b"<!-- more -->")
 
 
-def test_what_is_sent(opened: Opened) -> None:
+def test_what_is_sent(dropped: Path, upload: Upload) -> None:
     """The whole file goes, as often as it is asked for, as long as announced."""
-    upload = uploaded(opened)
     for _ in range(2):
-        assert b"".join(upload.chunks()) == opened.path.read_bytes()
+        assert b"".join(upload.chunks()) == dropped.read_bytes()
         assert upload.unchanged()
-    assert upload.size == opened.path.stat().st_size
+    assert upload.size == dropped.stat().st_size
 
 
-def test_a_change_under_the_request(opened: Opened) -> None:
+def test_a_change_under_the_request(dropped: Path, upload: Upload) -> None:
     """A writer that writes on while the request is under way is noticed before its last bytes leave."""
-    upload = uploaded(opened)
     chunks = upload.chunks()
     next(chunks)
-    write_on(opened)
+    write_on(dropped)
     for _ in chunks:
         pass
     assert not upload.unchanged()
 
 
-def test_a_request_that_was_not_sent_whole(opened: Opened) -> None:
+def test_a_request_that_was_not_sent_whole(upload: Upload) -> None:
     """Nothing is taken for sent that wasn't read to its end."""
-    assert not uploaded(opened).unchanged()
+    assert not upload.unchanged()
 
 
-def test_a_change_while_it_is_read(opened: Opened) -> None:
+def test_a_change_while_it_is_read(dropped: Path, opened: Opened) -> None:
     """A file that changes while it is judged isn't judged by what it was."""
-    write_on(opened)
+    write_on(dropped)
     with pytest.raises(Changing):
         opened.read(10**9)

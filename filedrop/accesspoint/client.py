@@ -155,16 +155,17 @@ class AccessPoint:
 
         return self._transport.again(attempt)
 
-    def mark_read(self, msg_no: int) -> None:
-        """Mark an inbox message as read; one that isn't there is read."""
+    def mark_read(self, msg_no: int) -> bool:
+        """Mark an inbox message as read; False where there is none of that number, which is as good."""
         target = self._address.target("inbox", msg_no, "read")
 
-        def post() -> None:
+        def post() -> bool:
             answer = self._transport.exchange("POST", target)
             if answer.status not in _READ:
                 raise verdict.refused(answer)
+            return answer.status == HTTPStatus.OK
 
-        self._transport.again(post)
+        return self._transport.again(post)
 
     def directory(self, participant: str) -> bool | None:
         """Whether a receiver can be reached; None where the access point doesn't know (field notes)."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import operator
 import re
+import shutil
 from dataclasses import asdict
 from datetime import date
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 import click
@@ -85,17 +87,22 @@ def download(
 
 
 def _save(access_point: AccessPoint, msg_no: int, target: Path, *, max_size: int) -> None:
-    try:
-        with target.open("xb") as file:
+    with TemporaryFile() as fetched:
+        try:
+            access_point.download(Message(msg_no), fetched, max_size=max_size)
+        except Gone as error:
+            raise FiledropError(f"the access point has no document for message {msg_no}") from error
+        fetched.seek(0)
+        try:
+            target.touch(exist_ok=False)
             try:
-                access_point.download(Message(msg_no), file, max_size=max_size)
+                with target.open("wb") as file:
+                    shutil.copyfileobj(fetched, file)
             except BaseException:
                 target.unlink()
                 raise
-    except Gone as error:
-        raise FiledropError(f"the access point has no document for message {msg_no}") from error
-    except OSError as error:
-        raise FiledropError(f"{target} can't be written: {error.strerror}; name another with -o") from error
+        except OSError as error:
+            raise FiledropError(f"{target} can't be written: {error.strerror}; name another with -o") from error
 
 
 @click.command()
@@ -105,7 +112,8 @@ def _save(access_point: AccessPoint, msg_no: int, target: Path, *, max_size: int
 def read(config_option: str | None, msg_no: int, *, account: str | None) -> None:
     """Mark a message of the inbox as read: filedrop will not fetch it any more."""
     with open_access_point(choose_account(open_config(config_option), account)) as access_point:
-        access_point.mark_read(msg_no)
+        if not access_point.mark_read(msg_no):
+            raise FiledropError(f"the inbox has no message {msg_no}: see filedrop messages --direction IN")
     say(f"message {msg_no} is marked as read")
 
 

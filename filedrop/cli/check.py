@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from filedrop.cli import FAILED, UNREACHABLE
-from filedrop.cli.opening import has_journal, may_use, open_access_point, open_config, open_journal
+from filedrop.cli import FAILED, MISUSED, UNREACHABLE
+from filedrop.cli.opening import has_journal, open_access_point, open_config, open_journal
 from filedrop.cli.show import show_json, show_table
-from filedrop.errors import AccessPointError, FolderUnavailable
-from filedrop.files import file_system
+from filedrop.errors import AccessPointError, ConfigError, FolderUnavailable
+from filedrop.files import file_system, may_use
 from filedrop.folders import MARKER, InboundFolder, OutboundFolder, read_marker
-from filedrop.glimpse import folders, see_ours
+from filedrop.glimpse import NotYetThere, folders, see_ours
 from filedrop.journal import Journal
 from filedrop.service import JOURNAL, is_running
 from filedrop.watcher import mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from filedrop.config import Account, Config
     from filedrop.folders import Folder
 
+CONFIGURATION = "configuration"
 PATIENCE = 10.0  # seconds for a folder to answer
 SKEW = timedelta(minutes=1)  # between the clocks; more makes the times in sidecars misleading
 MEGABYTE = 10**6
@@ -49,8 +50,8 @@ class Finding:
 def check(config_option: str | None, *, take_over: bool, as_json: bool) -> None:
     """Look over configuration, state, folders, login, TLS and clock; it leaves nothing behind."""
     config = open_config(config_option)
-    findings = [Finding("configuration", "ok", config.source)]
-    findings += [Finding("configuration", "warning", warning) for warning in config.warnings]
+    findings = [Finding(CONFIGURATION, "ok", config.source)]
+    findings += [Finding(CONFIGURATION, "warning", warning) for warning in config.warnings]
     findings += _state(config)
     with ExitStack() as stack:
         journal = None
@@ -67,9 +68,14 @@ def check(config_option: str | None, *, take_over: bool, as_json: bool) -> None:
     logins = [finding for account in config.accounts.values() for finding in _account(account)]
     findings += logins
     _show(findings, as_json=as_json)
-    if any(finding.result == "failed" for finding in logins):
-        raise SystemExit(UNREACHABLE)
-    raise SystemExit(FAILED if any(finding.result == "failed" for finding in findings) else 0)
+    raise SystemExit(_exit_status(findings, logins))
+
+
+def _exit_status(findings: Sequence[Finding], logins: Sequence[Finding]) -> int:
+    failed = [finding for finding in findings if finding.result == "failed"]
+    if any(finding.about == CONFIGURATION for finding in failed):
+        return MISUSED
+    return UNREACHABLE if any(finding in logins for finding in failed) else FAILED if failed else 0
 
 
 def _show(findings: Iterable[Finding], *, as_json: bool) -> None:
@@ -125,11 +131,11 @@ def _take_over(folder: Folder, journal: Journal) -> Iterator[Finding]:
 
 def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator[Finding]:
     about = str(folder.path)
-    if not folder.path.exists() and folder.path.is_relative_to(config.root) and config.root.is_dir():
-        yield Finding(about, "ok", "it isn't there yet; filedrop makes it at its next start")
-        return
     try:
-        see_ours(folder.path, journal)
+        see_ours(folder, journal)
+    except NotYetThere as error:
+        yield Finding(about, "ok", str(error))
+        return
     except FolderUnavailable as error:
         yield Finding(about, "failed", str(error))
         return
@@ -171,6 +177,13 @@ def _rights(folder: Folder) -> Iterator[Finding]:
 
 
 def _account(account: Account) -> Iterator[Finding]:
+    try:
+        yield from _login(account)
+    except ConfigError as error:  # its password or its ca_file can't be read
+        yield Finding(CONFIGURATION, "failed", str(error))
+
+
+def _login(account: Account) -> Iterator[Finding]:
     about = f"account {account.name}"
     with open_access_point(account) as access_point:
         try:

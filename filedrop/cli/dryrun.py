@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from filedrop.claiming import identified
 from filedrop.cli.opening import has_journal, open_journal
-from filedrop.cli.show import show_json, show_table
+from filedrop.cli.show import say, show_json, show_table
 from filedrop.document import Document, State
 from filedrop.errors import DocumentError, FolderUnavailable
-from filedrop.glimpse import see_ours
+from filedrop.glimpse import NotYetThere, see_ours
 from filedrop.identify.mapping import Rules
 from filedrop.lane import lane_of
 from filedrop.sending import Changing, Opened
@@ -41,6 +41,8 @@ def show_dry_run(config: Config, *, as_json: bool) -> bool:
     elif rows:
         columns = ("company", "file", "verdict", "sender", "receiver", "why")
         show_table([column.capitalize() for column in columns], [[row[column] for column in columns] for row in rows])
+    else:
+        say("There is nothing to send.")
     return all(row["verdict"] != FAILS for row in rows)
 
 
@@ -48,15 +50,15 @@ def _rows(config: Config, journal: Journal | None) -> Iterator[dict[str, Any]]:
     rules = Rules(config.mapping, config.tables)
     for company in config.companies.values():
         for path in company.outbound:
-            if not path.exists() and path.is_relative_to(config.root) and config.root.is_dir():
-                continue  # it will be made
             lane = lane_of(config, company, path, rules, wake=lambda: None)
             try:
-                see_ours(path, journal)
+                see_ours(lane.folder, journal)
                 held = lane.folder.held()
                 for name in lane.folder.dropped():
                     document, verdict, why = _judged(config, company, lane, name, journal)
                     yield _row(document, HELD if held and verdict == SENDS else verdict, why)
+            except NotYetThere:
+                continue
             except (FolderUnavailable, OSError) as error:
                 nothing = _document(company, lane, "")
                 yield _row(nothing, FAILS, f"{path}: {error}")

@@ -22,9 +22,10 @@ from filedrop.service import Service, sole_use
 from filedrop.statusfile import StatusFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from filedrop.config import Config
+    from filedrop.journal import MessageRow
 
 SENTENCES = {  # what people are told of each event; of a document put away, by the state it has come to
     "sent": "{company}: {file}: accepted as message {msg_no}",
@@ -35,9 +36,10 @@ SENTENCES = {  # what people are told of each event; of a document put away, by 
     "message.stuck": "{company}: message {msg_no} can't be taken: {why}",
     "folder.unavailable": "{company}: {why}",
     "account.paused": "{account}: {why}",
+    "table.broken": "{why}",
     "work.failed": "{what}: {why}",
 }
-FAILURES = frozenset({"document.failed", "message.stuck", "folder.unavailable", "work.failed"})
+FAILURES = frozenset({"document.failed", "message.stuck", "folder.unavailable", "table.broken", "work.failed"})
 ENDS = frozenset({"sent", "document.failed", "document.taken", "message.received", "message.stuck"})
 OFTEN = 0.2  # seconds between two looks at how much is left
 
@@ -47,6 +49,7 @@ class Tally:
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
+        self._stuck: set[tuple[str, int]] = set()
         self._lock = threading.Lock()
 
     def hear(self, event: Mapping[str, Any]) -> None:
@@ -55,7 +58,15 @@ class Tally:
         if name in SENTENCES:
             with self._lock:
                 self._counts[name] += 1
+                if name == "message.stuck":
+                    self._stuck.add((event["company"], event["msg_no"]))
                 say(SENTENCES[name].format_map(defaultdict(lambda: "?", event)))
+
+    def hear_of_stuck(self, rows: Iterable[MessageRow]) -> None:
+        """What is stuck in the end: those of earlier runs weren't tried in this one if their pause isn't over."""
+        for row in rows:
+            if (row.company, row.msg_no) not in self._stuck:
+                self.hear({"event": "message.stuck", "company": row.company, "msg_no": row.msg_no, "why": row.why})
 
     @property
     def ended(self) -> int:
@@ -70,7 +81,8 @@ class Tally:
     def __str__(self) -> str:
         return ", ".join(
             f"{self._counts[name]} {name.rpartition('.')[2]}"
-            for name in ("sent", "document.failed", "message.received")
+            for name in ("sent", "document.failed", "message.received", "message.stuck")
+            if name != "message.stuck" or self._counts[name]
         )
 
 
@@ -97,6 +109,8 @@ def run_once(config: Config, stopped: threading.Event) -> int:
         with sole_use(config.state) as journal:
             service = Service(config, journal, stopped=stopped, log=log, watch=False)
             done = service.run_once(progress)
+            for account in service.accounts:
+                tally.hear_of_stuck(journal.messages_in(account.access_point.identity, "stuck"))
             StatusFile(config, journal, log).close(service)
     say(tally)
     if any(account.standing.report.condition in ("away", "refused", "wrong address") for account in service.accounts):

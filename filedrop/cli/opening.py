@@ -14,6 +14,7 @@ from filedrop import config as configuration
 from filedrop import logs
 from filedrop.accesspoint import AccessPoint
 from filedrop.errors import ConfigError, FiledropError
+from filedrop.files import may_use
 from filedrop.journal import Journal
 from filedrop.service import JOURNAL
 
@@ -65,11 +66,6 @@ def open_log(log: Log, hear: Callable[[MutableMapping[str, Any]], None] | None =
         raise ConfigError([f"log.file: {log.file} can't be written: {error.strerror}; name another"]) from error
 
 
-def may_use(path: Path) -> bool:
-    """May whoever we act as read and write there? False where nothing is there."""
-    return os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids)
-
-
 def has_journal(config: Config) -> bool:
     """Is there a journal that we may use?"""
     return may_use(config.state / JOURNAL)
@@ -91,7 +87,8 @@ def open_journal(config: Config) -> Iterator[Journal]:
 
 @contextmanager
 def open_access_point(account: Account) -> Iterator[AccessPoint]:
-    """An account's access point. Raises ConfigError."""
+    """An account's access point. Raises ConfigError, also where its password can't be read."""
+    account.read_password()
     access_point = AccessPoint(account, stopped=threading.Event())
     try:
         yield access_point

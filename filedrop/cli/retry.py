@@ -103,7 +103,7 @@ def _failed(config: Config, journal: Journal | None) -> Iterator[Failed]:
     for folder in folders(config):
         if isinstance(folder, OutboundFolder):
             try:
-                see_ours(folder.path, journal)
+                see_ours(folder, journal)
                 names = sorted(folder.names("failed"))
             except (FolderUnavailable, OSError) as error:
                 complain(f"{folder.path}: {error}")

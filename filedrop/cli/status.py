@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal, get_args
 import click
 
 from filedrop import statusfile
-from filedrop.cli.opening import has_journal, may_use, open_config, open_journal
+from filedrop.cli.opening import has_journal, open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, show_table
 from filedrop.errors import FiledropError
+from filedrop.files import may_use
 from filedrop.service import is_running
 from filedrop.status import Survey
 
@@ -58,6 +59,7 @@ def _look(config: Config) -> Status:
         journal = stack.enter_context(open_journal(config)) if has_journal(config) else None
         return Survey(config, journal).take(
             statusfile.accounts_in(told),
+            statusfile.tables_in(told),
             heard=told["written"] if told else None,
             running=is_running(config.state),
             now=datetime.now().astimezone(),
@@ -73,6 +75,8 @@ def _show(now: Status) -> None:
     )
     if now["heard"]:
         say(f"(accounts as of {now['heard']})")
+    for line in now["tables"]:
+        say(line)
     for name, account in now["accounts"].items():
         for line in _account_lines(account):
             say(f"{name}: {line}")

@@ -24,12 +24,15 @@ Keys = tuple[str | int, ...]
 _DEEPEST = 20
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TAG = "tag:yaml.org,2002:"
+_BACKSLASH = "a \\ in double quotes means something else than in a path; write the path in single quotes or in none"
 _ADVICE = {
     "mapping values are not allowed": "a colon too many, or a wrong indentation; put text that contains ': ' in quotes",
     "single document": "a second document begins; keep one, without --- between",
     "alias": "an alias without its anchor; put text that begins with * in quotes",
     "anchor": "the name of an anchor is used twice or unreadable; put text that begins with & in quotes",
     "tag": "a tag that means nothing here; put text that begins with ! in quotes",
+    "unknown escape": _BACKSLASH,
+    "hexdecimal number": _BACKSLASH,  # so in libyaml, for the \U of C:\Users
     "quoted": "a quote that is not closed, or text after it; close it, or put the other quotes around the text",
     "flow": "a bracket that is not closed, or a comma missing in it; mend it",
     "cannot start": "text can't begin with this character; put it in quotes",

@@ -67,6 +67,8 @@ class Rules:
     @property
     def troubles(self) -> list[str]:
         """What is wrong with tables now: sentences. Their former contents are still in use."""
+        for table in self._tables.values():
+            table.refresh()
         return [f"table {name}: {table.trouble}" for name, table in self._tables.items() if table.trouble]
 
     def values(self, reading: Reading, *, company: str | None, file_name: str) -> dict[str, tuple[str, int]]:

@@ -98,13 +98,11 @@ class Documents(Store):
             sa.select(DOCUMENTS).where(DOCUMENTS.c.folder == folder, DOCUMENTS.c.place == place, _OPEN)
         )
 
-    def in_state(self, state: State, *, identity: str | None = None, due: datetime | None = None) -> list[Document]:
-        """Unfinished documents in this state, oldest first; of one account, or due by then, where asked."""
+    def in_state(self, state: State, *, identity: str | None = None) -> list[Document]:
+        """Unfinished documents in this state, oldest first; of one account, where asked."""
         query = sa.select(DOCUMENTS).where(DOCUMENTS.c.state == state.value, _OPEN)
         if identity is not None:
             query = query.where(DOCUMENTS.c.identity == identity)
-        if due is not None:
-            query = query.where(sa.or_(DOCUMENTS.c.due.is_(None), DOCUMENTS.c.due <= due))
         return self._documents(query.order_by(DOCUMENTS.c.id))
 
     def overdue(self, accepted_before: datetime) -> list[Document]:
@@ -117,8 +115,8 @@ class Documents(Store):
         """The document of the same content (`by_number`: or number) that is, or may be, at the access point."""
         return self.write(lambda connection: _duplicate_of(connection, document, by_number=by_number))
 
-    def unfinished_like(self, folder: str, sha256: str) -> list[Document]:
-        """Unfinished documents of a folder with exactly these bytes."""
+    def open_like(self, folder: str, sha256: str) -> list[Document]:
+        """Documents of a folder with exactly these bytes that are unfinished or not put away yet."""
         return self._documents(
             sa.select(DOCUMENTS).where(DOCUMENTS.c.sha256 == sha256, DOCUMENTS.c.folder == folder, _OPEN)
         )
@@ -130,12 +128,23 @@ class Documents(Store):
     def next_due(self, folder: str) -> datetime | None:
         """When the first of a folder's waiting documents is to be tried again; None where none waits for a moment."""
         c = DOCUMENTS.c
-        return self._moment(sa.and_(c.folder == folder, _OPEN, c.state == State.WAITING.value))
+        return self._moment(sa.func.min(c.due), sa.and_(c.folder == folder, _OPEN, c.state == State.WAITING.value))
 
-    def first_due(self, state: State, identity: str) -> datetime | None:
-        """When the first of an account's documents in this state is due; None where there is none."""
+    def tracked(self, identity: str, due: datetime) -> list[Document]:
+        """An account's accepted documents to be asked after by then: those that lie in `sent/`, oldest first.
+
+        One whose move isn't known yet has its sweep still to come: delivered now, it would be looked for in vain.
+        """
         c = DOCUMENTS.c
-        return self._moment(sa.and_(_OPEN, c.identity == identity, c.state == state.value))
+        where = (_OPEN, c.identity == identity, c.state == State.SENT.value, c.place == "sent")
+        query = sa.select(DOCUMENTS).where(*where, sa.or_(c.due.is_(None), c.due <= due))
+        return self._documents(query.order_by(c.id))
+
+    def tracking_due(self, identity: str) -> datetime | None:
+        """When the first of them is due; None where none is on its way."""
+        c = DOCUMENTS.c
+        where = sa.and_(_OPEN, c.identity == identity, c.state == State.SENT.value, c.place == "sent")
+        return self._moment(sa.func.min(sa.func.coalesce(c.due, 0.0)), where)
 
     def counts(self, folder: str) -> dict[str, int]:
         """How many open documents of a folder are in each state, by the state's name."""
@@ -168,10 +177,8 @@ class Documents(Store):
     def _documents(self, query: sa.Select[Any]) -> list[Document]:
         return [_document(row) for row in self.read(query)]
 
-    def _moment(self, where: sa.ColumnElement[bool]) -> datetime | None:
-        moment: datetime | None = self.value(
-            sa.select(sa.type_coerce(sa.func.min(DOCUMENTS.c.due), Moment)).where(where)
-        )
+    def _moment(self, what: sa.ColumnElement[Any], where: sa.ColumnElement[bool]) -> datetime | None:
+        moment: datetime | None = self.value(sa.select(sa.type_coerce(what, Moment)).where(where))
         return moment
 
 

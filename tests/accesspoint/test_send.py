@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import socket
+import sys
 import threading
 from datetime import timedelta
 from email import message_from_bytes
@@ -259,7 +260,8 @@ def test_refused_after_busy(server: Scripted, access_point: AccessPoint) -> None
 
     def busy_and_gone(exchange: Exchange) -> bool:
         exchange.take_body()
-        server._listener.shutdown(socket.SHUT_RDWR)
+        if sys.platform != "win32":  # where closing alone doesn't end the listening
+            server._listener.shutdown(socket.SHUT_RDWR)
         server._listener.close()
         exchange.sock.sendall(answer(429, "", [("Connection", "close")]))
         return False

@@ -36,8 +36,10 @@ def test_download(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
     assert filedrop("download", number, "-o", target).returncode == 0
     assert target.read_bytes() == order()
     assert filedrop("download", number, "-o", target).returncode == 1
-    assert filedrop("download", 4711, "-o", tmp_path / "none.xml").returncode == 1
-    assert not (tmp_path / "none.xml").exists()
+    done = filedrop("download", 4711, "-o", target)
+    assert done.returncode == 1
+    assert "has no document for message 4711" in done.stderr
+    assert target.read_bytes() == order()
 
 
 def test_deliver_again(filedrop: Filedrop, world: World) -> None:
@@ -54,10 +56,13 @@ def test_deliver_again(filedrop: Filedrop, world: World) -> None:
 
 
 def test_read(filedrop: Filedrop, world: World) -> None:
-    """Read marks a message of the inbox as read, so that it isn't fetched."""
+    """Read marks a message of the inbox as read, so that it isn't fetched; of a number that isn't there, it says so."""
     number = world.receive(order())
     assert filedrop("read", number).returncode == 0
     assert not world.sandbox.store.inbox("acme")
+    done = filedrop("read", 4711)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the inbox has no message 4711" in done.stderr
 
 
 def test_statistics(filedrop: Filedrop, world: World) -> None:

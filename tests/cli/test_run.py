@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from typing import TYPE_CHECKING
 
+import pytest
 from support.documents import SELLER, invoice, order
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ def test_once_with_a_failure(filedrop: Filedrop, world: World) -> None:
     assert "acme: nobody.xml: failed: Nothing says who receives it" in done.stdout
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no file is ready there before ten seconds, and it doesn't wait")
 def test_once_refused(filedrop: Filedrop, world: World) -> None:
     """A refused login is status 3, also when something failed, and nothing that waits has failed by it."""
     world.drop("nobody.xml", invoice("1", receiver=None))
@@ -52,6 +55,24 @@ def test_once_refused(filedrop: Filedrop, world: World) -> None:
     done = filedrop("run", "--once")
     assert done.returncode == 3
     assert world.places() == {"nobody.xml": "failed", "fine.xml": "sending"}
+
+
+def test_once_beside_what_is_stuck(filedrop: Filedrop, world: World) -> None:
+    """`run --once` is status 1 while a message is stuck, also one that an earlier run has tried, and says why."""
+    world.receive(b"no XML at all")
+    for _ in range(2):
+        done = filedrop("run", "--once")
+        assert done.returncode == 1
+        assert "acme: message 1 can't be taken: " in done.stdout
+        assert done.stdout.splitlines()[-1] == "0 sent, 0 failed, 0 received, 1 stuck"
+
+
+def test_dry_run_of_nothing(filedrop: Filedrop, world: World) -> None:
+    """A dry run with nothing to send says so."""
+    done = filedrop("run", "--once", "--dry-run")
+    assert (done.returncode, done.stdout) == (0, "There is nothing to send.\n")
+    assert filedrop("run", "--once", "--dry-run", "--json").stdout == ""
+    assert not world.state.exists()
 
 
 def test_dry_run(filedrop: Filedrop, world: World) -> None:
@@ -85,6 +106,7 @@ def test_dry_run_knows_what_was_sent(filedrop: Filedrop, world: World) -> None:
     assert (told["file"], told["verdict"]) == ("again.xml", "would fail")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM; its service is stopped by the manager")
 def test_the_daemon(filedrop: Filedrop, world: World) -> None:
     """The daemon serves until SIGTERM, then ends with status 0; a second one is refused with status 2."""
     with world.daemon() as daemon:

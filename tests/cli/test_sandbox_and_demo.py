@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import urllib.request
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 STEPS = ("dropped", "claimed", "accepted", "delivered", "received", "read")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
 def test_sandbox(tmp_path: Path) -> None:
     """The sandbox prints its base URL first, answers there, and ends with status 0 when it is stopped."""
     command = [*COMMAND, "sandbox", "--state", str(tmp_path), "--account", "me:secret:0192:987654325,0192:123456785"]

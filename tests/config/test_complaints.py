@@ -232,6 +232,8 @@ def test_no_keys_at_all() -> None:
         ("a:\n  b: c\n\td: e", "3: not YAML at character 1: a tab; indent with spaces"),
         ("a:\n  b: c\n d: e", "3: not YAML at character 2: a colon is missing here or above, or the line is indented wrongly; mend it"),
         ("a: 1\nb: 'x\nc: d", "2: not YAML at character 4: a quote that is not closed, or text after it; close it, or put the other quotes around the text"),
+        (r'a: "C:\Users\acme"', r"1: not YAML at character 4: a \ in double quotes means something else than in a path; write the path in single quotes or in none"),
+        (r'a: "D:\share"', r"1: not YAML at character 4: a \ in double quotes means something else than in a path; write the path in single quotes or in none"),
         ("a: [b\nc: d", "1: not YAML at character 4: a bracket that is not closed, or a comma missing in it; mend it"),
         ("a: @b", "1: not YAML at character 4: text can't begin with this character; put it in quotes"),
         ("a: *secret", "1: not YAML at character 4: an alias without its anchor; put text that begins with * in quotes"),

@@ -239,87 +239,9 @@ inbound:{keys["inbound"]}
         return Counter(names.get(self._meaning_of(message), "?") for message in self.sandbox.store.sent("acme"))
 
     def invariants(self) -> None:
-        """What must be true of every document and message, at every rest, whatever has happened.
-
-        Every dropped document lies, unchanged, in exactly one folder. What lies in `sent/` or `archive/` was accepted
-        exactly once, under its number and with its ids, and its sidecar says so; what lies in `failed/` as `rejected`
-        was never accepted; nothing was accepted twice. Every message was delivered exactly once, with its sidecar, and
-        is marked read. Nothing temporary is left, and no sidecar or note without its document.
-        """
-        problems = [*self._problems_out(), *self._problems_in(), *self._leftovers()]
+        """Assert what filedrop promises of every document and message (see `promises`)."""
+        problems = list(promises.broken(self))
         assert not problems, "\n".join([*problems, str(self)])
-
-    def _problems_out(self) -> Iterator[str]:
-        accepted, places = self.accepted(), self.places()
-        sent = {message.msg_no: message for message in self.sandbox.store.sent("acme")}
-        if accepted["?"]:
-            yield f"{accepted['?']} documents were accepted that nobody dropped"
-        for name, content in self.dropped.items():
-            place = places.get(name)
-            if place is None:
-                yield f"{name} is lost"
-            elif " + " in place:
-                yield f"{name} lies in several places: {place}"
-            elif accepted[name] > 1:
-                yield f"{name} was accepted {accepted[name]} times"
-            elif place == "sent" or place.startswith("archive/"):
-                yield from (f"{name}: {problem}" for problem in self._problems_accepted(name, place, content, sent))
-            elif place == "failed" and self.error(name) not in ("no-answer", "not-delivered") and accepted[name]:
-                yield f"{name} failed as {self.error(name)}, but was accepted"
-
-    def _problems_accepted(self, name: str, place: str, content: bytes, sent: dict[int, Message]) -> Iterator[str]:
-        sidecar = self.sidecar(name)
-        if missing := SIDECAR_KEYS - sidecar.keys():
-            yield f"the sidecar lacks {sorted(missing)}"
-            return
-        if sidecar["state"] != ("sent" if place == "sent" else "delivered"):
-            yield f"it lies in {place}, but its sidecar says {sidecar['state']}"
-        if place != "sent" and not (
-            sidecar["delivered"] and sidecar["delivered"][:7] == place.removeprefix("archive/")
-        ):
-            yield f"it lies in {place}, but was delivered {sidecar['delivered']}"
-        message = sent.get(sidecar["msg_no"])
-        if message is None:
-            yield f"the access point knows no message {sidecar['msg_no']}"
-            return
-        if self._meaning_of(message) != _meaning(content):
-            yield f"message {message.msg_no} is another document"
-        for key in ("sender", "receiver", "document_id", "process_id"):
-            if getattr(message, key) != sidecar[key]:
-                yield f"its {key} was sent as {getattr(message, key)}, but its sidecar says {sidecar[key]}"
-        if sidecar["size"] != len(content) or sidecar["history"][0]["event"] != "claimed":
-            yield "its sidecar tells of something else"
-
-    def _problems_in(self) -> Iterator[str]:
-        unread = {message.msg_no for message in self.sandbox.store.inbox("acme")}
-        delivered = Counter(self._number(path) for path in self.delivered())
-        for number, content in self.received.items():
-            if delivered[number] != 1:
-                yield f"message {number} was delivered {delivered[number]} times"
-            elif next(path for path in self.delivered() if self._number(path) == number).read_bytes() != content:
-                yield f"message {number} was delivered as something else"
-            if number in unread:
-                yield f"message {number} isn't marked read"
-        if delivered[None]:
-            yield f"{delivered[None]} received documents have no sidecar"
-
-    def _leftovers(self) -> Iterator[str]:
-        for path in self.root.rglob("*"):
-            name = path.name
-            if path.parent == self.root and name.strip(".").startswith("status.json"):
-                continue  # the daemon's own
-            if (name.startswith(".") and name != ".filedrop") or name.endswith(TEMPORARY):
-                yield f"{path.relative_to(self.root)} was left behind"
-            for suffix in (".json", ".why.txt"):
-                if name.endswith(suffix) and not path.with_name(name.removesuffix(suffix)).exists():
-                    yield f"{path.relative_to(self.root)} lies beside nothing"
-
-    def _number(self, path: Path) -> int | None:
-        beside = path.with_name(f"{path.name}.json")
-        return json.loads(beside.read_bytes())["msg_no"] if beside.exists() else None
-
-    def _meaning_of(self, message: Message) -> str:
-        return _meaning(self.sandbox.store.content(message.msg_no))
 
     def log(self) -> list[dict[str, Any]]:
         """What the service in this process has logged."""
@@ -332,20 +254,3 @@ inbound:{keys["inbound"]}
         folders = [str(path.relative_to(self.base)) for path in sorted(self.root.rglob("*")) if path.is_file()]
         log = (self.base / "log").read_text().splitlines()[-30:]
         return "\n".join([*folders, f"accepted: {dict(self.accepted())}", *log])
-
-
-def _beside(path: Path) -> bool:
-    return path.name.startswith((".", "HOLD")) or path.name.endswith((".json", ".why.txt", *TEMPORARY))
-
-
-def _meaning(content: bytes) -> str:
-    """A document in the one form in which it can be compared with what a server has written anew (C14N 2.0)."""
-    return ET.canonicalize(from_file=io.BytesIO(content), strip_text=True)
-
-
-def _is_xml(content: bytes) -> bool:
-    try:
-        ET.fromstring(content)  # noqa: S314 - the tests' own documents
-    except ET.ParseError:
-        return False
-    return True

@@ -6,6 +6,9 @@ its own. Nothing here waits for luck: each step is a condition, with a deadline.
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
 import threading
 from datetime import timedelta
 from pathlib import Path
@@ -84,15 +87,19 @@ def _read(sandbox: Sandbox) -> str:
 
 
 def _stay(stage: Stage) -> None:
-    filedrop = f"filedrop --config {stage.config}"
+    windows = sys.platform == "win32"
+    started_as = Path(sys.argv[0])
+    program = [sys.executable, "-m", "filedrop"] if started_as.stem == "__main__" else [str(started_as.absolute())]
+    filedrop = [*program, "--config", str(stage.config)]
+    invoice = str(stage.path / INVOICE)
     say("It keeps running until you stop it (Ctrl-C). From another terminal, try:")
-    for command, what in (
-        (f"{filedrop} status", "how it stands"),
-        (f"cp {stage.path / INVOICE} {stage.outbound}", "the same again: it fails, and failed/ says why"),
-        (f"{filedrop} retry acme --all --anyway", "send it all the same"),
-        (f"{filedrop} identify {stage.path / INVOICE}", "which ids it has, and where each comes from"),
+    for what, command in (
+        ("how it stands", [*filedrop, "status"]),
+        ("the same again: it fails, and failed/ says why", ["copy" if windows else "cp", invoice, str(stage.outbound)]),
+        ("send it all the same", [*filedrop, "retry", "acme", "--all", "--anyway"]),
+        ("which ids it has, and where each comes from", [*filedrop, "identify", invoice]),
     ):
-        say(f"  {command}")
-        say(f"      {what}")
+        say(f"\n# {what}")
+        say(subprocess.list2cmdline(command) if windows else shlex.join(command))
     while not stage.stopped.wait(OFTEN):
         pass

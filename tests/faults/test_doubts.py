@@ -1,0 +1,162 @@
+"""Documents in doubt: what is found of them at the access point, what is not, and what only a person can tell."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.documents import invoice
+from support.faults import cut_after, failed_after, instead, reset_before
+
+from filedrop.document import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.faults import Exchange, Fault
+    from support.world import World
+
+FOUND = "claimed, sending, in doubt, found"
+PROJECT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def slow_world(make_world: Callable[..., World]) -> World:
+    """A world in which nothing is delivered today: what is accepted stays in sent/."""
+    return make_world(deliver_after=3600, outbound={"doubt": "100ms"})
+
+
+@pytest.fixture
+def twin_world(make_world: Callable[..., World]) -> World:
+    """The same, and a document may be sent as often as it is dropped."""
+    return make_world(deliver_after=3600, outbound={"doubt": "100ms", "duplicates": "allow"})
+
+
+def story(world: World) -> str:
+    """What has happened to the document, in its sidecar's words."""
+    return ", ".join(event["event"] for event in world.sidecar("invoice.xml")["history"])
+
+
+def numbers(world: World) -> dict[str, int]:
+    """The message numbers of the documents in sent/."""
+    sidecars = (world.outbound / "sent").glob("*.json")
+    return {path.name.removesuffix(".json"): json.loads(path.read_bytes())["msg_no"] for path in sidecars}
+
+
+def test_found_though_written_anew(make_world: Callable[..., World]) -> None:
+    """A document in another encoding, with comments, is found at an access point that writes what it gets anew."""
+    world = make_world(quirks=True, deliver_after=3600)
+    content = invoice().decode().replace("UTF-8", "ISO-8859-1").replace("<cbc:Note>", "<!-- printed --><cbc:Note>")
+    world.front.next("POST /outbox", failed_after)
+    world.drop("invoice.xml", content.encode("iso-8859-1"))
+    world.settle(ends=("sent",))
+    assert story(world) == FOUND
+    assert len(world.front.asked("POST /outbox")) == 1
+
+
+def changed_and_cut(exchange: Exchange) -> None:
+    """The access point keeps the document with another text than it got, and can't say so."""
+    body = exchange.request.body.replace(b"Thank you for your order.", b"Please visit us again.")
+    exchange.request = replace(exchange.request, body=body)
+    exchange.arrive()
+    exchange.cut()
+
+
+def test_found_by_its_number(slow_world: World) -> None:
+    """A document that the access point has changed is found by its ids, number and issue date."""
+    slow_world.front.next("POST /outbox", changed_and_cut)
+    slow_world.drop("invoice.xml", invoice())
+    slow_world.settle(ends=("sent",))
+    assert story(slow_world) == FOUND
+    assert len(slow_world.front.asked("POST /outbox")) == 1
+
+
+def twice_and_cut(exchange: Exchange) -> None:
+    """The request arrives twice, as when something in between repeats it, and nobody says so."""
+    exchange.arrive()
+    exchange.arrive()
+    exchange.cut()
+
+
+def test_once_too_often(twin_world: World) -> None:
+    """What the access point has once too often is written down, and never taken for a later document."""
+    world = twin_world
+    world.front.next("POST /outbox", twice_and_cut, reset_before)
+    world.put(world.outbound / "first.xml", invoice())
+    with world.service() as service:
+        world.until(lambda: numbers(world) == {"first.xml": 1})
+        identity = service.accounts[0].access_point.identity
+        assert service.journal.surplus(identity) == [(2, "first.xml")]
+        world.put(world.outbound / "second.xml", invoice())
+        world.until(lambda: len(numbers(world)) == 2)
+    assert numbers(world) == {"first.xml": 1, "second.xml": 3}
+    assert [line["msg_no"] for line in world.log() if line["event"] == "message.surplus"] == [2]
+
+
+@pytest.mark.parametrize("faults", [(cut_after, cut_after), (cut_after, reset_before)], ids=["both", "one of them"])
+def test_twins(twin_world: World, faults: tuple[Fault, Fault]) -> None:
+    """The same document twice, both in doubt, whether one or both have arrived: each gets a number, and no third goes."""
+    world, both_there = twin_world, threading.Barrier(2)
+
+    def together(fault: Fault) -> Fault:
+        def waiting(exchange: Exchange) -> None:
+            both_there.wait(30)
+            fault(exchange)
+
+        return waiting
+
+    world.front.next("POST /outbox", *map(together, faults))
+    for name in ("one.xml", "two.xml"):
+        world.put(world.outbound / name, invoice())
+    with world.service():
+        world.until(lambda: len(numbers(world)) == 2)
+    assert sorted(numbers(world).values()) == [1, 2]
+    assert len(world.sandbox.store.sent("acme")) == 2
+
+
+def test_a_look_that_breaks_off(slow_world: World) -> None:
+    """While the archive can't be read, nothing is concluded from that: the document is not sent again."""
+    world = slow_world
+    world.front.next("POST /outbox", cut_after)
+    world.front.always("GET /messages", instead(500))
+    world.drop("invoice.xml", invoice())
+    with world.service() as service:
+        world.until(lambda: [line for line in world.log() if line["event"] == "errand.failed"])
+        assert len(service.journal.in_state(State.DOUBT)) == 1
+    world.front.heal()
+    world.settle(ends=("sent",))
+    assert story(world) == FOUND
+    assert len(world.front.asked("POST /outbox")) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "accepted"), [(("--sent", "1"), [1]), (("--send-again",), [1, 2])], ids=["sent", "send again"]
+)
+def test_what_cannot_be_compared(slow_world: World, answer: tuple[str, ...], accepted: list[int]) -> None:
+    """Where there is a message that may be the document but can't be read, a person decides, and nothing else does."""
+    world = slow_world
+    world.front.next("POST /outbox", cut_after)
+    world.front.always("GET /messages/1/", instead(200, "<Invoice", ("Content-Type", "application/xml")))
+    world.drop("invoice.xml", invoice())
+    with world.service() as service:
+        world.until(service.accounts[0].looks.needs_a_person)
+        assert len(world.front.asked("POST /outbox")) == 1
+        resolve(world, *answer)
+        world.until(lambda: world.settled(("sent",)))
+    assert [message.msg_no for message in world.sandbox.store.sent("acme")] == accepted
+    assert world.sidecar("invoice.xml")["msg_no"] == accepted[-1]
+    assert "a person says" in story(world)
+
+
+def resolve(world: World, *answer: str) -> None:
+    """What a person writes on the command line, beside the daemon."""
+    config = world.base / "config.yaml"
+    config.write_text(world.config_text())
+    command = [sys.executable, "-m", "filedrop", "--config", str(config), "resolve", "invoice.xml", *answer]
+    subprocess.run(command, cwd=PROJECT, check=True, timeout=60)

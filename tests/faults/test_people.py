@@ -1,0 +1,275 @@
+"""What people do in the folders: they hold, take, move back and start things twice, and nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.documents import invoice
+from support.faults import cut_after, instead, reset_before
+
+from filedrop.document import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.faults import Fault
+    from support.world import World
+
+    from filedrop.document import Document
+    from filedrop.service import Service
+
+PROJECT = Path(__file__).parents[2]
+HELD = pytest.mark.parametrize("hold", ["HOLD", "HOLD.txt"])
+
+
+@pytest.fixture
+def watchful(make_world: Callable[..., World]) -> World:
+    """A world whose folders are compared with the journal ten times a second."""
+    return make_world(outbound={"rescan": "100ms", "doubt": "200ms"})
+
+
+def command(world: World, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """What a person writes on the command line, whether a daemon runs or not."""
+    config = world.base / "config.yaml"
+    config.write_text(world.config_text())
+    line = [sys.executable, "-m", "filedrop", "--config", str(config), *arguments]
+    return subprocess.run(line, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60)
+
+
+def the_document(service: Service, state: State) -> Document:
+    """The only document in this state."""
+    (document,) = service.journal.in_state(state)
+    return document
+
+
+def in_state(world: World, service: Service, state: State) -> Document:
+    """Wait until there is a document in this state, and return it."""
+    world.until(lambda: service.journal.in_state(state), what=f"a document is {state}")
+    return the_document(service, state)
+
+
+def swept(world: World, service: Service, times: int = 3) -> None:
+    """Wait until the folder has been compared with the journal so often from now on."""
+    lane = service.accounts[0].lanes[0]
+    for _ in range(times):
+        before = lane.next_full
+        world.until(lambda before=before: lane.next_full > before)  # type: ignore[misc] # this turn's
+
+
+def has_become(world: World, service: Service, document: Document, state: State) -> Document:
+    """Wait until the journal knows this document as that, and return it."""
+
+    def now() -> Document:
+        found = service.journal.document(document.id)
+        assert found is not None
+        return found
+
+    world.until(lambda: now().state is state, what=f"{document.file} is {state}")
+    return now()
+
+
+def uploads(world: World) -> int:
+    return len(world.front.asked("POST /outbox"))
+
+
+@HELD
+def test_hold(watchful: World, hold: str) -> None:
+    """While HOLD lies in outbound/, documents are claimed and none is posted; when it is gone, all go."""
+    (watchful.outbound / hold).touch()
+    watchful.drop("one.xml", invoice("1"))
+    with watchful.service() as service:
+        in_state(watchful, service, State.WAITING)
+        watchful.drop("two.xml", invoice("2"))
+        watchful.until(lambda: set(watchful.places().values()) == {"sending"})
+        swept(watchful, service)
+        assert uploads(watchful) == 0
+        (watchful.outbound / hold).unlink()
+        watchful.until(watchful.settled)
+    watchful.invariants()
+
+
+def test_hold_stops_nothing_that_is_under_way(make_world: Callable[..., World]) -> None:
+    """While HOLD lies there, what was accepted is followed to its end, and what is in doubt is looked for."""
+    world = make_world(outbound={"rescan": "100ms", "doubt": "200ms"})
+    world.drop("delivered.xml", invoice("1"))
+    world.settle()
+    world.front.next("POST /outbox", cut_after, reset_before)
+    world.front.always("GET /messages", instead(500))
+    world.drop("arrived.xml", invoice("2"))
+    with world.service() as service:
+        in_state(world, service, State.DOUBT)
+        world.drop("lost.xml", invoice("3"))
+        world.until(lambda: len(service.journal.in_state(State.DOUBT)) == 2)
+    (world.outbound / "HOLD").touch()
+    world.front.heal()
+    with world.service() as service:
+        in_state(world, service, State.WAITING)
+        world.until(lambda: world.places()["arrived.xml"].startswith("archive/"))
+        swept(world, service)
+        assert world.places()["lost.xml"] == "sending"
+        assert uploads(world) == 3
+        (world.outbound / "HOLD").unlink()
+        world.until(world.settled)
+    world.invariants()
+
+
+@pytest.mark.parametrize("name", ["invoice.xml", "renamed.xml"])
+def test_moved_back_while_it_waits(watchful: World, name: str) -> None:
+    """A file that is moved from `sending/` back to `outbound/` is still the document that it was, and goes once."""
+    (watchful.outbound / "HOLD").touch()
+    watchful.drop("invoice.xml", invoice())
+    with watchful.service() as service:
+        before = in_state(watchful, service, State.WAITING)
+        (watchful.outbound / "sending" / "invoice.xml").rename(watchful.outbound / name)
+        watchful.until(lambda: watchful.places() == {"invoice.xml": "sending"})
+        swept(watchful, service)
+        assert the_document(service, State.WAITING).id == before.id
+        (watchful.outbound / "HOLD").unlink()
+        watchful.until(watchful.settled)
+    watchful.invariants()
+    assert watchful.sidecar("invoice.xml")["id"] == before.id
+
+
+@pytest.mark.parametrize("fault", [cut_after, reset_before], ids=["arrived", "not arrived"])
+@pytest.mark.parametrize("duplicates", ["refuse", "allow"])
+def test_moved_back_while_it_is_in_doubt(make_world: Callable[..., World], fault: Fault, duplicates: str) -> None:
+    """A file in doubt that is moved back to `outbound/` is looked for as before, and accepted once."""
+    world = make_world(outbound={"rescan": "100ms", "doubt": "500ms", "duplicates": duplicates})
+    world.front.next("POST /outbox", fault)
+    world.front.always("GET /messages", instead(500))
+    world.drop("invoice.xml", invoice())
+    with world.service() as service:
+        document = in_state(world, service, State.DOUBT)
+        (world.outbound / "sending" / "invoice.xml").rename(world.outbound / "invoice.xml")
+        world.until(lambda: world.places() == {"invoice.xml": "sending"})
+    world.front.heal()
+    world.settle()
+    world.invariants()
+    assert world.sidecar("invoice.xml")["id"] == document.id
+
+
+def test_taken_while_it_waits(watchful: World) -> None:
+    """A file that is taken out of `sending/` before it was posted is never posted."""
+    (watchful.outbound / "HOLD").touch()
+    watchful.put(watchful.outbound / "invoice.xml", invoice())
+    with watchful.service() as service:
+        document = in_state(watchful, service, State.WAITING)
+        (watchful.outbound / "sending" / "invoice.xml").rename(watchful.base / "mine.xml")
+        has_become(watchful, service, document, State.TAKEN)
+        (watchful.outbound / "HOLD").unlink()
+        watchful.drop("another.xml", invoice("2"))
+        watchful.until(watchful.settled)
+    watchful.invariants()
+    assert uploads(watchful) == 1
+
+
+def test_taken_while_it_waits_and_dropped_again(watchful: World) -> None:
+    """A file that was taken before it was posted is a new document when it is dropped again, and no duplicate."""
+    (watchful.outbound / "HOLD").touch()
+    watchful.drop("invoice.xml", invoice())
+    with watchful.service() as service:
+        document = in_state(watchful, service, State.WAITING)
+        (watchful.outbound / "sending" / "invoice.xml").rename(watchful.base / "mine.xml")
+        has_become(watchful, service, document, State.TAKEN)
+        (watchful.outbound / "HOLD").unlink()
+        (watchful.base / "mine.xml").rename(watchful.outbound / "invoice.xml")
+        watchful.until(watchful.settled)
+    watchful.invariants()
+    assert watchful.sidecar("invoice.xml")["id"] != document.id
+
+
+@pytest.mark.parametrize(("fault", "number"), [(cut_after, 1), (reset_before, None)], ids=["arrived", "not arrived"])
+def test_taken_while_it_is_in_doubt(watchful: World, fault: Fault, number: int | None) -> None:
+    """A file that is taken while it is in doubt is looked for once more, ends as taken, and is not posted again."""
+    world = watchful
+    world.front.next("POST /outbox", fault)
+    world.front.always("GET /messages", instead(500))
+    world.put(world.outbound / "invoice.xml", invoice())
+    with world.service() as service:
+        in_state(world, service, State.DOUBT)
+    (world.outbound / "sending" / "invoice.xml").rename(world.base / "mine.xml")
+    world.front.heal()
+    with world.service() as service:
+        document = the_document(service, State.DOUBT)
+        assert has_become(world, service, document, State.TAKEN).msg_no == number
+        (world.base / "mine.xml").rename(world.outbound / "again.xml")
+        world.until((world.outbound / "failed" / "again.xml").exists)
+    assert uploads(world) == 1
+
+
+def test_taken_out_of_sent(make_world: Callable[..., World]) -> None:
+    """A file that is taken out of `sent/` is asked after once more and ends as taken; its sidecar is cleared away."""
+    world = make_world(deliver_after=3600, outbound={"rescan": "100ms"})
+    world.put(world.outbound / "invoice.xml", invoice())
+    with world.service() as service:
+        world.until((world.outbound / "sent" / "invoice.xml").exists)
+        document = in_state(world, service, State.SENT)
+        (world.outbound / "sent" / "invoice.xml").rename(world.base / "mine.xml")
+        assert has_become(world, service, document, State.TAKEN).msg_no == 1
+        world.until(lambda: not list((world.outbound / "sent").iterdir()))
+
+
+@pytest.mark.parametrize("beside", [(), (".json",), (".why.txt",), (".json", ".why.txt")], ids=repr)
+def test_moved_back_from_failed(watchful: World, beside: tuple[str, ...]) -> None:
+    """A failed document is sent when it is moved back to `outbound/`; its sidecar and note are cleared away anywhere."""
+    watchful.front.next("POST /outbox", instead(413, "Too large for today"))
+    watchful.drop("invoice.xml", invoice())
+    watchful.settle()
+    assert watchful.error("invoice.xml") == "rejected"
+    for suffix in (*beside, ""):
+        (watchful.outbound / "failed" / f"invoice.xml{suffix}").rename(watchful.outbound / f"invoice.xml{suffix}")
+    watchful.settle(ends=("archive",))
+    watchful.invariants()
+    assert not list((watchful.outbound / "failed").iterdir())
+
+
+def test_retry(watchful: World) -> None:
+    """A failed document is sent by `filedrop retry` beside the daemon."""
+    watchful.front.next("POST /outbox", instead(413, "Too large for today"))
+    watchful.drop("invoice.xml", invoice())
+    with watchful.service():
+        watchful.until(lambda: watchful.settled(("failed",)))
+        assert command(watchful, "retry", "acme", "invoice.xml").returncode == 0
+        watchful.until(lambda: watchful.settled(("archive",)))
+    watchful.invariants()
+
+
+def test_another_filedrops_folder(watchful: World) -> None:
+    """A folder that another filedrop serves is left alone, until a person says that the other one is gone."""
+    world = watchful
+    world.drop("old.xml", invoice("1"))
+    world.settle()
+    shutil.rmtree(world.state)
+    world.drop("new.xml", invoice("2"))
+    world.put(world.outbound / "copy.xml", invoice("1"))
+    with world.service() as service:
+        lane = service.accounts[0].lanes[0]
+        world.until(lambda: lane.trouble)
+        assert "another filedrop serves this folder" in lane.trouble
+        assert world.places()["new.xml"] == "."
+        assert command(world, "check", "--take-over").returncode == 0
+        world.until((world.outbound / "failed" / "copy.xml").exists)
+        world.until(lambda: world.places()["new.xml"].startswith("archive/"))
+    error = json.loads((world.outbound / "failed" / "copy.xml.json").read_bytes())["error"]
+    assert error["code"] == "duplicate"
+    assert world.accepted() == {"old.xml": 1, "new.xml": 1}
+
+
+def test_a_second_daemon(world: World) -> None:
+    """A second daemon with the same state says that one runs already and ends with 2; the first one goes on."""
+    world.drop("one.xml", invoice("1"))
+    with world.daemon() as first:
+        world.until(world.settled)
+        second = command(world, "run")
+        assert second.returncode == 2
+        assert "another filedrop runs" in second.stderr
+        world.drop("two.xml", invoice("2"))
+        world.until(world.settled)
+        assert first.poll() is None
+    world.invariants()

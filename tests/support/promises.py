@@ -1,0 +1,118 @@
+"""What filedrop promises of every document and message, at every rest, whatever has happened.
+
+Every dropped document lies, unchanged, in exactly one folder. What lies in `sent/` or `archive/` was accepted exactly
+once, under its number and with its ids, and its sidecar says so; what lies in `failed/` as `rejected` was never
+accepted; nothing was accepted twice. Every message was delivered exactly once, with its sidecar, and is marked read.
+Nothing temporary is left, and no sidecar or note without its document.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import xml.etree.ElementTree as ET
+from collections import Counter
+from itertools import chain
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from support.world import World
+
+    from filedrop.sandbox import Message
+
+TEMPORARY = (".tmp", ".part", ".draft")
+SIDECAR_KEYS = {
+    "filedrop", "direction", "id", "file", "company", "account", "state", "sender", "receiver", "document_id",
+    "process_id", "channel", "document", "size", "sha256", "msg_no", "uuid", "received", "warnings",
+}  # fmt: skip
+
+
+def broken(world: World) -> Iterator[str]:
+    """Every promise that doesn't hold in this world, as a sentence."""
+    return chain(_of_documents(world), _of_messages(world), leftovers(world))
+
+
+def leftovers(world: World) -> Iterator[str]:
+    """What ought to have been cleared away."""
+    for path in world.root.rglob("*"):
+        name = path.name
+        if path.parent == world.root and name.strip(".").startswith("status.json"):
+            continue  # the daemon's own
+        if (name.startswith(".") and name != ".filedrop") or name.endswith(TEMPORARY):
+            yield f"{path.relative_to(world.root)} was left behind"
+        for suffix in (".json", ".why.txt"):
+            if name.endswith(suffix) and not path.with_name(name.removesuffix(suffix)).exists():
+                yield f"{path.relative_to(world.root)} lies beside nothing"
+
+
+def is_document(path: Path) -> bool:
+    """Is this a document, and not a sidecar, a note, hidden or temporary?"""
+    return not path.name.startswith((".", "HOLD")) and not path.name.endswith((".json", ".why.txt", *TEMPORARY))
+
+
+def meaning(content: bytes) -> str:
+    """A document in the one form in which it can be compared with what a server has written anew (C14N 2.0)."""
+    return ET.canonicalize(from_file=io.BytesIO(content), strip_text=True)
+
+
+def _of_documents(world: World) -> Iterator[str]:
+    accepted, places = world.accepted(), world.places()
+    sent = {message.msg_no: message for message in world.sandbox.store.sent("acme")}
+    if accepted["?"]:
+        yield f"{accepted['?']} documents were accepted that nobody dropped"
+    for name, content in world.dropped.items():
+        place = places.get(name)
+        if place is None:
+            yield f"{name} is lost"
+        elif " + " in place:
+            yield f"{name} lies in several places: {place}"
+        elif accepted[name] > 1:
+            yield f"{name} was accepted {accepted[name]} times"
+        elif place == "sent" or place.startswith("archive/"):
+            yield from (f"{name}: {problem}" for problem in _of_accepted(world, name, place, content, sent))
+        elif place == "failed" and world.error(name) not in ("no-answer", "not-delivered") and accepted[name]:
+            yield f"{name} failed as {world.error(name)}, but was accepted"
+
+
+def _of_accepted(world: World, name: str, place: str, content: bytes, sent: Mapping[int, Message]) -> Iterator[str]:
+    sidecar = world.sidecar(name)
+    if missing := SIDECAR_KEYS - sidecar.keys():
+        yield f"the sidecar lacks {sorted(missing)}"
+        return
+    if sidecar["state"] != ("sent" if place == "sent" else "delivered"):
+        yield f"it lies in {place}, but its sidecar says {sidecar['state']}"
+    if place != "sent" and not (sidecar["delivered"] and sidecar["delivered"][:7] == place.removeprefix("archive/")):
+        yield f"it lies in {place}, but was delivered {sidecar['delivered']}"
+    message = sent.get(sidecar["msg_no"])
+    if message is None:
+        yield f"the access point knows no message {sidecar['msg_no']}"
+        return
+    if meaning(world.sandbox.store.content(message.msg_no)) != meaning(content):
+        yield f"message {message.msg_no} is another document"
+    for key in ("sender", "receiver", "document_id", "process_id"):
+        if getattr(message, key) != sidecar[key]:
+            yield f"its {key} was sent as {getattr(message, key)}, but its sidecar says {sidecar[key]}"
+    if sidecar["size"] != len(content) or sidecar["history"][0]["event"] != "claimed":
+        yield "its sidecar tells of something else"
+
+
+def _of_messages(world: World) -> Iterator[str]:
+    unread = {message.msg_no for message in world.sandbox.store.inbox("acme")}
+    delivered = Counter(_number(path) for path in world.delivered())
+    for number, content in world.received.items():
+        if delivered[number] != 1:
+            yield f"message {number} was delivered {delivered[number]} times"
+        elif next(path for path in world.delivered() if _number(path) == number).read_bytes() != content:
+            yield f"message {number} was delivered as something else"
+        if number in unread:
+            yield f"message {number} isn't marked read"
+    if delivered[None]:
+        yield f"{delivered[None]} received documents have no sidecar"
+
+
+def _number(path: Path) -> int | None:
+    beside = path.with_name(f"{path.name}.json")
+    return json.loads(beside.read_bytes())["msg_no"] if beside.exists() else None
