@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 _PARTICIPANT = re.compile(r"[0-9]{4}:\S+")
-_DOCUMENT_ID = re.compile(r"\S+::[^\s:#]+##\S+::\S+")
-_PROCESS_ID = re.compile(r"urn:\S+")
+_DOCUMENT_ID = re.compile(r"(\S+::[^\s:#]+|urn:peppol:doctype:[^\s#]+)##\S+::\S+")
+_PROCESS_ID = re.compile(r"[!-~]+")
 
 
 def is_participant(text: str) -> bool:
@@ -15,12 +15,15 @@ def is_participant(text: str) -> bool:
 
 
 def is_document_id(text: str) -> bool:
-    """`namespace::local name##customization::version`, the full document type identifier."""
+    """`namespace::local name##customization::version`, the full document type identifier.
+
+    The Peppol code list 9.7 also has sixteen that begin with `urn:peppol:doctype:` and name no namespace.
+    """
     return _DOCUMENT_ID.fullmatch(text) is not None
 
 
 def is_process_id(text: str) -> bool:
-    """A URN (Participant and document identification 3)."""
+    """One word. The interface speaks of a URN, but the Peppol code list 9.7 itself has others, such as `none`."""
     return _PROCESS_ID.fullmatch(text) is not None
 
 

@@ -63,7 +63,7 @@ def test_a_new_message_has_no_uuid(sandbox: Sandbox, login: Login) -> None:
         ("DocumentID", "urn:x::Invoice##custom", "Wrong documentId value: urn:x::Invoice##custom"),
         ("DocumentID", "urn:x::In voice##custom::1", "Wrong documentId value: urn:x::In voice##custom::1"),
         ("ProcessID", None, "Wrong processId value: "),
-        ("ProcessID", "billing", "Wrong processId value: billing"),
+        ("ProcessID", "two words", "Wrong processId value: two words"),
         ("SenderID", None, "Wrong senderId value: "),
         ("SenderID", "987654325", "Wrong senderId value: 987654325"),
         ("SenderID", "192:987654325", "Wrong senderId value: 192:987654325"),
