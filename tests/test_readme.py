@@ -62,7 +62,7 @@ def _typed() -> list[tuple[str, str]]:
 def test_it_begins_with_two_commands() -> None:
     """The first two blocks are one command line each: the demo and the tests, from nothing to their end."""
     (_, demo), (_, tests) = FENCED[:2]
-    for block, end in ((demo, "filedrop demo"), (tests, "pytest")):
+    for block, end in ((demo, "filedrop demo"), (tests, "pytest -n 4 -m 'not slow'")):
         assert block.count("\n") == 1
         assert block.startswith("python3 -m venv .venv && ")
         assert block.endswith(f"{end}\n")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from filedrop.accesspoint import AccessPoint
 
-COLUMNS = ("msg_no", "direction", "received", "delivered", "sender", "receiver", "document_id")
+COLUMNS = ("message", "way", "received", "delivered", "sender", "receiver", "document")
 COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt, "=": operator.eq}
 ACCOUNT = click.option("--account", metavar="NAME", help="Whose; may be left out where there is one account.")
 
@@ -55,12 +55,17 @@ def messages(
     with open_access_point(choose_account(open_config(config_option), account)) as access_point:
         archive = access_point.messages(after=after, sender=sender, receiver=receiver, direction=direction)
         found = (message for message in archive if on_day(message))
-        rows = (asdict(message) for message in islice(found, limit))
         if as_json:
-            for row in rows:
-                show_json(row)
+            for message in islice(found, limit):
+                show_json(asdict(message))
         else:
-            show_table(COLUMNS, [[row[column] for column in COLUMNS] for row in rows])
+            show_table(COLUMNS, map(_row, islice(found, limit)))
+
+
+def _row(message: Message) -> list[object]:
+    times = [(moment or "")[:16].replace("T", " ") for moment in (message.received, message.delivered)]
+    document = (message.document_id or "").partition("##")[0].rpartition("::")[2]
+    return [message.msg_no, message.direction, *times, message.sender, message.receiver, document]
 
 
 @click.command()

@@ -83,7 +83,7 @@ def _show(findings: Iterable[Finding], *, as_json: bool) -> None:
         for finding in findings:
             show_json(asdict(finding))
     else:
-        show_table(["about", "result", "says"], [[one.about, one.result, one.says] for one in findings])
+        show_table(["result", "what was found"], [[one.result, f"{one.about}: {one.says}"] for one in findings])
 
 
 def _state(config: Config) -> Iterator[Finding]:

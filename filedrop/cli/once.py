@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from filedrop.cli import FAILED, UNREACHABLE
 from filedrop.cli.opening import open_log
-from filedrop.cli.show import console, say
+from filedrop.cli.show import console, say, tell
 from filedrop.document import State
 from filedrop.service import Service, sole_use
 from filedrop.statusfile import StatusFile
@@ -60,7 +60,7 @@ class Tally:
                 self._counts[name] += 1
                 if name == "message.stuck":
                     self._stuck.add((event["company"], event["msg_no"]))
-                say(SENTENCES[name].format_map(defaultdict(lambda: "?", event)))
+                tell(SENTENCES[name].format_map(defaultdict(lambda: "?", event)))
 
     def hear_of_stuck(self, rows: Iterable[MessageRow]) -> None:
         """What is stuck in the end: those of earlier runs weren't tried in this one if their pause isn't over."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -41,6 +42,13 @@ def say(*sentences: object) -> None:
     print(*(printable(sentence) for sentence in sentences), flush=True)
 
 
+def tell(sentence: str) -> None:
+    """Print a sentence; a terminal has it folded between words."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
+    folded = textwrap.wrap(printable(sentence), width, subsequent_indent="  ", break_on_hyphens=False) or [""]
+    print(*folded, sep="\n", flush=True)
+
+
 def complain(text: str) -> None:
     """Print an error's sentences on stderr."""
     for line in text.splitlines() or [""]:
@@ -49,7 +57,7 @@ def complain(text: str) -> None:
 
 def show_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows below their headers; words that say how something is have their colour."""
-    table = Table(*headers, box=box.SIMPLE_HEAD if sys.stdout.isatty() else None, pad_edge=False, header_style="bold")
+    table = Table(*headers, box=None, pad_edge=False, header_style="bold")
     for column in table.columns:
         column.overflow = "fold"
     for row in rows:

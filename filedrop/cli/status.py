@@ -10,7 +10,7 @@ import click
 
 from filedrop import statusfile
 from filedrop.cli.opening import has_journal, open_config, open_journal
-from filedrop.cli.show import complain, say, show_json, show_table
+from filedrop.cli.show import complain, say, show_json, show_table, tell
 from filedrop.errors import FiledropError
 from filedrop.files import may_use
 from filedrop.service import is_running
@@ -76,15 +76,15 @@ def _show(now: Status) -> None:
     if now["heard"]:
         say(f"(accounts as of {now['heard']})")
     for line in now["tables"]:
-        say(line)
+        tell(line)
     for name, account in now["accounts"].items():
         for line in _account_lines(account):
-            say(f"{name}: {line}")
+            tell(f"{name}: {line}")
     for name, company in now["companies"].items():
         for line in _company_lines(company):
-            say(f"{name}: {line}")
+            tell(f"{name}: {line}")
     if now["unassigned"] and not now["unassigned"]["available"]:
-        say(f"unassigned: {now['unassigned']['path']}: {now['unassigned']['why']}")
+        tell(f"unassigned: {now['unassigned']['path']}: {now['unassigned']['why']}")
 
 
 def _counts(company: CompanyStatus) -> Iterator[str]:

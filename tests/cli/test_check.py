@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
-from cli.test_mending import config_of
 from cli.test_run import everything_below
-from support.world import World
 
 if TYPE_CHECKING:
     from cli.conftest import Filedrop
+    from support.world import World
 
 
 def findings(output: str) -> list[tuple[str, str, str]]:
@@ -44,7 +39,7 @@ def test_before_the_first_start(filedrop: Filedrop, world: World) -> None:
 
 
 def test_a_folder_that_is_gone(filedrop: Filedrop, world: World) -> None:
-    """A folder that filedrop has worked in and that is gone is found, with status 1; a run doesn't make it up either."""
+    """A folder that filedrop has worked in and that is gone is found, with status 1; no run makes it up."""
     world.run_once()
     world.inbound.joinpath(".filedrop").unlink()
     world.inbound.rmdir()
@@ -56,24 +51,6 @@ def test_a_folder_that_is_gone(filedrop: Filedrop, world: World) -> None:
     assert f"{world.inbound}: it is gone" in filedrop("status").stdout
     world.run_once()
     assert not world.inbound.exists()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
-def test_a_folder_that_can_not_be_made(filedrop: Filedrop) -> None:
-    """A new folder that filedrop has no right to make is found, with status 1."""
-    with TemporaryDirectory() as base, World(Path(base)) as world:  # pytest's own folders let no other user through
-        world.inbound.parent.chmod(0o555)
-        if os.geteuid() == 0:  # root, who may do everything, acts as the owner of the state
-            world.base.chmod(0o755)
-            world.state.mkdir()
-            for path in (world.state, world.password_file):
-                os.chown(path, 12345, 54321)
-        done = filedrop("check", "--json", config=config_of(world))
-        print(done.stderr)
-        found = findings(done.stdout)
-    assert done.returncode == 1
-    advice = f"give filedrop's user the right to read and write in {world.inbound.parent}"
-    assert (str(world.inbound), "failed", f"it can't be made: {advice}") in found
 
 
 @pytest.mark.parametrize("password", ["", None], ids=["empty", "missing"])

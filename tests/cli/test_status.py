@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import structlog
+from structlog.testing import LogCapture
 from support.documents import SELLER, invoice, order
 
 from filedrop import config
+from filedrop.service import Service, sole_use
 from filedrop.status import Survey
+from filedrop.statusfile import StatusFile
 
 if TYPE_CHECKING:
     from cli.conftest import Filedrop
@@ -100,6 +105,27 @@ def test_ignored_files(world: World) -> None:
     for later, named in ((timedelta(0), []), (timedelta(hours=2), ["invoice.pdf"])):
         status = survey.take({}, [], heard=None, running=None, now=now + later)
         assert status["companies"]["acme"]["ignored"] == named
+
+
+def test_a_table_that_is_broken(filedrop: Filedrop, world: World) -> None:
+    """A table of the mapping that is spoilt while filedrop runs is named by status, and once in the log."""
+    table = world.base / "customers.csv"
+    table.write_text("customer,participant\n1,0192:987654325\n")
+    config_file = world.base / "config.yaml"
+    config_file.write_text(f"{world.config_text()}tables: {{customers: '{table}'}}\n")
+    heard = LogCapture()
+    log = structlog.wrap_logger(structlog.ReturnLogger(), processors=[heard])
+    with sole_use(world.state) as journal:
+        service = Service(config.load(config_file), journal, stopped=threading.Event(), log=log)
+        status_file = StatusFile(service.config, journal, log)
+        service.start()
+        table.write_text("customer,participant\n1\n")
+        for _ in range(2):
+            status_file.close(service)
+        service.close()
+    why = f"table customers: {table}: line 2 has 1 columns; write two, a key and a value"
+    assert [event["why"] for event in heard.entries if event["event"] == "table.broken"] == [why]
+    assert why in filedrop("status", config=config_file).stdout.splitlines()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such names")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from filedrop.service import Service
 
 PROJECT = Path(__file__).parents[2]
+UNREADABLE = instead(200, "<html>Maintenance</html>")  # of the archive: what is in doubt stays so
 HELD = pytest.mark.parametrize("hold", ["HOLD", "HOLD.txt"])
 
 
@@ -100,7 +101,7 @@ def test_hold_stops_nothing_that_is_under_way(make_world: Callable[..., World]) 
     world.drop("delivered.xml", invoice("1"))
     world.settle()
     world.front.next("POST /outbox", cut_after, reset_before)
-    world.front.always("GET /messages", instead(500))
+    world.front.always("GET /messages", UNREADABLE)
     world.drop("arrived.xml", invoice("2"))
     with world.service() as service:
         in_state(world, service, State.DOUBT)
@@ -142,7 +143,7 @@ def test_moved_back_while_it_is_in_doubt(make_world: Callable[..., World], fault
     """A file in doubt that is moved back to `outbound/` is looked for as before, and accepted once."""
     world = make_world(outbound={"rescan": "100ms", "doubt": "500ms", "duplicates": duplicates})
     world.front.next("POST /outbox", fault)
-    world.front.always("GET /messages", instead(500))
+    world.front.always("GET /messages", UNREADABLE)
     world.drop("invoice.xml", invoice())
     with world.service() as service:
         document = in_state(world, service, State.DOUBT)
@@ -186,10 +187,10 @@ def test_taken_while_it_waits_and_dropped_again(watchful: World) -> None:
 
 @pytest.mark.parametrize(("fault", "number"), [(cut_after, 1), (reset_before, None)], ids=["arrived", "not arrived"])
 def test_taken_while_it_is_in_doubt(watchful: World, fault: Fault, number: int | None) -> None:
-    """A file that is taken while it is in doubt is looked for once more, ends as taken, and is not posted again."""
+    """A file that is taken while it is in doubt is looked for once more and ends as taken; nor is it posted when it comes back."""
     world = watchful
     world.front.next("POST /outbox", fault)
-    world.front.always("GET /messages", instead(500))
+    world.front.always("GET /messages", UNREADABLE)
     world.put(world.outbound / "invoice.xml", invoice())
     with world.service() as service:
         in_state(world, service, State.DOUBT)
@@ -215,9 +216,11 @@ def test_taken_out_of_sent(make_world: Callable[..., World]) -> None:
         world.until(lambda: not list((world.outbound / "sent").iterdir()))
 
 
-@pytest.mark.parametrize("beside", [(), (".json",), (".why.txt",), (".json", ".why.txt")], ids=repr)
+@pytest.mark.parametrize(
+    "beside", [(), (".json",), (".why.txt",), (".json", ".why.txt")], ids=["alone", "sidecar", "note", "both"]
+)
 def test_moved_back_from_failed(watchful: World, beside: tuple[str, ...]) -> None:
-    """A failed document is sent when it is moved back to `outbound/`; its sidecar and note are cleared away anywhere."""
+    """A failed document is sent when it is moved back to `outbound/`; its sidecar and note are cleared away."""
     watchful.front.next("POST /outbox", instead(413, "Too large for today"))
     watchful.drop("invoice.xml", invoice())
     watchful.settle()

@@ -148,7 +148,7 @@ def test_a_fault_of_the_server(either: Sandbox, login: Login, *, quirks: bool) -
 def test_ids_show_only_at_transmission(quirky: Sandbox, login: Login, clock: Clock) -> None:
     """Any text is taken for an id, but none is not; the transfer of a wrong one fails."""
     client = login(quirky)
-    wrong = {"DocumentID": "Invoice", "ProcessID": "billing", "SenderID": "acme", "RecipientID": "fjord"}
+    wrong = {"DocumentID": "Invoice", "ProcessID": "two words", "SenderID": "acme", "RecipientID": "fjord"}
     for field, value in wrong.items():
         assert client.post(**{field: value}).status == 201
     refused = client.post(DocumentID=None)

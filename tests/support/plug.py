@@ -34,7 +34,7 @@ if sys.platform == "win32":
 else:
     _fork = multiprocessing.get_context("forkserver")
     heavy = ["filedrop.service", "filedrop.config", "filedrop.accesspoint.transport"]
-    _fork.set_forkserver_preload([*heavy, "lxml.etree", "sqlalchemy.dialects.sqlite"])
+    _fork.set_forkserver_preload([*heavy, "lxml.etree", "sqlalchemy.dialects.sqlite", "stdnum.no.mva", "structlog"])
 
 
 def live(world: World, *, finished: int, received: int, pull_at: int = 0, forgets: bool = False) -> list[str] | None:

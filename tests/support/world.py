@@ -7,12 +7,11 @@
 
 The company `acme` sends to `buyer`, who lives at the same sandbox, and receives what `world.receive` puts into its
 inbox. Durations are short, so that tests wait for conditions (`until`) and never for the clock. What filedrop promises
-of every document and message, whatever happened, is `invariants`.
+of every document and message, whatever happened, is `invariants` (see `promises`).
 """
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import structlog
+from support import promises
 from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER
 from support.faults import Front
 from werkzeug.http import http_date
@@ -37,8 +37,7 @@ from filedrop.service import Service, sole_use
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filedrop.sandbox import Message
-
+PROJECT = Path(__file__).parents[2]
 PASSWORD = "secret"
 OUTBOUND = {
     "settle": "0s",
@@ -48,11 +47,6 @@ OUTBOUND = {
     "retry": "{first: 100ms, longest: 500ms}",
 }
 INBOUND = {"poll": "300ms", "min_free": "1KB"}
-TEMPORARY = (".tmp", ".part", ".draft")
-SIDECAR_KEYS = {
-    "filedrop", "direction", "id", "file", "company", "account", "state", "sender", "receiver", "document_id",
-    "process_id", "channel", "document", "size", "sha256", "msg_no", "uuid", "received", "warnings",
-}  # fmt: skip
 
 
 class World:
@@ -166,17 +160,25 @@ inbound:{keys["inbound"]}
     @contextmanager
     def daemon(self) -> Iterator[subprocess.Popen[bytes]]:
         """The daemon as a process of its own; it is killed at the end, if it still runs."""
-        file = self.base / "config.yaml"
-        file.write_text(self.config_text())
         with (self.base / "daemon.log").open("ab") as log:
-            command = [sys.executable, "-m", "filedrop", "--config", str(file), "run"]
-            process = subprocess.Popen(command, stdout=log, stderr=log, cwd=Path(__file__).parents[2])
+            process = subprocess.Popen(self._command("run"), stdout=log, stderr=log, cwd=PROJECT)
         try:
             yield process
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
             process.wait()
+
+    def filedrop(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, as a process of its own."""
+        return subprocess.run(
+            self._command(*arguments), cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    def _command(self, *arguments: str) -> list[str]:
+        file = self.base / "config.yaml"
+        file.write_text(self.config_text())
+        return [sys.executable, "-m", "filedrop", "--config", str(file), *arguments]
 
     def until(self, condition: Callable[[], object], seconds: float = 30.0, *, what: str = "") -> None:
         """Wait until a condition holds; seconds only bound what has gone wrong. AssertionError shows the folders."""
@@ -198,7 +200,7 @@ inbound:{keys["inbound"]}
             all(places.get(name, "").split("/")[0] in ends for name in self.dropped)
             and not self.sandbox.store.inbox("acme")
             and len(self.delivered()) >= len(self.received)
-            and not any(self._leftovers())
+            and not any(promises.leftovers(self))
         )
 
     def places(self) -> dict[str, str]:
@@ -213,11 +215,11 @@ inbound:{keys["inbound"]}
 
     def files(self) -> list[Path]:
         """All documents below `outbound/`: what is neither sidecar, note nor hidden."""
-        return [path for path in sorted(self.outbound.rglob("*")) if path.is_file() and not _beside(path)]
+        return [path for path in sorted(self.outbound.rglob("*")) if path.is_file() and promises.is_document(path)]
 
     def delivered(self) -> list[Path]:
         """The received documents in `inbound/`."""
-        return [path for path in sorted(self.inbound.glob("*")) if path.is_file() and not _beside(path)]
+        return [path for path in sorted(self.inbound.glob("*")) if path.is_file() and promises.is_document(path)]
 
     def sidecar(self, name: str) -> dict[str, Any]:
         """What is written beside a dropped document; nothing where no sidecar lies."""
@@ -235,8 +237,12 @@ inbound:{keys["inbound"]}
 
     def accepted(self) -> Counter[str]:
         """How often each dropped document was accepted by the access point, by name; `?` for what nobody dropped."""
-        names = {_meaning(content): name for name, content in self.dropped.items() if _is_xml(content)}
-        return Counter(names.get(self._meaning_of(message), "?") for message in self.sandbox.store.sent("acme"))
+        names = {}
+        for name, content in self.dropped.items():
+            with suppress(ET.ParseError):  # then it can't have been accepted
+                names[promises.meaning(content)] = name
+        sent = (self.sandbox.store.content(message.msg_no) for message in self.sandbox.store.sent("acme"))
+        return Counter(names.get(promises.meaning(content), "?") for content in sent)
 
     def invariants(self) -> None:
         """Assert what filedrop promises of every document and message (see `promises`)."""
@@ -252,5 +258,10 @@ inbound:{keys["inbound"]}
         """The folders, what was accepted and the end of the log: what one wants to see of a world gone wrong."""
         self._log_file.flush()
         folders = [str(path.relative_to(self.base)) for path in sorted(self.root.rglob("*")) if path.is_file()]
-        log = (self.base / "log").read_text().splitlines()[-30:]
+        log = [
+            line
+            for path in (self.base / "log", self.base / "daemon.log")
+            if path.exists()
+            for line in path.read_text().splitlines()[-30:]
+        ]
         return "\n".join([*folders, f"accepted: {dict(self.accepted())}", *log])

@@ -99,7 +99,8 @@ def _stay(stage: Stage) -> None:
         ("send it all the same", [*filedrop, "retry", "acme", "--all", "--anyway"]),
         ("which ids it has, and where each comes from", [*filedrop, "identify", invoice]),
     ):
-        say(f"\n# {what}")
+        say()
+        say(f"# {what}")
         say(subprocess.list2cmdline(command) if windows else shlex.join(command))
     while not stage.stopped.wait(OFTEN):
         pass
