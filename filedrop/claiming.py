@@ -133,7 +133,7 @@ class Claiming:
         file = self._move_in(lane, name, opened.seal)
         if file is None:
             return None
-        document = self._document(lane, name, file, opened.seal, reading)
+        document = self._document(lane, name, file, opened.seal)
         return Claimed(identified(lane, document, reading, self._desk.rules, self._desk.now()), opened)
 
     def _claim_returned(self, lane: Lane, name: str, opened: Opened, document: Document) -> Claimed | None:
@@ -159,7 +159,7 @@ class Claiming:
         file = self._move_in(lane, name, seal)
         if file is None:
             return None
-        document = self._document(lane, name, file, seal, None)
+        document = self._document(lane, name, file, seal)
         return Claimed(document.failed(self._desk.now(), Fault(fault.code, fault.message, fault.hint)), None)
 
     def _claim_unreadable(self, lane: Lane, name: str, error: OSError) -> Claimed | None:
@@ -201,7 +201,7 @@ class Claiming:
         if beside.exists() and sidecar.identity_of(beside) is not None:
             discard(beside)
 
-    def _document(self, lane: Lane, name: str, file: str, seal: Seal, reading: Reading | None) -> Document:
+    def _document(self, lane: Lane, name: str, file: str, seal: Seal) -> Document:
         desk, now = self._desk, self._desk.now()
         document = Document(
             id=new_id(now),
@@ -216,16 +216,7 @@ class Claiming:
         )
         if not desk.in_hand.take(document.id):
             raise AssertionError  # the id is new
-        if reading is None:
-            return document
-        return replace(
-            document,
-            sha256=reading.sha256,
-            meaning=reading.meaning,
-            type=reading.root_name,
-            number=reading.number,
-            issue_date=reading.issue_date,
-        )
+        return document
 
     def adopt(self, lane: Lane, file: str, *, doubtful: bool) -> Document | None:
         """Make the document of a file that lies in `sending/` without a row. `doubtful`: it may have been posted.
@@ -241,7 +232,7 @@ class Claiming:
         except (DocumentError, Changing):  # it was never ready: back, to be judged as it is
             self.put_back(lane.folder, file, file)
             return None
-        document = self._document(lane, file, file, opened.seal, reading)
+        document = self._document(lane, file, file, opened.seal)
         document = identified(lane, document, reading, self._desk.rules, self._desk.now())
         if doubtful and document.state is State.WAITING:
             document = replace(document, state=State.DOUBT, identity=self._desk.access_point.identity, unclear=1)
@@ -252,7 +243,15 @@ class Claiming:
 
 
 def identified(lane: Lane, document: Document, reading: Reading, rules: Outbound, now: datetime) -> Document:
-    """The document with its ids; failed, where it can't be sent with what it says."""
+    """The document with what was read of it and its ids; failed, where it can't be sent with what it says."""
+    document = replace(
+        document,
+        sha256=reading.sha256,
+        meaning=reading.meaning,
+        type=reading.root_name,
+        number=reading.number,
+        issue_date=reading.issue_date,
+    )
     try:
         identity = lane.identify(reading, document.dropped_as)
         document = replace(

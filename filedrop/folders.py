@@ -247,7 +247,7 @@ class OutboundFolder(Folder):
         return seal(self.path / place_in / file)
 
     def came_back(self, document: Document) -> bool:
-        """Does a file like this document's lie in `outbound/`, where it was dropped? Then it is not taken: see there."""
+        """Does a file like this document's lie in `outbound/`, where it was dropped? Then it isn't taken."""
         there = seal(self.path / document.dropped_as)
         return there is not None and there.size == document.size
 

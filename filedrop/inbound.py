@@ -16,8 +16,7 @@ from filedrop.accesspoint import Message
 from filedrop.document import backoff, participant_key
 from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
 from filedrop.files import InUse
-from filedrop.journal import MessageRow
-from filedrop.receiving import NotTaken, Receiving
+from filedrop.receiving import NotTaken, Receiving, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from filedrop.accesspoint import Listing
     from filedrop.desk import InboundDesk
     from filedrop.folders import InboundFolder
+    from filedrop.journal import MessageRow
 
     Give = Callable[[InboundFolder, Callable[[], object]], None]
     Key = tuple[int, str, str, str]
@@ -157,21 +157,9 @@ class WayIn:
     def _stuck(self, folder: InboundFolder, message: Message, row: MessageRow | None, why: str) -> None:
         desk = self._desk
         attempts = (row.attempts if row else 0) + 1
-        desk.journal.record_message(
-            MessageRow(
-                identity=desk.access_point.identity,
-                msg_no=message.msg_no,
-                received=message.received or "",
-                sender=message.sender or "",
-                receiver=message.receiver or "",
-                state="stuck",
-                company=folder.company,
-                folder=str(folder.path),
-                attempts=attempts,
-                due=desk.now() + backoff(attempts, FIRST_PAUSE, LONGEST_PAUSE),
-                why=why,
-            )
-        )
+        due = desk.now() + backoff(attempts, FIRST_PAUSE, LONGEST_PAUSE)
+        stuck = row_of(desk, folder, message, "stuck")
+        desk.journal.record_message(replace(stuck, attempts=attempts, due=due, why=why))
         desk.log.warning("message.stuck", company=folder.company, msg_no=message.msg_no, why=why, attempt=attempts)
 
     def _beyond(self, listing: Listing) -> Iterable[Message]:

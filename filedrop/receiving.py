@@ -8,6 +8,7 @@ temporary file is there, it isn't placed yet; where it is gone, it is placed, ev
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from filedrop import files, identify, sidecar
@@ -30,6 +31,20 @@ DRAFT = ".part"
 
 class NotTaken(FiledropError):
     """This message can't be taken, and it is its own fault."""
+
+
+def row_of(desk: InboundDesk, folder: InboundFolder, message: Message, state: str) -> MessageRow:
+    """The journal's row of a message that belongs in this folder."""
+    return MessageRow(
+        identity=desk.access_point.identity,
+        msg_no=message.msg_no,
+        received=message.received or "",
+        sender=message.sender or "",
+        receiver=message.receiver or "",
+        state=state,
+        company=folder.company,
+        folder=str(folder.path),
+    )
 
 
 class Receiving:
@@ -58,17 +73,7 @@ class Receiving:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        row = MessageRow(
-            identity=desk.access_point.identity,
-            msg_no=message.msg_no,
-            received=message.received or "",
-            sender=message.sender or "",
-            receiver=message.receiver or "",
-            state="named",
-            company=folder.company,
-            folder=str(folder.path),
-            temporary=temporary.name,
-        )
+        row = replace(row_of(desk, folder, message, "named"), temporary=temporary.name)
         # From here on the temporary file stays whatever happens: a row may name it.
         desk.journal.record_message(row)
         with folder.busy():

@@ -6,7 +6,6 @@ It touches nothing: no lock, no marker, no folder, no row.
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -83,14 +82,6 @@ def _judged(
         return document, NOT_READY if error.code == "not-xml" else FAILS, error.message
     except OSError as error:
         return document, FAILS, f"it can't be read: {error.strerror}"
-    document = replace(
-        document,
-        sha256=reading.sha256,
-        meaning=reading.meaning,
-        type=reading.root_name,
-        number=reading.number,
-        issue_date=reading.issue_date,
-    )
     document = identified(lane, document, reading, config.outbound, document.claimed)
     why = document.error.message if document.error else _duplicate(config, document, journal)
     return document, FAILS if why else SENDS, why or "; ".join(document.warnings)

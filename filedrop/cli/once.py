@@ -91,7 +91,12 @@ def run_once(config: Config, stopped: threading.Event) -> int:
     tally = Tally()
     terminal = sys.stdout.isatty()
     bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console()
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console(),
+        transient=True,  # the last line says it all
     )
     task = bar.add_task("documents and messages", total=None)
     looked_at = 0.0
@@ -124,6 +129,6 @@ def left(service: Service) -> int:
     for account in service.accounts:
         for lane in account.lanes:
             counts = account.desk.journal.counts(lane.folder.id)
-            waiting += len(lane.given) + len(lane.seen)
+            waiting += len(lane.given.copy() | set(lane.seen.copy()))
             waiting += sum(counts.get(state, 0) for state in (State.WAITING, State.SENDING, State.DOUBT))
     return waiting

@@ -187,7 +187,7 @@ def test_taken_while_it_waits_and_dropped_again(watchful: World) -> None:
 
 @pytest.mark.parametrize(("fault", "number"), [(cut_after, 1), (reset_before, None)], ids=["arrived", "not arrived"])
 def test_taken_while_it_is_in_doubt(watchful: World, fault: Fault, number: int | None) -> None:
-    """A file that is taken while it is in doubt is looked for once more and ends as taken; nor is it posted when it comes back."""
+    """A file that is taken while it is in doubt is looked for once more, ends as taken, and is not posted again."""
     world = watchful
     world.front.next("POST /outbox", fault)
     world.front.always("GET /messages", UNREADABLE)
@@ -214,6 +214,20 @@ def test_taken_out_of_sent(make_world: Callable[..., World]) -> None:
         (world.outbound / "sent" / "invoice.xml").rename(world.base / "mine.xml")
         assert has_become(world, service, document, State.TAKEN).msg_no == 1
         world.until(lambda: not list((world.outbound / "sent").iterdir()))
+
+
+@pytest.mark.parametrize("duplicates", ["refuse", "allow"])
+def test_moved_back_from_sent(make_world: Callable[..., World], duplicates: str) -> None:
+    """A file that is moved from `sent/` back to `outbound/` is in `sent/` again soon, and is not posted again."""
+    world = make_world(deliver_after=3600, outbound={"rescan": "100ms", "duplicates": duplicates})
+    world.drop("invoice.xml", invoice())
+    with world.service() as service:
+        world.until(lambda: world.settled(("sent",)))
+        (world.outbound / "sent" / "invoice.xml").rename(world.outbound / "invoice.xml")
+        world.until(lambda: world.settled(("sent",)))
+        swept(world, service)
+    world.invariants()
+    assert uploads(world) == 1
 
 
 @pytest.mark.parametrize(
