@@ -165,7 +165,7 @@ class Account:
             return True
         if self.way_in.summary.last_poll is None or self.way_in.again or self._next_poll <= time.monotonic():
             return False
-        if self.looks.wait() is not None or not all(self._lane_quiet(lane) for lane in self.lanes):
+        if self.looks.undecided() or not all(self._lane_quiet(lane) for lane in self.lanes):
             return False
         tracking = self._tracking.wait()
         return tracking is None or tracking > 0 or "track" in self._not_before

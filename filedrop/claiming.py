@@ -232,6 +232,10 @@ class Claiming:
         except (DocumentError, Changing):  # it was never ready: back, to be judged as it is
             self.put_back(lane.folder, file, file)
             return None
+        for document in self._desk.journal.open_like(lane.folder.id, reading.sha256):
+            if not lies_at(lane.folder, document):  # a person has renamed it here, or moved it in from `sent/`
+                place(path, lane.folder.path / document.place / document.file)
+                return None
         document = self._document(lane, file, file, opened.seal)
         document = identified(lane, document, reading, self._desk.rules, self._desk.now())
         if doubtful and document.state is State.WAITING:

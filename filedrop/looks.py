@@ -65,6 +65,11 @@ class Looks:
         now = self._desk.steady()
         return min((max(0.0, self._remembered(document).next - now) for document in doubtful), default=None)
 
+    def undecided(self) -> bool:
+        """Is anything in doubt that further looks may decide?"""
+        needs_a_person = self.needs_a_person()
+        return any(document.id not in needs_a_person for document in self._doubtful())
+
     def needs_a_person(self) -> set[str]:
         """The ids of the documents in doubt for which there is a message that can't be compared."""
         return {document for (document, _), memory in list(self._memory.items()) if memory.needs_a_person}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,7 @@ class Watcher:
     def __init__(self, log: structlog.stdlib.BoundLogger) -> None:
         self._log = log
         self._observer: BaseObserver | None = None
+        self._starting = threading.Lock()
         self._told: dict[Lane, Watch] = {}
         self._watches: dict[Lane, tuple[int, ObservedWatch]] = {}
 
@@ -62,10 +64,12 @@ class Watcher:
         known = self._watches.get(lane)
         if known is not None and known[0] == inode:
             return True
-        if self._observer is None:
-            self._observer = _observer()
-            self._observer.daemon = True
-            self._observer.start()
+        with self._starting:
+            if self._observer is None:
+                observer = _observer()
+                observer.daemon = True
+                observer.start()
+                self._observer = observer  # only now: `close` may come at any moment, and joins it
         if known is not None:
             self._observer.unschedule(known[1])
             del self._watches[lane]

@@ -10,7 +10,7 @@ from datetime import date
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -22,6 +22,7 @@ from filedrop.errors import FiledropError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import BinaryIO
 
     from filedrop.accesspoint import AccessPoint
 
@@ -92,7 +93,7 @@ def download(
 
 
 def _save(access_point: AccessPoint, msg_no: int, target: Path, *, max_size: int) -> None:
-    with TemporaryFile() as fetched:
+    with cast("BinaryIO", TemporaryFile()) as fetched:  # on Windows it is a wrapper, which is used as any other
         try:
             access_point.download(Message(msg_no), fetched, max_size=max_size)
         except Gone as error:

@@ -76,6 +76,9 @@ class Complaints:
             if isinstance(section, dict) and key not in section:
                 return  # gone already
             section = section[key]
+        if section is None:  # nothing is written there
+            self._mend(values, tuple(above), None)
+            return
         if isinstance(section, dict) and last not in section:
             if above:
                 self._mend(values, tuple(above), None)

@@ -1,4 +1,4 @@
-"""The command line as a user has it: a process of its own, with the configuration of a small world."""
+"""The command line, by the configuration of a small world."""
 
 from __future__ import annotations
 
@@ -9,29 +9,54 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from click.testing import CliRunner
+
+from filedrop.cli import filedrop as group
 
 PROJECT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "filedrop")
 WITHOUT_CONFIG = {key: value for key, value in os.environ.items() if key != "FILEDROP_CONFIG"}
 
+Done = subprocess.CompletedProcess[str]
+
 
 class Filedrop(Protocol):
-    """Runs a command to its end."""
+    """Runs a command to its end: `filedrop("status")`. By the world's configuration, where the test has a world."""
 
-    def __call__(self, *arguments: object, config: Path | None = None) -> subprocess.CompletedProcess[str]: ...
+    def __call__(self, *arguments: object, config: Path | None = None) -> Done: ...
 
 
 @pytest.fixture
-def filedrop(tmp_path: Path, request: pytest.FixtureRequest) -> Filedrop:
-    """`filedrop("status")` by the world's configuration, where the test has a world; else without one."""
+def options(tmp_path: Path, request: pytest.FixtureRequest) -> list[str]:
+    """The command line's options, which name the world's configuration."""
+    if "world" not in request.fixturenames:
+        return []
+    config = tmp_path / "config.yaml"
+    config.write_text(request.getfixturevalue("world").config_text())
+    return ["--config", str(config)]
 
-    def run(*arguments: object, config: Path | None = None) -> subprocess.CompletedProcess[str]:
-        if config is None and "world" in request.fixturenames:
-            config = tmp_path / "config.yaml"
-            config.write_text(request.getfixturevalue("world").config_text())
-        options = ("--config", str(config)) if config else ()
+
+@pytest.fixture
+def filedrop(options: list[str]) -> Filedrop:
+    """Commands that run in this process, which spares each test a start of Python and its libraries."""
+
+    def run(*arguments: object, config: Path | None = None) -> Done:
+        words = [*(["--config", str(config)] if config else options), *map(str, arguments)]
+        done = CliRunner(env={"FILEDROP_CONFIG": None}).invoke(group, words)
+        if done.exception and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def process(options: list[str]) -> Filedrop:
+    """Commands that run in processes of their own: what stops on signals, hangs, or ends in a traceback."""
+
+    def run(*arguments: object, config: Path | None = None) -> Done:
         return subprocess.run(
-            [*COMMAND, *options, *map(str, arguments)],
+            [*COMMAND, *(["--config", str(config)] if config else options), *map(str, arguments)],
             cwd=PROJECT,
             env=WITHOUT_CONFIG,
             stdin=subprocess.DEVNULL,

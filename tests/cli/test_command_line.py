@@ -45,9 +45,9 @@ def test_every_command_explains_itself(command: str) -> None:
     assert len(done.output.splitlines()) > 3
 
 
-def test_version(filedrop: Filedrop) -> None:
+def test_version(process: Filedrop) -> None:
     """`python -m filedrop --version` says which one this is."""
-    assert __version__ in filedrop("--version").stdout
+    assert __version__ in process("--version").stdout
 
 
 def test_a_configuration_that_is_wrong(filedrop: Filedrop, tmp_path: Path) -> None:
@@ -69,12 +69,12 @@ def test_no_configuration(filedrop: Filedrop, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_the_access_point_is_away(filedrop: Filedrop, world: World) -> None:
-    """A command that needs the access point while it can't be reached is status 3, and says why."""
-    world.front.close()
+def test_a_refused_login(filedrop: Filedrop, world: World) -> None:
+    """A command that needs the access point and isn't let in is status 3, and says why."""
+    world.password_file.write_text("wrong")
     done = filedrop("statistics")
     assert done.returncode == 3
-    assert "cannot reach" in done.stderr
+    assert "login" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -26,11 +26,11 @@ def everything_below(base: Path) -> dict[str, bytes]:
     }
 
 
-def test_once(filedrop: Filedrop, world: World) -> None:
+def test_once(process: Filedrop, world: World) -> None:
     """`run --once` sends and fetches what is there, says what happened in plain lines, and is status 0."""
     world.drop("invoice.xml", invoice("1"))
     number = world.receive(order("2", receiver=SELLER))
-    done = filedrop("run", "--once")
+    done = process("run", "--once")
     assert done.returncode == 0, done.stderr
     assert "acme: invoice.xml: accepted as message" in done.stdout
     assert f"-{number}-Invoice-" in done.stdout
@@ -38,30 +38,30 @@ def test_once(filedrop: Filedrop, world: World) -> None:
     assert json.loads((world.root / "status.json").read_text())["running"] is False
 
 
-def test_once_with_a_failure(filedrop: Filedrop, world: World) -> None:
+def test_once_with_a_failure(process: Filedrop, world: World) -> None:
     """`run --once` is status 1 when something failed in this run, and says what and why."""
     world.drop("nobody.xml", invoice("1", receiver=None))
-    done = filedrop("run", "--once")
+    done = process("run", "--once")
     assert done.returncode == 1
     assert "acme: nobody.xml: failed: Nothing says who receives it" in done.stdout
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no file is ready there before ten seconds, and it doesn't wait")
-def test_once_refused(filedrop: Filedrop, world: World) -> None:
+def test_once_refused(process: Filedrop, world: World) -> None:
     """A refused login is status 3, also when something failed, and nothing that waits has failed by it."""
     world.drop("nobody.xml", invoice("1", receiver=None))
     world.drop("fine.xml", invoice("2"))
     world.password_file.write_text("wrong")
-    done = filedrop("run", "--once")
+    done = process("run", "--once")
     assert done.returncode == 3
     assert world.places() == {"nobody.xml": "failed", "fine.xml": "sending"}
 
 
-def test_once_beside_what_is_stuck(filedrop: Filedrop, world: World) -> None:
+def test_once_beside_what_is_stuck(process: Filedrop, world: World) -> None:
     """`run --once` is status 1 while a message is stuck, also one that an earlier run has tried, and says why."""
     world.receive(b"no XML at all")
     for _ in range(2):
-        done = filedrop("run", "--once")
+        done = process("run", "--once")
         assert done.returncode == 1
         assert "acme: message 1 can't be taken: " in done.stdout
         assert done.stdout.splitlines()[-1] == "0 sent, 0 failed, 0 received, 1 stuck"
@@ -107,12 +107,12 @@ def test_dry_run_knows_what_was_sent(filedrop: Filedrop, world: World) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM; its service is stopped by the manager")
-def test_the_daemon(filedrop: Filedrop, world: World) -> None:
+def test_the_daemon(process: Filedrop, world: World) -> None:
     """The daemon serves until SIGTERM, then ends with status 0; a second one is refused with status 2."""
     with world.daemon() as daemon:
         world.drop("invoice.xml", invoice("1"))
         world.until(world.settled)
-        second = filedrop("run")
+        second = process("run")
         assert second.returncode == 2
         assert "another filedrop runs" in second.stderr
         daemon.send_signal(signal.SIGTERM)

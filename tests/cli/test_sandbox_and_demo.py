@@ -39,13 +39,13 @@ def test_sandbox_misused(filedrop: Filedrop, tmp_path: Path, wrong: tuple[str, s
     assert wrong[1] in done.stderr
 
 
-def test_demo(filedrop: Filedrop, tmp_path: Path) -> None:
+def test_demo(filedrop: Filedrop, process: Filedrop, tmp_path: Path) -> None:
     """The demo shows each step of an invoice's way and ends with the tree of folders; its own folder is made anew."""
     folder = tmp_path / "demo"
     folder.mkdir()
     (folder / ".filedrop-demo").touch()
     (folder / "left over").touch()
-    done = filedrop("demo", folder)
+    done = process("demo", folder)
     assert done.returncode == 0, done.stderr
     shown = [word for line in done.stdout.splitlines() for word in STEPS if f" s  {word} " in line]
     assert sorted(shown) == sorted(STEPS)
@@ -56,10 +56,10 @@ def test_demo(filedrop: Filedrop, tmp_path: Path) -> None:
     filedrop("identify", folder / "invoice-1001.xml", config=folder / "config.yaml").check_returncode()
 
 
-def test_demo_in_a_foreign_folder(filedrop: Filedrop, tmp_path: Path) -> None:
+def test_demo_in_a_foreign_folder(process: Filedrop, tmp_path: Path) -> None:
     """A folder with something else in it isn't touched."""
     (tmp_path / "mine").touch()
-    done = filedrop("demo", tmp_path)
+    done = process("demo", tmp_path)
     assert done.returncode == 2
     assert "name another folder" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]

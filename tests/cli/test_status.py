@@ -17,7 +17,7 @@ from support.documents import SELLER, invoice, order
 from filedrop import config
 from filedrop.service import Service, sole_use
 from filedrop.status import Survey
-from filedrop.statusfile import StatusFile
+from filedrop.statusfile import StatusFile, accounts_in, read
 
 if TYPE_CHECKING:
     from cli.conftest import Filedrop
@@ -63,11 +63,11 @@ def test_beside_a_daemon(filedrop: Filedrop, world: World) -> None:
     assert "stuck: message 2" in told
 
 
-def test_a_wrong_password(filedrop: Filedrop, world: World) -> None:
+def test_a_wrong_password(filedrop: Filedrop, process: Filedrop, world: World) -> None:
     """With a wrong password status says that the login is refused, and that the document waits for that."""
     world.drop("invoice.xml", invoice("1"))
     world.password_file.write_text("wrong")
-    filedrop("run", "--once")
+    process("run", "--once")
     status = json.loads(filedrop("status", "--json").stdout)
     account = status["accounts"]["main"]
     assert (account["reachable"], account["login"]) == (True, "refused")
@@ -75,10 +75,13 @@ def test_a_wrong_password(filedrop: Filedrop, world: World) -> None:
     assert "1 waiting: " in filedrop("status").stdout
 
 
-def test_an_outage(filedrop: Filedrop, world: World) -> None:
-    """While the access point is away, status says so."""
+def test_an_outage(filedrop: Filedrop, process: Filedrop, world: World) -> None:
+    """While the access point is away, `run --once` is status 3 and says why, and so does status."""
     world.front.close()
-    filedrop("run", "--once")
+    done = process("run", "--once")
+    assert done.returncode == 3
+    assert "main: cannot reach" in done.stdout
+    assert "Traceback" not in done.stderr
     account = json.loads(filedrop("status", "--json").stdout)["accounts"]["main"]
     assert (account["reachable"], account["login"]) == (False, "unknown")
     assert "cannot reach" in account["why"]
@@ -116,7 +119,7 @@ def test_a_table_that_is_broken(filedrop: Filedrop, world: World) -> None:
     heard = LogCapture()
     log = structlog.wrap_logger(structlog.ReturnLogger(), processors=[heard])
     with sole_use(world.state) as journal:
-        service = Service(config.load(config_file), journal, stopped=threading.Event(), log=log)
+        service = Service(config.load(config_file), journal, stopped=threading.Event(), log=log, watch=False)
         status_file = StatusFile(service.config, journal, log)
         service.start()
         table.write_text("customer,participant\n1\n")
@@ -140,13 +143,13 @@ def test_names_drive_no_terminal(filedrop: Filedrop, world: World) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a folder that hangs is made with a pipe")
-def test_a_folder_that_hangs(filedrop: Filedrop, world: World) -> None:
+def test_a_folder_that_hangs(process: Filedrop, world: World) -> None:
     """A folder that doesn't answer is reported as such, and nothing waits for it."""
     world.run_once()
     (world.outbound / ".filedrop").unlink()
     os.mkfifo(world.outbound / ".filedrop")
     (world.inbound / "received.xml").write_bytes(order())
-    done = filedrop("status", "--json")
+    done = process("status", "--json")
     status = json.loads(done.stdout)
     outbound, inbound = status["companies"]["acme"]["folders"]
     assert (outbound["available"], inbound["available"]) == (False, True)
@@ -164,10 +167,10 @@ def test_a_folder_that_is_not_mounted(filedrop: Filedrop, world: World) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read every state")
-def test_as_another_user(filedrop: Filedrop, world: World) -> None:
+def test_as_another_user(filedrop: Filedrop, process: Filedrop, world: World) -> None:
     """Who may not read the state sees what the daemon wrote to the share."""
     world.drop("invoice.xml", invoice("1", receiver=None))
-    filedrop("run", "--once")
+    process("run", "--once")
     world.state.chmod(0o000)
     try:
         done = filedrop("status", "--json")
@@ -187,6 +190,7 @@ def test_a_share_full_of_nonsense(filedrop: Filedrop, world: World) -> None:
         "\0",
     ):
         (world.root / "status.json").write_text(nonsense)
-        done = filedrop("status", "--json")
-        assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["accounts"]["main"]["login"] == "unknown"
+        assert accounts_in(read(world.root)) == {}
+    done = filedrop("status", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["accounts"]["main"]["login"] == "unknown"

@@ -28,8 +28,6 @@ SENT_AGAIN = "claimed, sending, in doubt, not found at the access point, sending
 FAILED = "claimed, sending, failed"
 UNCLEAR = (200, 303, 500, 503)  # whether the document has arrived or not
 A_DATABASE = "could not execute statement: insert into message (document_id) values (?)"  # field notes: it is a 400 too
-
-
 failed_before = instead(500, "Unknown server error occurred.")
 
 
@@ -253,7 +251,7 @@ def test_one_documents_trouble_is_its_own(slow_world: World) -> None:
     with world.service():
         world.until(lambda: sum(map(is_about("4711"), world.front.asked("POST /outbox"))) >= 3)
         world.drop("invoice.xml", invoice("1"))
-        world.until(lambda: world.places()["invoice.xml"] == "sent")
+        world.until(lambda: world.places().get("invoice.xml") == "sent")
     assert paused(world) == []
 
 
