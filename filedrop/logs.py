@@ -40,7 +40,7 @@ def configure(log: Log, hear: Callable[[Event], None] | None = None) -> structlo
         processors=[
             heard,
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=False),
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info if not console else _same,
             _one_line,
             renderer,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from filedrop.errors import JournalError
 from filedrop.files import replace_whole
+from filedrop.folders import read_marker
 from filedrop.loop import attempt
 from filedrop.notify import notify
 from filedrop.status import UNHEARD, VERSION, Status, Survey, account_status
@@ -40,6 +41,8 @@ class StatusFile:
 
     def __init__(self, config: Config, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
         self._root = config.root
+        self._companies = tuple(config.companies.values())
+        self._journal = journal.id
         self._survey = Survey(config, journal)
         self._log = log
         self._thread: threading.Thread | None = None
@@ -80,11 +83,17 @@ class StatusFile:
         self._tell_manager(status)
         self._next = time.monotonic() + REST * (time.monotonic() - begun)
         said = {key: value for key, value in status.items() if key not in ("written", "heard")}
-        if said == self._written:
+        if said == self._written or self._served_by_another():
             return
         content = json.dumps(status, indent=1).encode() + b"\n"
         replace_whole(self._root / NAME, content, draft=self._root / f".{NAME}.tmp")
         self._written = said
+
+    def _served_by_another(self) -> bool:
+        """Do all folders belong to another filedrop? Then so does the status.json in their root."""
+        markers = [read_marker(path) for company in self._companies for path in (*company.outbound, company.inbound)]
+        owners = {marker[1] for marker in markers if marker}
+        return bool(owners) and self._journal not in owners
 
     def _tables(self, service: Service) -> list[str]:
         """What is wrong with the mapping's tables; what is new of it is told. They may hang, so it is asked here."""

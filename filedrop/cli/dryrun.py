@@ -47,12 +47,15 @@ def show_dry_run(config: Config, *, as_json: bool) -> bool:
 
 def _rows(config: Config, journal: Journal | None) -> Iterator[dict[str, Any]]:
     rules = Rules(config.mapping, config.tables)
+    held_back = set()
     for company in config.companies.values():
         for path in company.outbound:
             lane = lane_of(config, company, path, rules, wake=lambda: None)
             try:
                 see_ours(lane.folder, journal)
                 held = lane.folder.held()
+                if held:
+                    held_back.add(path)
                 for name in lane.folder.dropped():
                     document, verdict, why = _judged(config, company, lane, name, journal)
                     yield _row(document, HELD if held and verdict == SENDS else verdict, why)
@@ -66,7 +69,8 @@ def _rows(config: Config, journal: Journal | None) -> Iterator[dict[str, Any]]:
         (State.DOUBT, "doubt", "would be looked for first"),
     ):
         for document in journal.in_state(state) if journal else ():
-            yield _row(document, verdict, why)
+            held = journal is not None and journal.folder_path(document.folder) in held_back
+            yield _row(document, HELD if held and verdict == SENDS else verdict, why)
 
 
 def _judged(
