@@ -181,9 +181,9 @@ class Account:
     def _turn_out(self) -> float:
         """Give out what is due, and say in how many seconds the next is."""
         idle = self._crew_out.idle()
-        if idle:
-            self.way_out.moved.settle()
-        else:
+        if idle and self.way_out.moved.pending:
+            self._errand("settle", self.way_out.moved.settle)  # by the crew: a folder may hang
+        elif not idle:
             self._crew_out.relieve()
         if not self.standing.ready and self.standing.wait() <= 0:
             self._errand("probe", self.standing.see)

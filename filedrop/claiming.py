@@ -122,7 +122,7 @@ class Claiming:
             )
         try:
             is_ready = ready_file.lstat().st_mtime_ns >= opened.status.st_mtime_ns
-        except FileNotFoundError:
+        except OSError:  # it isn't there, or can't be
             is_ready = False
         return 0.0 if is_ready else self._desk.rules.rescan.total_seconds()
 
@@ -134,7 +134,9 @@ class Claiming:
         if file is None:
             return None
         document = self._document(lane, name, file, opened.seal)
-        return Claimed(identified(lane, document, reading, self._desk.rules, self._desk.now()), opened)
+        document = identified(lane, document, reading, self._desk.rules, self._desk.now())
+        self._desk.in_hand.take(document.id)
+        return Claimed(document, opened)
 
     def _claim_returned(self, lane: Lane, name: str, opened: Opened, document: Document) -> Claimed | None:
         """An open document's own file is gone, and here are its bytes: it is that document (contract 1).
@@ -160,6 +162,7 @@ class Claiming:
         if file is None:
             return None
         document = self._document(lane, name, file, seal)
+        self._desk.in_hand.take(document.id)
         return Claimed(document.failed(self._desk.now(), Fault(fault.code, fault.message, fault.hint)), None)
 
     def _claim_unreadable(self, lane: Lane, name: str, error: OSError) -> Claimed | None:
@@ -203,7 +206,7 @@ class Claiming:
 
     def _document(self, lane: Lane, name: str, file: str, seal: Seal) -> Document:
         desk, now = self._desk, self._desk.now()
-        document = Document(
+        return Document(
             id=new_id(now),
             company=lane.folder.company,
             folder=lane.folder.id,
@@ -214,9 +217,6 @@ class Claiming:
             size=seal.size,
             history=(Event(now, "claimed"),),
         )
-        if not desk.in_hand.take(document.id):
-            raise AssertionError  # the id is new
-        return document
 
     def adopt(self, lane: Lane, file: str, *, doubtful: bool) -> Document | None:
         """Make the document of a file that lies in `sending/` without a row. `doubtful`: it may have been posted.
@@ -260,11 +260,11 @@ def identified(lane: Lane, document: Document, reading: Reading, rules: Outbound
         identity = lane.identify(reading, document.dropped_as)
         document = replace(
             document,
-            sender=identity.sender,
-            receiver=identity.receiver,
-            document_id=identity.document_id,
-            process_id=identity.process_id,
-            channel=identity.channel,
+            sender=_said(identity.sender),
+            receiver=_said(identity.receiver),
+            document_id=_said(identity.document_id),
+            process_id=_said(identity.process_id),
+            channel=_said(identity.channel) or "",
             sources=dict(identity.sources),
             warnings=tuple(identity.warnings),
         )
@@ -272,6 +272,11 @@ def identified(lane: Lane, document: Document, reading: Reading, rules: Outbound
         return _see_sender(document, lane.participants, rules.foreign_sender)
     except DocumentError as error:
         return document.failed(now, Fault(error.code, error.message, error.hint))
+
+
+def _said(text: str | None) -> str | None:
+    """A text without what a file name that isn't valid Unicode may have brought into it by a mapping rule."""
+    return None if text is None else text.encode("utf-8", "replace").decode()
 
 
 def _see_sender(document: Document, participants: tuple[str, ...], rule: str) -> Document:

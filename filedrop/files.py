@@ -201,8 +201,12 @@ else:
         _place_after_check(source, target)
 
     def discard(path: Path) -> None:
-        """Remove a file that may be gone."""
-        path.unlink(missing_ok=True)
+        """Remove a file that may be gone. What is no file, or has no possible name, stays: it is none of ours."""
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            if error.errno not in (errno.EISDIR, errno.ENAMETOOLONG):
+                raise
 
     def _replace(source: Path, target: Path) -> None:
         source.replace(target)

@@ -104,7 +104,10 @@ class WayIn:
         self._desk.journal.record_messages(read)
 
     def _blocked(self, message: Message, row: MessageRow | None) -> bool:
-        return self._folder(message) is None or (row is not None and row.state == "stuck")
+        folder = self._folder(message)
+        if folder is None or folder.path in self._trouble or folder.stuck():
+            return True
+        return row is not None and row.state == "stuck"
 
     def _give_out(self, key: Key, message: Message, row: MessageRow | None) -> None:
         folder = self._folder(message)

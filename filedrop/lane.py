@@ -56,7 +56,10 @@ class Lane:
 
     def due(self) -> float:
         """When it is to be swept again."""
-        return -math.inf if self.woken else min([self.next_full, self.next_step, *list(self.settling.values())])
+        if self.woken:
+            return -math.inf
+        settling = [moment for name, moment in list(self.settling.items()) if name not in self.given]
+        return min([self.next_full, self.next_step, *settling])
 
     def look_now(self) -> None:
         """Something has happened there."""

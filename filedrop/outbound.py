@@ -65,8 +65,8 @@ class WayOut:
         with folder.busy():
             if desk.steady() >= lane.next_full:
                 lane.local = sys.platform == "linux" and not file_system(folder.path).network
-                self._reconciling.reconcile(lane)
-                lane.next_full = desk.steady() + rescan
+                lane.next_full = desk.steady() + rescan  # before, so that what fails below isn't tried without a pause
+                self._reconcile(lane)
             closed = lane.closed.copy()  # before the listing: what comes after it, it needn't show
             names = folder.dropped()
         lane.forget_all_but(names, closed)
@@ -76,6 +76,13 @@ class WayOut:
                 self._give(folder, partial(self._claim, lane, name))
         self._give_steps(lane)
         lane.swept = True
+
+    def _reconcile(self, lane: Lane) -> None:
+        try:
+            self._reconciling.reconcile(lane)
+        except OSError as error:  # one thing that lies there wrongly must not keep the others from being sent
+            why = f"{error.strerror or error} ({error.filename})"
+            self._desk.log.error("folder.not_reconciled", folder=str(lane.folder.path), why=why)  # noqa: TRY400 - said
 
     def why(self, lane: Lane, document: Document) -> str:
         """Why a document waits in `sending/`, for people."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from filedrop import sidecar
 from filedrop.document import State
-from filedrop.errors import FiledropError
+from filedrop.errors import FiledropError, JournalError
 from filedrop.files import InUse, create_whole, discard, make_folder, place, replace_whole, sync_folder
 from filedrop.names import shortened
 
@@ -125,6 +125,11 @@ class Moved:
         if full:
             self.settle()
 
+    @property
+    def pending(self) -> bool:
+        """Is there anything to settle?"""
+        return self._count > 0
+
     def settle(self) -> None:
         """Bring the moves to the disk, then to the journal. What fails stays for the next sweep to do again."""
         with self._lock:
@@ -135,5 +140,7 @@ class Moved:
                     for name in {document.place for move in moves for document in move}:
                         sync_folder(folder.path / name)
                 self._desk.journal.record_all(after for _, after in moves)
+            except (OSError, JournalError) as error:  # the others' moves are no worse for it
+                self._desk.log.warning("moves.not_settled", folder=str(folder.path), why=str(error))
             finally:
                 self._desk.in_hand.give_back(after.id for _, after in moves)

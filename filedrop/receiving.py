@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filedrop import files, identify, sidecar
 from filedrop.accesspoint import Gone
 from filedrop.document import new_id
-from filedrop.errors import FiledropError
+from filedrop.errors import FiledropError, FolderUnavailable
+from filedrop.folders import read_marker
 from filedrop.journal import MessageRow
 from filedrop.names import inbound_name
 
@@ -85,6 +87,9 @@ class Receiving:
 
         Raises DocumentError, FolderUnavailable, OSError.
         """
+        if Path(row.folder) != folder.path:
+            self._place_elsewhere(folder, message, row)
+            return
         with folder.busy():
             try:
                 with (folder.path / row.temporary).open("rb") as file:
@@ -95,6 +100,15 @@ class Receiving:
                     raise
                 return
             self._place(folder, message, row, reading)
+
+    def _place_elsewhere(self, folder: InboundFolder, message: Message, row: MessageRow) -> None:
+        """It was fetched into a folder that is this company's no more: what isn't placed there is fetched anew."""
+        before = Path(row.folder)
+        if read_marker(before) is None:
+            raise FolderUnavailable(f"message {row.msg_no} was fetched into {before}, which isn't there: bring it back")
+        if (before / row.temporary).exists():
+            self.fetch(folder, message)
+            (before / row.temporary).unlink(missing_ok=True)
 
     def _place(self, folder: InboundFolder, message: Message, row: MessageRow, reading: Reading) -> None:
         """Sidecar first, document last."""

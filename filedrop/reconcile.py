@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from filedrop import sidecar
 from filedrop.document import Document, State
+from filedrop.errors import Changed
 from filedrop.files import InUse, discard, replace_whole
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ class Reconciling:
                 document = self._claiming.adopt(lane, name, doubtful=not known)
             if document is not None:
                 journal.record(document)
-                self._desk.in_hand.give_back([document.id])
         self._see_gone(lane, "sending", [document for name, document in rows.items() if name not in sending])
         self._write_notes(lane, rows)
         sent = folder.names("sent")
@@ -106,14 +106,19 @@ class Reconciling:
             if there or not desk.in_hand.take(document_id):
                 continue
             desk.gone[document_id] = lane.folder
+            try:
+                self._go_without(document)
+            finally:
+                desk.in_hand.give_back([document_id])
+
+    def _go_without(self, document: Document) -> None:
+        desk = self._desk
+        with suppress(Changed):  # somebody has just taken it a step further: the next full sweep sees
             if document.state is State.WAITING:
                 desk.journal.record(document.taken(desk.now()))
-                desk.log.warning(
-                    "document.taken", company=document.company, file=document.file, state=document.state.value
-                )
+                desk.log.warning("document.taken", company=document.company, file=document.file)
             elif document.state is State.SENT:
                 desk.journal.record(document.later(desk.now()))  # asked after once more, now
-            desk.in_hand.give_back([document_id])
 
     def _write_notes(self, lane: Lane, rows: dict[str, Document]) -> None:
         now, written = self._desk.now(), 0

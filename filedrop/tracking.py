@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from filedrop.document import Document, Fault, backoff
+from filedrop.errors import NoClearAnswer, Unavailable, WrongAddress
 
 if TYPE_CHECKING:
     from filedrop.accesspoint import Listing, Message
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 LONGEST = timedelta(hours=1)  # contract 2, `track`: doubles up to 1h
 FEWEST_PAGES = 4  # of the archive are always worth reading before single questions
 PAGE = 25  # interface, Limits
+EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)  # no message is older; some servers write the year 1 for "never"
 
 
 class Tracking:
@@ -55,12 +57,29 @@ class Tracking:
             if document.msg_no is not None and document.msg_no not in queued
         }
         delivered |= self._archive(left)
+        unknown = set()
         for number in left:
             if number not in delivered:
-                message = self._desk.access_point.status(number)
+                try:
+                    message = self._desk.access_point.status(number)
+                except (
+                    NoClearAnswer,
+                    Unavailable,
+                    WrongAddress,
+                ) as error:  # one message's trouble
+                    if not self._desk.standing.see_again():
+                        raise
+                    self._desk.log.warning("message.not_answered", msg_no=number, why=str(error))
+                    unknown.add(number)
+                    continue
                 if message is not None and message.msg_no == number and message.delivered:
                     delivered[number] = message
-        steps = [self._step(document, delivered.get(document.msg_no or 0), outbox) for document in documents]
+        steps = [
+            self._asked(document)
+            if document.msg_no in unknown
+            else self._step(document, delivered.get(document.msg_no or 0), outbox)
+            for document in documents
+        ]
         return [document for document in self._desk.journal.record_all(steps) if document.state.finished]
 
     def _archive(self, wanted: dict[int, Document]) -> dict[int, Message]:
@@ -89,8 +108,12 @@ class Tracking:
         waited = now - (document.accepted or document.claimed)
         if waited >= rules.overdue and _has_left(document.msg_no, outbox):
             return document.failed(now, _not_delivered(document))
-        asked = document.asked + 1
-        return document.asked_after(now + backoff(asked + 1, rules.track, max(LONGEST, rules.track)))
+        return self._asked(document)
+
+    def _asked(self, document: Document) -> Document:
+        """Not delivered as far as is known: asked again after a pause that doubles."""
+        track = self._desk.rules.track
+        return document.asked_after(self._desk.now() + backoff(document.asked + 2, track, max(LONGEST, track)))
 
 
 def _has_left(msg_no: int | None, outbox: Listing) -> bool:
@@ -103,8 +126,9 @@ def _has_left(msg_no: int | None, outbox: Listing) -> bool:
 
 def _received_day(document: Document) -> datetime:
     try:
-        return datetime.fromisoformat(document.received or "").astimezone(UTC)
-    except ValueError:
+        received = datetime.fromisoformat(document.received or "").astimezone(UTC)
+        return max(received, EARLIEST)
+    except (ValueError, OverflowError):
         return (document.accepted or document.claimed).astimezone(UTC) - timedelta(days=1)
 
 

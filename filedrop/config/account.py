@@ -100,10 +100,7 @@ class Account(Section):
     def exposed(self) -> tuple[str, str] | None:
         """Which key lets others see the password, and what to do about it; None where nothing does."""
         if self.password is not None:
-            return "password", "stands here for all who may read this file; move it to a file of its own, password_file:"
-                "password",
-                "stands here for all who may read this file; write it into a file of its own and name that with password_file",
-            )
+            return "password", "stands here for all who may read this file; move it to a file of its own, password_file"
         if self.password_file is None or os.name == "nt":
             return None
         try:

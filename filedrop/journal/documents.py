@@ -60,8 +60,9 @@ class Documents(Store):
         """
 
         def work(connection: sa.Connection) -> Document:
-            # The waiver is part of the same transaction: it lets one document through, once.
-            waived = connection.execute(sa.delete(LET_THROUGH).where(LET_THROUGH.c.sha256 == document.sha256)).rowcount
+            # It lets one document through, however many attempts that takes: with the first it becomes that document's.
+            mine = LET_THROUGH.c.sha256.in_([document.sha256, document.id])
+            waived = connection.execute(sa.update(LET_THROUGH).where(mine).values(sha256=document.id)).rowcount
             if duplicates != "allow" and not waived:
                 first = _duplicate_of(connection, document, by_number=duplicates == "number")
                 if first:
