@@ -201,7 +201,7 @@ class Claiming:
             discard(ready_file)
         discard(folder.path / f"{name}.why.txt")
         beside = folder.path / f"{name}.json"
-        if beside.exists() and sidecar.identity_of(beside) is not None:
+        if sidecar.identity_of(beside) is not None:
             discard(beside)
 
     def _document(self, lane: Lane, name: str, file: str, seal: Seal) -> Document:

@@ -115,8 +115,6 @@ class WayIn:
             row is not None and row.state == "stuck" and row.due is not None and row.due > self._desk.now()
         ):
             return
-        if not self._available(folder):
-            return
         with self._lock:
             if key in self._in_hand:
                 return
@@ -127,7 +125,7 @@ class WayIn:
         """Take one message as far as it goes now: fetched, placed, marked read."""
         desk = self._desk
         try:
-            if not desk.standing.see():
+            if not desk.standing.see() or not self._available(folder):  # by the crew: a folder may hang
                 return
             try:
                 if row is None or row.state == "stuck":

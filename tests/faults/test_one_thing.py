@@ -1,0 +1,141 @@
+"""One thing that is wrong holds up nothing else: a folder in the wrong place, a name, a number, a message."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from base64 import b64encode
+from hashlib import sha256
+from typing import TYPE_CHECKING
+from urllib.request import Request, urlopen
+
+import pytest
+from support.documents import invoice
+from support.faults import instead
+from support.world import PASSWORD
+
+from filedrop.journal import MessageRow
+from filedrop.service import sole_use
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.world import World
+
+linux = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no names that aren't Unicode")
+
+
+def test_a_folder_where_a_note_would_lie(world: World) -> None:
+    """A folder called like a note is left alone, and what was dropped is sent all the same."""
+    world.run_once()
+    strange = world.outbound / "failed" / "old.xml.json"
+    strange.mkdir()
+    world.drop("invoice.xml", invoice("1"))
+    with world.service():
+        world.until(lambda: world.places().get("invoice.xml", "").startswith("archive"))
+    assert strange.is_dir()
+    strange.rmdir()
+    world.invariants()
+
+
+@linux
+def test_a_name_that_is_not_unicode_in_the_channel(world: World) -> None:
+    """What a mapping rule takes from such a file name goes to nobody as it is, and the next document is sent."""
+    text = world.config_text() + "mapping:\n  - {file: '(?P<who>.*)-.*[.]xml', channel: '{who}'}\n"
+    world.config_text = lambda: text  # type: ignore[method-assign] # this world's own rule
+    world.run_once()
+    odd = os.fsdecode(b"Sm\xf8r-1.xml")
+    (world.outbound / odd).write_bytes(invoice("1"))
+    (world.outbound / "Ola-2.xml").write_bytes(invoice("2"))
+    with world.service():
+        world.until(lambda: len(world.sandbox.store.sent("acme")) == 2)
+        world.until(lambda: not list(world.outbound.glob("*.xml")))
+        world.until(lambda: not list((world.outbound / "sending").glob("*.xml")))
+
+
+def test_the_longest_name_that_a_folder_holds(world: World) -> None:
+    """A name of 255 bytes is sent, filed under a shorter one, and remembered."""
+    world.run_once()
+    name = "x" * 251 + ".xml"
+    (world.outbound / name).write_bytes(invoice("1"))
+    with world.service():
+        world.until(lambda: list((world.outbound / "archive").rglob("*.xml")))
+    (filed,) = (world.outbound / "archive").rglob("*.xml")
+    assert len(os.fsencode(filed.name)) <= 200
+    assert json.loads(filed.with_name(f"{filed.name}.json").read_bytes())["dropped_as"] == name
+
+
+def test_a_number_that_is_not_answered(make_world: Callable[..., World]) -> None:
+    """Where the access point can't answer about one message, what became of the others is heard all the same."""
+    world = make_world(deliver_after=1.0)
+    world.drop("first.xml", invoice("1"))
+    world.settle(ends=("sent",))
+    (number,) = (message.msg_no for message in world.sandbox.store.sent("acme"))
+    empty = '<messages-query-response version="1.0"><messages/></messages-query-response>'
+    world.front.always("GET /messages?", instead(200, empty))
+    world.front.always(f"GET /outbox/{number} ", instead(500))
+    world.drop("second.xml", invoice("2"))
+    with world.service():
+        world.until(lambda: world.places().get("second.xml", "").startswith("archive"))
+        world.front.heal()
+        world.until(world.settled)
+    world.invariants()
+
+
+def test_a_waiver_lasts_until_the_document_is_through(make_world: Callable[..., World]) -> None:
+    """`retry --anyway` lets its document through even where the first attempt doesn't reach the access point."""
+    world = make_world()
+    world.drop("invoice.xml", invoice("1"))
+    world.settle()
+    (world.outbound / "again.xml").write_bytes(invoice("1"))
+    with world.service() as service:
+        world.until((world.outbound / "failed" / "again.xml").exists)
+        service.journal.let_through(sha256(invoice("1")).hexdigest())
+        world.front.next("POST /outbox", instead(429), instead(429), instead(429))
+        (world.outbound / "failed" / "again.xml").rename(world.outbound / "again.xml")
+        world.until(lambda: len(world.sandbox.store.sent("acme")) == 2)
+        world.until(lambda: not (world.outbound / "sending" / "again.xml").exists())
+
+
+def test_a_message_whose_folder_was_changed(world: World) -> None:
+    """A message that was fetched into a folder which is this company's no more is not taken for delivered."""
+    number = world.receive(invoice("1"))
+    before = world.root / "before"
+    before.mkdir()
+    (before / ".filedrop").write_text('{"folder": "1", "journal": "1"}')
+    draft = before / ".01M7WP6SPG2CX5P8G1H5HZMW4M.part"
+    draft.write_bytes(invoice("1"))
+    (message,) = world.sandbox.store.inbox("acme")
+    with sole_use(world.state) as journal:
+        received = answers_time(world, number)
+        journal.record_message(
+            MessageRow(
+                identity="acme@127.0.0.1",
+                msg_no=message.msg_no,
+                received=received,
+                sender=message.sender,
+                receiver=message.receiver,
+                state="named",
+                company="acme",
+                folder=str(before),
+                temporary=draft.name,
+            )
+        )
+    world.run_once()
+    assert len(world.delivered()) == 1
+    assert not draft.exists()
+    shutil.rmtree(before)
+    world.invariants()
+
+
+def answers_time(world: World, number: int) -> str:
+    """When the message was received, as the access point writes it."""
+    request = Request(f"{world.front.url}/inbox/{number}")
+    request.add_header("Authorization", "Basic " + b64encode(f"acme:{PASSWORD}".encode()).decode())
+    with urlopen(request) as answer:
+        found = re.search("received>([^<]+)<", answer.read().decode())
+    assert found
+    return found[1]
