@@ -105,7 +105,6 @@ class Account:
             company.name: InboundFolder(company.inbound, company=company.name, below=settings.root)
             for company in companies
         }
-        self.inbound_folders = inbound
         self.way_in = WayIn(
             InboundDesk(
                 account=account.name,

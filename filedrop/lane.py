@@ -30,7 +30,8 @@ class Lane:
     first sweep). `swept`: has it been swept since the start? `closed`: names whose writer the system has seen closing
     them.
     `given`: names that a job has been given out for. `missed`: ids of documents whose file wasn't where it should be,
-    since when. `wake` is called when the folder is to be looked at sooner.
+    since when. `notes`: what the notes in `sending/` say, by the document's id.
+    `wake` is called when the folder is to be looked at sooner.
     `trouble` is the sentence that says why the folder is unavailable, "" while it isn't.
     """
 
@@ -47,6 +48,7 @@ class Lane:
     given: set[str] = field(default_factory=set)
     missed: dict[str, float] = field(default_factory=dict)
     suspects: dict[str, frozenset[str]] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
     woken: bool = True
     sweeping: bool = False
     swept: bool = False

@@ -7,6 +7,7 @@ found again by it, so that putting away can be repeated until it is done. Bringi
 
 from __future__ import annotations
 
+import glob
 import threading
 from collections import defaultdict
 from typing import TYPE_CHECKING
@@ -92,14 +93,10 @@ def _place(folder: OutboundFolder, document: Document, source: Path, target: Pat
 def _already(home: Path, document: Document) -> str | None:
     """The name that an earlier attempt reserved for this document."""
     stem = shortened(document.dropped_as).rpartition(".")[0] or document.dropped_as
-    for path in home.glob(f"{_literal(stem)}*.json"):
+    for path in home.glob(f"{glob.escape(stem)}*.json"):
         if sidecar.identity_of(path) == document.id:
             return path.name.removesuffix(".json")
     return None
-
-
-def _literal(text: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
 
 
 def _clear_notes(document: Path) -> None:

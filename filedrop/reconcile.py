@@ -33,7 +33,6 @@ class Reconciling:
         self._desk = desk
         self._claiming = claiming
         self._why = why
-        self._notes: dict[str, str] = {}
 
     def reconcile(self, lane: Lane) -> None:
         """Compare `sending/`, `sent/` and `failed/` with the journal. Raises OSError, JournalError."""
@@ -130,16 +129,15 @@ class Reconciling:
             ):
                 continue
             why = self._why(lane, document)
-            if self._notes.get(document.id) == why or written >= NOTES_AT_ONCE:
+            if lane.notes.get(document.id) == why or written >= NOTES_AT_ONCE:
                 continue
             written += 1
             note = lane.folder.path / "sending" / f"{name}.why.txt"
             with suppress(InUse):  # somebody reads the older one: the next full sweep writes it
                 replace_whole(note, sidecar.waits(document, why), draft=lane.folder.draft(document.id, ".why"))
-                self._notes[document.id] = why
-        self._notes = {
-            document.id: self._notes[document.id] for document in rows.values() if document.id in self._notes
-        }
+                lane.notes[document.id] = why
+        there = {document.id for document in rows.values()}
+        lane.notes = {document_id: why for document_id, why in lane.notes.items() if document_id in there}
 
     def _clear_notes(self, lane: Lane, place: str) -> None:
         orphans = lane.twice(
