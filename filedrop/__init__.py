@@ -32,6 +32,7 @@ The rooms; imports only point down, which tests/test_architecture.py keeps:
     with what   desk          what every step of an account works with
                 glimpse       what lies in a folder; only looks
                 lane          what one outbound folder's sweeps remember
+                directory     what the access point's directory says of a receiver
                 standing      may this account be spoken to now? an outage is one probe
                 folders       a company's tree
                 journal/      what we have said and heard

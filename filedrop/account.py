@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from filedrop.accesspoint import AccessPoint
 from filedrop.crew import Crew
 from filedrop.desk import Desk, InboundDesk
+from filedrop.directory import Directory
 from filedrop.document import State, participant_key
 from filedrop.errors import AccessPointError
 from filedrop.folders import InboundFolder
@@ -78,6 +79,9 @@ class Account:
             account=account.name,
             access_point=self.access_point,
             standing=self.standing,
+            directory=Directory(
+                self.access_point, cache=settings.outbound.directory_cache, steady=time.monotonic, log=log
+            ),
             journal=journal,
             rules=settings.outbound,
             now=now,

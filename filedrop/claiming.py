@@ -288,7 +288,7 @@ def _see_sender(document: Document, participants: tuple[str, ...], rule: str) ->
     company, sender = document.company, document.sender
     message = f"the document's sender {sender} is none of {company}'s participants ({', '.join(participants)})"
     if rule == "warn":
-        return replace(document, warnings=(*document.warnings, message))
+        return document.warned(message)
     raise DocumentError(
         "foreign-sender",
         message,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from filedrop.accesspoint import AccessPoint
     from filedrop.config import Inbound, Outbound
+    from filedrop.directory import Directory
     from filedrop.document import Document
     from filedrop.folders import InboundFolder, OutboundFolder
     from filedrop.journal import Journal
@@ -62,6 +63,7 @@ class Desk:
     account: str
     access_point: AccessPoint
     standing: Standing
+    directory: Directory
     journal: Journal
     rules: Outbound
     now: Callable[[], datetime]

@@ -61,6 +61,11 @@ def participant_key(participant: str) -> str:
     return participant.strip().lower().removeprefix(PARTICIPANT_PREFIX)
 
 
+def local_name(document_id: str | None) -> str:
+    """`Invoice` of a document id; "" where it names none."""
+    return (document_id or "").partition("##")[0].rpartition("::")[2]
+
+
 def new_id(now: datetime) -> str:
     """An id for a drop: 26 letters that sort by time (a ULID: 48 bits of milliseconds, 80 of chance)."""
     number = (int(now.timestamp() * 1000) << 80) | secrets.randbits(80)
@@ -181,6 +186,10 @@ class Document:
         if self.state is State.TAKEN:
             return self.msg_no is not None or self.unclear > 0
         return self.state is not State.WAITING
+
+    def warned(self, warning: str) -> Document:
+        """The same document with a warning, which is said once."""
+        return self if warning in self.warnings else replace(self, warnings=(*self.warnings, warning))
 
     def sending(self, now: datetime, *, identity: str, clock: datetime | None) -> Document:
         """About to be posted; `clock` is the access point's own time, if it has told it."""

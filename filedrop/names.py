@@ -6,6 +6,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from filedrop.document import local_name
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -61,8 +63,8 @@ def inbound_name(message: Message, document: str) -> str:
     day = (message.received or "")[:10].replace("-", "")
     if not (len(day) == 8 and day.isdecimal() and day.isascii()):  # noqa: PLR2004 - the length of 20261120
         day = "00000000"
-    of_document = (message.document_id or "").rpartition("##")[0].rpartition("::")[2]
-    parts = [day, str(message.msg_no), _safe(of_document or document), _safe(message.sender or "unknown")]
+    of_document = local_name(message.document_id) or document
+    parts = [day, str(message.msg_no), _safe(of_document), _safe(message.sender or "unknown")]
     return "-".join(parts) + ".xml"
 
 

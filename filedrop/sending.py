@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from filedrop import files, identify
 from filedrop.accesspoint import BrokenOff
-from filedrop.document import Fault, backoff
+from filedrop.document import Fault, State, backoff
 from filedrop.errors import DocumentError, NoClearAnswer, Rejected, Unauthorized, Unavailable, Unexplained, WrongAddress
 from filedrop.files import Seal
 from filedrop.journal import Duplicate
@@ -127,6 +127,9 @@ def send(desk: Desk, document: Document, upload: Upload) -> Document | None:
     None when the file changed under the request, which was broken off: it never arrived and readiness begins again.
     Raises JournalError: then nothing was posted, or what was heard is looked for by the next sweep.
     """
+    document = _see_receiver(desk, document)
+    if document.state is State.FAILED:
+        return desk.journal.record(document)
     ids = document.ids
     access_point, journal = desk.access_point, desk.journal
     try:
@@ -139,6 +142,16 @@ def send(desk: Desk, document: Document, upload: Upload) -> Document | None:
         return journal.record(document.failed(desk.now(), _duplicate(duplicate.document)))
     after = _post(desk, document, upload, ids)
     return None if after is None else journal.record(after)
+
+
+def _see_receiver(desk: Desk, document: Document) -> Document:
+    """Would the receiver get it? (contract 2, `directory`)"""
+    objection = None if desk.rules.directory == "off" else desk.directory.objection(document.ids)
+    if objection is None:
+        return document
+    if desk.rules.directory == "refuse":
+        return document.failed(desk.now(), objection)
+    return document.warned(objection.message)
 
 
 def _post(desk: Desk, document: Document, upload: Upload, ids: Ids) -> Document | None:

@@ -12,7 +12,7 @@ To import this costs little: requests and lxml are loaded when an access point i
 """
 
 from filedrop.accesspoint.answers import Flow, Message, Page, Statistics, clean
-from filedrop.accesspoint.client import AccessPoint, Listing
+from filedrop.accesspoint.client import AccessPoint, Listing, Pair
 from filedrop.accesspoint.download import Gone
 from filedrop.accesspoint.multipart import BrokenOff, Source
 
@@ -24,6 +24,7 @@ __all__ = [
     "Listing",
     "Message",
     "Page",
+    "Pair",
     "Source",
     "Statistics",
     "clean",

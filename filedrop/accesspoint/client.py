@@ -30,7 +30,11 @@ if TYPE_CHECKING:
     from filedrop.config import Account
     from filedrop.document import Ids
 
+Pair = tuple[str, str]
+"""A document id and a process id that go together."""
+
 PAGE = 25  # interface, Limits 1
+DIRECTORY_SILENCE = 4.0  # seconds that the directory may be silent: a document waits for it
 _READ = (HTTPStatus.OK, HTTPStatus.NO_CONTENT, HTTPStatus.NOT_FOUND)  # contract 6, Read means safe
 
 
@@ -168,21 +172,21 @@ class AccessPoint:
         return self._transport.again(post)
 
     def directory(self, participant: str) -> bool | None:
-        """Whether a receiver can be reached; None where the access point doesn't know (field notes)."""
+        """Whether a receiver can be reached; None where this participant can't be looked up (field notes).
+
+        Asked once and with a short patience, as `accepted`. Both raise WrongAddress where there is no directory.
+        """
         answer = self._look_up(self._address.target("directory", participant))
         return {200: True, 204: False}.get(answer.status)
 
-    def accepted(self, participant: str, local_name: str) -> tuple[tuple[str, str], ...] | None:
-        """The pairs of document id and process id accepted for Invoice, Order, ...; None where nothing is known."""
+    def accepted(self, participant: str, local_name: str) -> tuple[Pair, ...] | None:
+        """The pairs of document id and process id accepted for Invoice, Order, ...; None where nothing is said."""
         answer = self._look_up(self._address.target("directory", participant, local_name))
         if answer.status == HTTPStatus.NO_CONTENT:
             return ()
-        if answer.status != HTTPStatus.OK or answer.flaw:
+        if answer.status == HTTPStatus.BAD_REQUEST or not answer.body.strip():
             return None
-        try:
-            return answers.accepted(answer.body)
-        except NoClearAnswer:
-            return None
+        return answers.accepted(answer.body)
 
     def statistics(self) -> Statistics:
         """The account's figures."""
@@ -210,15 +214,10 @@ class AccessPoint:
         return _whole(answer)
 
     def _look_up(self, target: str) -> verdict.Answer:
-        def ask() -> verdict.Answer:
-            answer = self._transport.exchange("GET", target)
-            error = verdict.refused(answer)
-            # The directory's own 5xx says nothing of the access point: it asks a network of others.
-            if isinstance(error, Unauthorized) or (isinstance(error, Unavailable) and error.retry_after is not None):
-                raise error
-            return answer
-
-        return self._transport.again(ask)
+        answer = self._transport.exchange("GET", target, silence=DIRECTORY_SILENCE)
+        if answer.status not in (HTTPStatus.OK, HTTPStatus.NO_CONTENT, HTTPStatus.BAD_REQUEST):
+            raise verdict.refused(answer)
+        return _whole(answer)
 
     def _listing(self, name: str) -> Listing:
         pages = list(self._pages(name, {}))

@@ -27,6 +27,7 @@ COMMANDS = {  # name: the module of this room that has it, and what it does
     "status": ("status", "Show what waits, is on its way, in doubt, overdue or failed, and why."),
     "retry": ("retry", "Put failed documents back in line."),
     "resolve": ("resolve", "End a doubt yourself: it was sent, or is to be sent again."),
+    "lookup": ("lookup", "Ask the directory: can a receiver be reached, and what does it accept?"),
     "messages": ("archive", "List the access point's archive."),
     "download": ("archive", "Fetch a message's document, also into its inbound folder again."),
     "read": ("archive", "Mark a message of the inbox as read."),

@@ -18,6 +18,7 @@ from filedrop.accesspoint import Gone, Message
 from filedrop.cli.delivery import deliver_again
 from filedrop.cli.opening import choose_account, open_access_point, open_config
 from filedrop.cli.show import say, show_json, show_table
+from filedrop.document import local_name
 from filedrop.errors import FiledropError
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def messages(
 
 def _row(message: Message) -> list[object]:
     times = [(moment or "")[:16].replace("T", " ") for moment in (message.received, message.delivered)]
-    document = (message.document_id or "").partition("##")[0].rpartition("::")[2]
+    document = local_name(message.document_id)
     return [message.msg_no, message.direction, *times, message.sender, message.receiver, document]
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from filedrop.accesspoint import AccessPoint
+    from filedrop.errors import AccessPointError
 
 
 def page(kind: str, numbers: Iterable[int], navigation: str = "") -> str:
@@ -189,26 +190,33 @@ def test_second_try(server: Scripted, access_point: AccessPoint) -> None:
     [
         (reply(200), True),
         (reply(204), False),
-        (reply(404), None),
         (reply(400, "bad id"), None),
-        (reply(500), None),
-        (reply(302), None),
     ],
 )
 def test_directory(server: Scripted, access_point: AccessPoint, script: Script, known: object) -> None:
-    """The directory says yes or no; where it is missing or odd, nothing is known."""
+    """The directory says yes or no, or that it can't look this one up."""
     server.on("GET", "/directory/0192%3A1", script)
     assert access_point.directory("0192:1") is known
 
 
-def test_directory_away(server: Scripted, access_point: AccessPoint) -> None:
-    """An access point that is away or refuses us is no unknown receiver."""
-    server.on("GET", "/directory/0192%3A1", reply(401))
-    with pytest.raises(Unauthorized):
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        (reply(401), Unauthorized),
+        (reply(404), WrongAddress),
+        (reply(302), WrongAddress),
+        (reply(500), Unavailable),
+        (reset, Unavailable),
+    ],
+)
+def test_directory_away(
+    server: Scripted, access_point: AccessPoint, script: Script, error: type[AccessPointError]
+) -> None:
+    """A directory that is away, missing or broken is no unknown receiver; it is asked once."""
+    server.on("GET", "/directory/0192%3A1", script)
+    with pytest.raises(error):
         access_point.directory("0192:1")
-    server.on("GET", "/directory/0192%3A1", reset)
-    with pytest.raises(Unavailable):
-        access_point.directory("0192:1")
+    assert len(server.requests) == 1
 
 
 ONE = """<directory-response><accepted-document-transfer><DocumentID>d</DocumentID><ProcessID>p</ProcessID>
@@ -222,8 +230,7 @@ ONE = """<directory-response><accepted-document-transfer><DocumentID>d</Document
         (reply(204), ()),
         (reply(200, "<directory-response/>"), ()),
         (reply(200), None),
-        (reply(404), None),
-        (reply(200, "<html/>"), None),
+        (reply(400, "bad id"), None),
     ],
 )
 def test_accepted(server: Scripted, access_point: AccessPoint, script: Script, pairs: object) -> None:

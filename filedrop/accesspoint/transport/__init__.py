@@ -99,29 +99,35 @@ class Transport:
 
         return self._tries(once)
 
-    def exchange(self, method: str, target: str, body: Multipart | None = None) -> Answer:
+    def exchange(
+        self, method: str, target: str, body: Multipart | None = None, *, silence: float | None = None
+    ) -> Answer:
         """Ask on base_url, with the login, and read the whole answer.
 
+        `silence` are the seconds that the other side may be silent, if fewer than usual.
         Raises Unavailable when the request certainly wasn't received, or may be repeated since it has no body;
         NoClearAnswer when its body may have been; Unauthorized when there is no password to be read.
         """
-        with self.asked(method, target, body) as incoming:
+        with self.asked(method, target, body, silence=silence) as incoming:
             return incoming.read()
 
     @contextmanager
-    def asked(self, method: str, target: str, body: Multipart | None = None) -> Iterator[Incoming]:
+    def asked(
+        self, method: str, target: str, body: Multipart | None = None, *, silence: float | None = None
+    ) -> Iterator[Incoming]:
         """Ask on base_url, with the login; the body is to be read inside. Raises as `exchange` does."""
         line, url = self._line(), self._address.origin + target
         headers = _HEADERS | {"Authorization": self._login.header()}
         if body is not None:
             headers |= {"Content-Type": body.content_type, "Content-Length": str(len(body))}
-        if method == "POST" and self._monotonic() - line.used > _IDLE:
+        if (method == "POST" or silence is not None) and self._monotonic() - line.used > _IDLE:
             line.own.close()
-        response = self._send(line.own, method, url, headers, body)
+        response = self._send(line.own, method, url, headers, body, silence=silence)
         try:
             if response.status_code in (401, 403) and (header := self._login.renewed(headers["Authorization"])):
                 response.close()
-                response = self._send(line.own, method, url, headers | {"Authorization": header}, body)
+                headers["Authorization"] = header
+                response = self._send(line.own, method, url, headers, body, silence=silence)
             if "Date" in response.headers:
                 self._heard = (response.headers["Date"], self._monotonic())
             yield Incoming(url, response)
@@ -165,14 +171,23 @@ class Transport:
                     line.elsewhere.close()
 
     def _send(
-        self, connections: Connections, method: str, url: str, headers: Mapping[str, str], body: Multipart | None
+        self,
+        connections: Connections,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: Multipart | None,
+        *,
+        silence: float | None = None,
     ) -> requests.Response:
+        connect, read = self._timeout
+        timeout = (connect, read) if silence is None else (min(connect, silence), min(read, silence))
         request = requests.PreparedRequest()  # prepared by hand: url and headers are final, the body has its length
         request.method, request.url, request.headers, request.body = method, url, headers, body  # type: ignore[assignment] # any iterable will do
         if body is not None:
             body.was_asked_for = False
         try:
-            return connections.send(request, stream=True, timeout=self._timeout, proxies=self._proxies)
+            return connections.send(request, stream=True, timeout=timeout, proxies=self._proxies)
         except (requests.RequestException, HTTPError) as error:
             there = "the proxy" if isinstance(error, requests.exceptions.ProxyError) else url
             if body is not None and body.was_asked_for:

@@ -1,0 +1,86 @@
+"""`filedrop lookup`: what the access point's directory says of a receiver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from filedrop.cli import FAILED
+from filedrop.cli.archive import ACCOUNT
+from filedrop.cli.opening import choose_account, open_access_point, open_config
+from filedrop.cli.show import say, show_json, show_table
+from filedrop.directory import look_up, nearest, takes
+from filedrop.document import PARTICIPANT_PREFIX, local_name
+from filedrop.errors import FiledropError, WrongAddress
+from filedrop.identify import codelist, participants
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from filedrop.accesspoint import Pair
+    from filedrop.directory import Known
+
+CONNECTED = {True: "can be reached", False: "is not in the directory", None: "can't be looked up"}
+
+
+@click.command()
+@click.argument("participant")
+@click.argument("document", required=False)
+@click.option("--json", "as_json", is_flag=True, help="One object.")
+@ACCOUNT
+@click.pass_obj
+def lookup(
+    config_option: str | None, participant: str, document: str | None, *, account: str | None, as_json: bool
+) -> None:
+    """Ask the directory whether PARTICIPANT can be reached, and what it accepts as DOCUMENT.
+
+    PARTICIPANT is a ParticipantID, such as 0192:810418052. DOCUMENT is a type, such as Invoice, or a whole document id:
+    then the ids nearest to it come first.
+    """
+    receiver = participant.strip().removeprefix(PARTICIPANT_PREFIX)
+    wrong = participants.fault(receiver)
+    if wrong:
+        raise click.UsageError(f'the participant "{participant}" {wrong}')
+    wanted = (document or "").strip()
+    name = local_name(wanted) or wanted
+    with open_access_point(choose_account(open_config(config_option), account)) as access_point:
+        try:
+            known = look_up(access_point, receiver, name)
+        except WrongAddress as error:
+            raise FiledropError(f"this access point has no directory ({error})") from error
+    pairs = nearest(known.accepts or (), wanted, "")
+    if as_json:
+        accepts = [{"document_id": document_id, "process_id": process} for document_id, process in pairs]
+        said = None if known.accepts is None else accepts
+        show_json({"participant": receiver, "connected": known.connected, "document": name or None, "accepts": said})
+    else:
+        _show(receiver, known, name, pairs)
+    raise SystemExit(0 if _is_good(known, name, wanted) else FAILED)
+
+
+def _is_good(known: Known, name: str, wanted: str) -> bool:
+    if not name:
+        return known.connected is True
+    if wanted == name:
+        return bool(known.accepts)
+    return any(takes(pair, wanted, pair[1]) for pair in known.accepts or ())
+
+
+def _show(receiver: str, known: Known, name: str, pairs: Sequence[Pair]) -> None:
+    say(f"{receiver} {CONNECTED[known.connected]}")
+    if not name:
+        return
+    if known.accepts is None:
+        say(f"the directory doesn't say what it accepts as {name}")
+    elif not pairs:
+        say(f"it accepts no {name}")
+    else:
+        show_table([f"it accepts as {name}: customization", "version", "process", "code list"], map(_row, pairs))
+
+
+def _row(pair: Pair) -> list[str]:
+    document_id, process = pair
+    customization, _, version = document_id.partition("##")[2].rpartition("::")
+    entry = codelist.document_entry(document_id)
+    return [customization or document_id, version, process, entry.state if entry else "not listed"]
