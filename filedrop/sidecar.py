@@ -113,8 +113,8 @@ def read(path: Path) -> dict[str, Any] | None:
 
 def identity_of(path: Path) -> str | None:
     """The id of the document that a sidecar belongs to; None for whatever isn't one of ours."""
-    content = read(path)
-    return None if content is None else str(content.get("id"))
+    id_ = (read(path) or {}).get("id")
+    return id_ if isinstance(id_, str) else None
 
 
 def restore(content: dict[str, Any], *, folder: str, company: str, place: str) -> Document | None:

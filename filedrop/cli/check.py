@@ -25,6 +25,7 @@ from filedrop.watcher import mode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from filedrop.accesspoint import AccessPoint
     from filedrop.config import Account, Config
     from filedrop.folders import Folder
 
@@ -65,7 +66,7 @@ def check(config_option: str | None, *, take_over: bool, as_json: bool) -> None:
             if take_over and journal:
                 findings += _patiently(folder, _take_over, folder, journal)
             findings += _patiently(folder, _folder, config, folder, journal)
-    logins = [finding for account in config.accounts.values() for finding in _account(account)]
+    logins = [finding for account in config.accounts.values() for finding in _account(config, account)]
     findings += logins
     _show(findings, as_json=as_json)
     raise SystemExit(_exit_status(findings, logins))
@@ -176,14 +177,14 @@ def _rights(folder: Folder) -> Iterator[Finding]:
     yield Finding(about, "ok", "there, ours, and may be written to; all on one file system")
 
 
-def _account(account: Account) -> Iterator[Finding]:
+def _account(config: Config, account: Account) -> Iterator[Finding]:
     try:
-        yield from _login(account)
+        yield from _login(config, account)
     except ConfigError as error:  # its password or its ca_file can't be read
         yield Finding(CONFIGURATION, "failed", str(error))
 
 
-def _login(account: Account) -> Iterator[Finding]:
+def _login(config: Config, account: Account) -> Iterator[Finding]:
     about = f"account {account.name}"
     with open_access_point(account) as access_point:
         try:
@@ -193,8 +194,23 @@ def _login(account: Account) -> Iterator[Finding]:
         else:
             how = "over TLS" if account.base_url.startswith("https:") else "without TLS, on this computer only"
             yield Finding(about, "ok", f"{account.base_url} lets {account.username} in, {how}")
+            yield from _directory(config, account, access_point)
         clock = access_point.clock()
     if clock is not None:
         skew = abs(clock - datetime.now().astimezone())
         said = f"the access point's clock and ours differ by {skew.total_seconds():.0f} s"
         yield Finding(about, "ok" if skew <= SKEW else "warning", said + ("" if skew <= SKEW else ": set ours (NTP)"))
+
+
+def _directory(config: Config, account: Account, access_point: AccessPoint) -> Iterator[Finding]:
+    """Is there a directory to be asked?"""
+    ours = [
+        one for company in config.companies.values() if company.account == account.name for one in company.participants
+    ]
+    if config.outbound.directory == "off" or not ours:
+        return
+    try:
+        access_point.directory(ours[0])
+    except AccessPointError as error:
+        said = f"outbound.directory is {config.outbound.directory}, but the directory gives no answer: {error}"
+        yield Finding(f"account {account.name}", "warning", said)

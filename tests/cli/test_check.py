@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli.test_run import everything_below
+from support.faults import instead
 
 if TYPE_CHECKING:
     from cli.conftest import Filedrop
@@ -72,6 +73,15 @@ def test_a_refused_login(filedrop: Filedrop, world: World) -> None:
     done = filedrop("check", "--json")
     assert done.returncode == 3
     assert [name for name, result, _ in findings(done.stdout) if result == "failed"] == ["account main"]
+
+
+def test_no_directory(filedrop: Filedrop, world: World) -> None:
+    """That there is no directory to be asked is worth a warning, and is no failure."""
+    world.front.always("GET /directory", instead(404))
+    done = filedrop("check", "--json")
+    assert done.returncode == 0
+    ((about, says),) = [(about, says) for about, result, says in findings(done.stdout) if result == "warning"]
+    assert (about, "outbound.directory" in says) == ("account main", True)
 
 
 def test_a_folder_of_another(filedrop: Filedrop, world: World) -> None:
