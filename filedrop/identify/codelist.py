@@ -1,8 +1,9 @@
 """What the Peppol code lists say: documents and their processes, participant schemes, and which party sends.
 
 The facts are files in codelists/, made by codelists/make.py; a new code list is a change of data. What the lists leave
-open stands beside them, written by hand from the specifications: roles.csv (who sends and who receives) and
-versions.csv (specifications with documents that aren't listed). Each file is read when it is first asked for.
+open stands beside them, written by hand from the specifications: roles.csv (who sends and who receives), versions.csv
+(specifications with documents that aren't listed) and checks.csv (schemes with check digits). Each file is read when it
+is first asked for.
 """
 
 from __future__ import annotations
@@ -34,11 +35,23 @@ class Scheme(NamedTuple):
 
 
 class Roles(NamedTuple):
-    """Where a document type says who sends and who receives; paths below its root."""
+    """Where a document type says who sends and who receives; paths below its root.
+
+    They count where the customization or the type code is one of these, or where neither is asked for. The paths are
+    empty where a type doesn't fix who sends it: a Peppol waybill goes to the carrier and comes back confirmed, a report
+    names its reporter by a certificate.
+    """
 
     customization: str
+    type_codes: str
     sender: str
     receiver: str
+
+    def fit(self, customization: str, type_code: str) -> bool:
+        """Whether they are those of a document with this CustomizationID and this type code (UNTDID 1001)."""
+        if not self.customization and not self.type_codes:
+            return True
+        return fnmatchcase(customization.lower(), self.customization) or type_code in self.type_codes.split()
 
 
 def versions(document: str) -> list[Version]:
@@ -78,17 +91,20 @@ def scheme_code(name: str) -> str | None:
     return _scheme_codes().get(name.upper())
 
 
+def checks(code: str) -> list[str]:
+    """The modules of python-stdnum of which one must find the participants of a scheme valid; none for most codes."""
+    return _checks().get(code, [])
+
+
 def roles(document: str) -> tuple[Roles, ...]:
     """Where documents of this local name may say who sends and who receives; the first that fits counts."""
     table = _roles()
     return table.get(document) or table["*"]
 
 
-def roles_of(document: str, customization: str) -> Roles:
+def roles_of(document: str, customization: str, type_code: str) -> Roles:
     """The roles of one document. The last row of a document has no condition."""
-    candidates = roles(document)
-    fitting = (row for row in candidates if fnmatchcase(customization.lower(), row.customization or "*"))
-    return next(fitting, candidates[-1])
+    return next(row for row in roles(document) if row.fit(customization, type_code))
 
 
 @lru_cache
@@ -107,6 +123,12 @@ def _scheme_codes() -> dict[str, str]:
 def _versions() -> tuple[tuple[str, str], ...]:
     with (_FOLDER / "versions.csv").open(encoding="utf-8", newline="") as file:
         return tuple((row["customization"], row["version"]) for row in csv.DictReader(file))
+
+
+@lru_cache
+def _checks() -> dict[str, list[str]]:
+    with (_FOLDER / "checks.csv").open(encoding="utf-8", newline="") as file:
+        return {row["scheme"]: row["checks"].split() for row in csv.DictReader(file)}
 
 
 @lru_cache

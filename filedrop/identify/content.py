@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from filedrop.document import same_participant
 from filedrop.identify import codelist, participants
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ _SBDH = "http://www.unece.org/cefact/namespaces/StandardBusinessDocumentHeader"
 _UBL = "urn:oasis:names:specification:ubl:schema:xsd:"
 _UN = "urn:un:unece:uncefact:data:standard:"
 _CII = f"{_UN}CrossIndustryInvoice:"
+_REGISTRY = "urn:oasis:names:tc:ebxml-regrep:xsd:"
 _COMPONENTS = (
     f"{_UBL}CommonAggregateComponents-2",
     f"{_UBL}CommonBasicComponents-2",
@@ -30,39 +32,54 @@ _COMPONENTS = (
     f"{_UN}UnqualifiedDataType:100",
     f"{_UN}ReusableAggregateBusinessInformationEntity:19",  # D16A, the library before the one that all others use
     f"{_UN}UnqualifiedDataType:19",
+    f"{_REGISTRY}rim:4.0",
 )
 
 
 class Place(dict[str, "Place"]):
-    """The places below one, by expanded name; `path` is set where the text itself is wanted."""
+    """The places below one, by expanded name; `path` is set where the text itself is wanted.
 
-    __slots__ = ("path",)
+    Where `named`, the step to the next place is the value of the element's attribute `name`.
+    """
+
+    __slots__ = ("named", "path")
 
     def __init__(self) -> None:
         super().__init__()
         self.path = ""
+        self.named = False
 
 
 class Value(NamedTuple):
-    """A text that was found at a place, without the blanks around it, and its schemeID."""
+    """A text that was found at a place, without the blanks around it, and its schemeID.
+
+    `inside` is the number of the element around it among all that have places in them: the values of one scope of an
+    envelope have the same.
+    """
 
     path: str
     text: str
     scheme: str | None
+    inside: int
 
 
 class Found(NamedTuple):
-    """An id and its source: `envelope` or `document`."""
+    """An id, its source (`envelope` or `document`) and the place where it stands."""
 
     id: str
     source: str
+    place: str
 
 
 class Missing(NamedTuple):
-    """Where an id was looked for in vain; `because` says what stands there instead, if anything does."""
+    """Where an id was looked for in vain; `because` says what stands there instead, if anything does.
+
+    Where that is `contradictory`, two different ids, nothing else in the document is asked.
+    """
 
     place: str
     because: str = ""
+    contradictory: bool = False
 
     def __str__(self) -> str:
         return f"{self.place}, {self.because}" if self.because else self.place
@@ -73,23 +90,30 @@ class Facts(NamedTuple):
 
     customization: str
     process: str
-    version: str
     number: str
     issue_date: str
+    type_code: str = ""
+    version: str = ""
 
 
-_UBL_FACTS = Facts("CustomizationID", "ProfileID", "UBLVersionID", "ID", "IssueDate")
 _UN_FACTS = Facts(
     "ExchangedDocumentContext/GuidelineSpecifiedDocumentContextParameter/ID",
     "ExchangedDocumentContext/BusinessProcessSpecifiedDocumentContextParameter/ID",
-    "",
     "ExchangedDocument/ID",
     "ExchangedDocument/IssueDateTime/DateTimeString",
+    "ExchangedDocument/TypeCode",
+)
+_REGISTRY_FACTS = Facts(  # the notices of Peppol pre-award: transactions T011, T012 and T015
+    "Slot[@name='SpecificationIdentification']/SlotValue/Value",
+    "Slot[@name='BusinessProcessTypeIdentifier']/SlotValue/Value",
+    "",
+    "Slot[@name='IssueDateTime']/SlotValue/Value",
 )
 _SENDER = f"{HEADER}/Sender/Identifier"
 _RECEIVER = f"{HEADER}/Receiver/Identifier"
 _SCOPE = f"{HEADER}/BusinessScope/Scope/Type"
 _SCOPED = f"{HEADER}/BusinessScope/Scope/InstanceIdentifier"
+_IN_THE_ENVELOPE = {"sender": _SENDER, "receiver": _RECEIVER, "document_id": _SCOPED, "process_id": _SCOPED}
 _SCOPES = {"DOCUMENTID": "document_id", "PROCESSID": "process_id"}
 
 
@@ -124,7 +148,7 @@ def places(root: str) -> Place:
         paths = [path.removeprefix(below) for path in (_SENDER, _RECEIVER, _SCOPE, _SCOPED)]
         return _tree(local, paths, ("", _SBDH))
     roles = [path for row in codelist.roles(local) for path in (row.sender, row.receiver)]
-    return _tree(local, [*roles, *_facts(namespace)], (namespace, *_COMPONENTS))
+    return _tree(local, [*roles, *_facts(namespace, local)], (namespace, *_COMPONENTS))
 
 
 def content(root: str, values: Sequence[Value]) -> Content:
@@ -133,66 +157,90 @@ def content(root: str, values: Sequence[Value]) -> Content:
     said = Content({}, {})
     _take_envelope([value for value in values if HEADER in value.path], said)
     if not root:
-        for name, path in (
-            ("sender", _SENDER),
-            ("receiver", _RECEIVER),
-            ("document_id", _SCOPED),
-            ("process_id", _SCOPED),
-        ):
+        for name, path in _IN_THE_ENVELOPE.items():
             _take(name, None, f"/{path}", said)
         return said
     namespace, _, local = root.rpartition(SEPARATOR)
-    facts = _facts(namespace)
-    customization, process, version, number, issue_date = (_text(first, f"/{local}/{path}") for path in facts)
-    roles = codelist.roles_of(local, customization)
-    _take_party("sender", f"/{local}/{roles.sender}", first, said)
-    _take_party("receiver", f"/{local}/{roles.receiver}", first, said)
-    document_id = _document_id(namespace, local, customization, version)
-    _take("document_id", document_id, f"/{local}/{facts.customization}", said)
+    facts = _facts(namespace, local)
+    customization, process, number, issue_date, type_code, version = (
+        _text(first, f"/{local}/{path}") for path in facts
+    )
+    roles = codelist.roles_of(local, customization, type_code)
+    _take_party("sender", local, roles.sender, values, said)
+    _take_party("receiver", local, roles.receiver, values, said)
+    unknown = f'where "{customization[:100]}" stands, but nothing says in which version' if customization else ""
+    whole = document_id(namespace, local, customization, version)
+    _take("document_id", whole, f"/{local}/{facts.customization}", said, unknown)
     _take("process_id", process, f"/{local}/{facts.process}", said)
     return Content(said.found, said.missing, local, customization, number or None, _day(issue_date) or None)
 
 
 def _take_envelope(values: list[Value], said: Content) -> None:
-    scope = ""
-    for path, text, _ in values:
-        if path.endswith("/Scope/Type"):
-            scope = text
-        elif path.endswith("/Scope/InstanceIdentifier"):
-            if scope in _SCOPES:
-                said.found.setdefault(_SCOPES[scope], Found(text, "envelope"))
-            scope = ""
+    stated: dict[str, dict[str, str]] = {}  # the ids under each name, each with its path
+    scopes: dict[int, dict[str, Value]] = {}
+    for value in values:
+        if "/Scope/" in value.path:
+            scopes.setdefault(value.inside, {})[value.path.rpartition("/")[2]] = value
+            continue
+        role = "sender" if "/Sender/" in value.path else "receiver"
+        id_ = participants.participant(value.text, None)
+        if id_:
+            stated.setdefault(role, {}).setdefault(id_, value.path)
         else:
-            role = "sender" if "/Sender/" in path else "receiver"
-            id_ = participants.participant(text, None)
-            if id_:
-                said.found.setdefault(role, Found(id_, "envelope"))
-            else:
-                said.missing[role] = Missing(path, f'where "{text[:100]}" is no participant of the network')
+            said.missing[role] = Missing(value.path, f'where "{value.text[:100]}" is no participant of the network')
+    for scope in scopes.values():
+        kind, instance = scope.get("Type"), scope.get("InstanceIdentifier")
+        if kind and instance and kind.text in _SCOPES:
+            stated.setdefault(_SCOPES[kind.text], {}).setdefault(instance.text, instance.path)
+    for name, ids in stated.items():
+        _take_one(name, list(ids), next(iter(ids.values())), said, "envelope")
 
 
-def _take_party(role: str, path: str, first: dict[str, Value], said: Content) -> None:
-    value = first.get(path)
-    if value is None:
-        _take(role, None, path, said)
-        return
-    because = f'where "{value.text[:100]}" with ' + (f'schemeID "{value.scheme}"' if value.scheme else "no schemeID")
-    id_ = participants.participant(value.text, value.scheme)
-    _take(role, id_, path, said, f"{because} is no participant of the network")
+def _take_party(role: str, local: str, place: str, values: Sequence[Value], said: Content) -> None:
+    path = f"/{local}/{place}"
+    stand = [value for value in values if value.path == path] if place else []
+    ids = [id_ for value in stand if (id_ := participants.participant(value.text, value.scheme))]
+    if ids:
+        _take_one(role, ids, path, said)
+    elif stand:
+        scheme = f'schemeID "{stand[0].scheme}"' if stand[0].scheme else "no schemeID"
+        _take(role, None, path, said, f'where "{stand[0].text[:100]}" with {scheme} is no participant of the network')
+    else:
+        _take(role, None, path if place else f"/{local}, in which no element says it", said)
 
 
-def _take(name: str, id_: str | None, path: str, said: Content, because: str = "") -> None:  # the envelope comes first
-    if name in said.found:
+def _take_one(name: str, ids: list[str], path: str, said: Content, source: str = "document") -> None:
+    """Take what stands at a place; of two that differ none is picked."""
+    other = next((id_ for id_ in ids if not same_participant(id_, ids[0])), None)
+    if other is None:
+        _take(name, ids[0], path, said, source=source)
+    else:
+        both = f'where both "{ids[0][:200]}" and "{other[:200]}" stand'
+        _take(name, None, path, said, both, contradictory=True)
+
+
+def _take(
+    name: str,
+    id_: str | None,
+    path: str,
+    said: Content,
+    because: str = "",
+    *,
+    contradictory: bool = False,
+    source: str = "document",
+) -> None:
+    before = said.missing.get(name)
+    if name in said.found or (before is not None and before.contradictory):  # the envelope comes first
         return
     if id_:
-        said.found[name] = Found(id_, "document")
+        said.found[name] = Found(id_, source, path)
         said.missing.pop(name, None)
-    else:
-        said.missing.setdefault(name, Missing(path, because))
+    elif before is None or contradictory:
+        said.missing[name] = Missing(path, because, contradictory)
 
 
-def _document_id(namespace: str, local: str, customization: str, version: str) -> str | None:
-    """`<root namespace>::<local name>##<CustomizationID>::<version>`."""
+def document_id(namespace: str, local: str, customization: str, version: str) -> str | None:
+    """`<root namespace>::<local name>##<CustomizationID>::<version>`; None where one of them isn't known."""
     if not customization:
         return None
     document = f"{namespace}::{local}##{customization}"
@@ -211,8 +259,12 @@ def _day(text: str) -> str:
     return f"{text[:4]}-{text[4:6]}-{text[6:8]}" if text[:8].isdecimal() and len(text) >= len("20261120") else text
 
 
-def _facts(namespace: str) -> Facts:
-    return _UN_FACTS if namespace.startswith(_UN) else _UBL_FACTS
+def _facts(namespace: str, local: str) -> Facts:
+    if namespace.startswith(_UN):
+        return _UN_FACTS
+    if namespace.startswith(_REGISTRY):
+        return _REGISTRY_FACTS
+    return Facts("CustomizationID", "ProfileID", "ID", "IssueDate", f"{local}TypeCode", "UBLVersionID")
 
 
 def _text(first: dict[str, Value], path: str) -> str:
@@ -224,9 +276,13 @@ def _tree(root: str, paths: Iterable[str], namespaces: tuple[str, ...]) -> Place
     for path in filter(None, paths):
         place = tree
         for step in path.split("/"):
-            names = [f"{namespace}{SEPARATOR}{step}" if namespace else step for namespace in namespaces]
+            element, _, attribute = step.partition("[@name=")
+            names = [f"{namespace}{SEPARATOR}{element}" if namespace else element for namespace in namespaces]
             below = place.setdefault(names[0], Place())
             place.update(dict.fromkeys(names, below))
             place = below
+            if attribute:
+                place.named = True
+                place = place.setdefault(attribute.strip("']"), Place())
         place.path = f"/{root}/{path}"
     return tree

@@ -55,8 +55,11 @@ def form_of(head: bytes) -> Form:
         encoding = next((encoding for pattern, encoding in _WIDE if head.startswith(pattern)), "")
     look_in = encoding or ("cp037" if head.startswith(_EBCDIC) else "latin-1")
     found = _DECLARED.match(head[len(mark) : _DECLARATION_AT_MOST].decode(look_in, errors="replace"))
-    declared = found[2] if found else None
-    return Form(encoding or _named(declared), mark, declared)
+    if found is None:
+        return Form(encoding or "utf-8", mark)
+    before = found[1]
+    where = f"Line {before.count(chr(10)) + 1}, column {len(before) - before.rfind(chr(10))}"
+    return Form(encoding or _named(found[2], where), mark, found[2])
 
 
 def transcode(raw: Iterable[bytes], form: Form) -> Iterator[bytes]:
@@ -75,9 +78,7 @@ def transcode(raw: Iterable[bytes], form: Form) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode()
 
 
-def _named(declared: str | None) -> str:
-    if declared is None:
-        return "utf-8"
+def _named(declared: str, where: str) -> str:
     try:
         codec = codecs.lookup(declared)
         "".encode(codec.name)  # refuses what is no encoding of text, such as `base64`
@@ -86,13 +87,13 @@ def _named(declared: str | None) -> str:
     if codec is None or codec.name in _NOT_FOR_FILES:
         raise DocumentError(
             "not-xml",
-            f'Line 1: the XML declaration names an encoding "{declared}", which doesn\'t exist.',
+            f'{where}: the XML declaration names an encoding "{declared}", which doesn\'t exist.',
             "Write the file in UTF-8.",
         )
     if codec.name.startswith(("utf-16", "utf-32")):
         raise DocumentError(
             "not-xml",
-            f"Line 1: the XML declaration says {declared}, but the file isn't written so.",
+            f"{where}: the XML declaration says {declared}, but the file isn't written so.",
             "Write the file in the encoding that it declares, best UTF-8.",
         )
     return codec.name

@@ -50,6 +50,7 @@ class Parse:
         self._above: list[Place | None] = []
         self._scheme: str | None = None
         self._text = ""
+        self._inside = 0  # counts the elements that have places in them
         self._parser = parser = expat.ParserCreate("utf-8", SEPARATOR)
         parser.buffer_text = True
         parser.buffer_size = PIECE
@@ -113,10 +114,18 @@ class Parse:
         if len(above) > _DEEPEST:
             raise self._unreadable(f"its elements are nested more than {_DEEPEST} deep")
         if here is not None:
-            self._here = here = here.get(name)
+            self._here = here = self._step(here, name, attributes)
             if here is not None and here.path:
                 self._begin_value(attributes)
         self._say(_opening(name, attributes) if attributes else f"{_OPEN}{name}{_ATTRIBUTE}")
+
+    def _step(self, here: Place, name: str, attributes: list[str]) -> Place | None:
+        place = here.get(name)
+        if place is not None and place.named:
+            place = place.get(_attribute(attributes, "name") or "")
+        if place:
+            self._inside += 1
+        return place
 
     def _end(self, _name: str) -> None:
         if not self._above:
@@ -128,8 +137,7 @@ class Parse:
         self._here = self._above.pop()
 
     def _begin_value(self, attributes: list[str]) -> None:
-        pairs = zip(attributes[::2], attributes[1::2], strict=True)
-        self._scheme = next((value.strip() for key, value in pairs if key == "schemeID"), None)
+        self._scheme = _attribute(attributes, "schemeID")
         self._text = ""
         self._parser.CharacterDataHandler = self._listen
 
@@ -142,7 +150,7 @@ class Parse:
         self._parser.CharacterDataHandler = self._say
         text = self._text.strip()
         if text and len(self.values) < _MOST_VALUES:
-            self.values.append(Value(path, text, self._scheme))
+            self.values.append(Value(path, text, self._scheme, self._inside))
 
     def _skip(self, entity: str, is_parameter: bool) -> None:  # noqa: FBT001 - expat calls it so
         if not is_parameter:
@@ -161,6 +169,11 @@ class Parse:
             f"Line {self._parser.CurrentLineNumber}: the document can't be read: {why}.",
             "No business document is written so; have it written again.",
         )
+
+
+def _attribute(attributes: list[str], name: str) -> str | None:
+    pairs = zip(attributes[::2], attributes[1::2], strict=True)
+    return next((value.strip() for key, value in pairs if key == name), None)
 
 
 def _opening(name: str, attributes: list[str]) -> str:

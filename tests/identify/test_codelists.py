@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from support.documents import BILLING, BUYER, SELLER, invoice
 
-from filedrop.identify import codelist
+import filedrop
+from filedrop.identify import codelist, participants
 from filedrop.identify.codelists import make
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "codelists"
@@ -18,6 +25,7 @@ OURS = Path(make.__file__).parent
 def test_made(tmp_path: Path) -> None:
     """The files in the project are what the script makes of the published lists."""
     make.main(PUBLISHED, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["documents.json", "processes.json", "schemes.json"]
     for path in tmp_path.iterdir():
         assert path.read_bytes() == (OURS / path.name).read_bytes()
 
@@ -32,10 +40,71 @@ def test_complete() -> None:
         assert entry["state"] == known.state or known.state == "active"
 
 
+@pytest.mark.skipif(not PUBLISHED.is_dir(), reason=f"the published code lists are not there: {PUBLISHED}")
+def test_examples() -> None:
+    """What the list itself gives as examples of an active scheme are participants without a doubt."""
+    for entry in json.loads((PUBLISHED / "participant-identifier-schemes.json").read_text(encoding="utf-8"))["values"]:
+        examples = entry.get("examples", "").split("\n") if entry["state"] == "active" else []
+        for example in {*examples} - {"", "ATU12345678"}:  # which is made up
+            assert participants.doubts("sender", f"{entry['iso6523']}:{example}") == []
+
+
+def test_a_next_list(tmp_path: Path) -> None:
+    """A next code list is a change of data: made by the script, its ids are found and its words are said."""
+    home = tmp_path / "home"
+    shutil.copytree(Path(filedrop.__file__).parent, home / "filedrop", ignore=shutil.ignore_patterns("__pycache__"))
+    billing = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##" + BILLING
+    process = {"scheme": "cenbii-procid-ubl", "value": "urn:ours:billing:2"}
+    lists = {
+        "document-types.json": [
+            {"value": f"{billing}::2.1", "state": "deprecated", "process-ids": [process]},
+            {"value": f"{billing}::2.5", "state": "active", "process-ids": [process]},
+        ],
+        "participant-identifier-schemes.json": [
+            {"iso6523": "0192", "schemeid": "NO:ORG", "state": "removed", "usage": "Use 0999 instead"},
+            {"iso6523": "0999", "schemeid": "NO:NEW", "state": "active"},
+        ],
+        "processes.json": [process | {"state": "deprecated"}],
+    }
+    for name, values in lists.items():
+        (tmp_path / name).write_text(json.dumps({"version": "10.0", "values": values}))
+    document = tmp_path / "invoice.xml"
+    document.write_bytes(invoice(process="").replace(b'schemeID="0192">987654325', b'schemeID="NO:ORG">987654325'))
+
+    def python(*arguments: str) -> str:
+        environment = {name: value for name, value in os.environ.items() if name != "FILEDROP_CONFIG"}
+        done = subprocess.run(
+            (sys.executable, "-m", *arguments),
+            cwd=home,
+            env=environment | {"PYTHONPATH": str(home)},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout
+
+    python("filedrop.identify.codelists.make", str(tmp_path))
+    told = json.loads(python("filedrop", "identify", "--json", str(document)))
+    assert (told["sender"], told["receiver"]) == (SELLER.replace("0192", "0999"), BUYER)
+    assert (told["document_id"], told["process_id"]) == (f"{billing}::2.5", "urn:ours:billing:2")
+    assert told["warnings"] == [
+        f"receiver {BUYER}: the Peppol code list has removed the scheme 0192 (NO:ORG); use 0999 instead",
+        "process_id: the Peppol code list has deprecated this process",
+    ]
+
+
 def test_roles() -> None:
     """Every document type has exactly one row without a condition, and it comes last."""
     for document, rows in codelist._roles().items():
-        assert [row.customization for row in rows].index("") == len(rows) - 1, document
+        assert [row.fit("", "") for row in rows] == [False] * (len(rows) - 1) + [True], document
+
+
+def test_checks() -> None:
+    """Every scheme with check digits is listed, and python-stdnum knows how to check them."""
+    for code, checks in codelist._checks().items():
+        assert codelist.scheme(code) is not None
+        for check in checks:
+            assert import_module(f"stdnum.{check}").is_valid
 
 
 @pytest.mark.parametrize(

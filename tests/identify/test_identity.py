@@ -225,6 +225,5 @@ def test_warnings(document: bytes, warning: str) -> None:
 )  # fmt: skip
 def test_check_digits(right: str, wrong: str) -> None:
     """A check digit that doesn't fit is said, and stops nothing."""
-    pytest.importorskip("stdnum", reason="check digits need python-stdnum")
     assert not identity_of(invoice(sender=right)).warnings
     assert any("check digit" in said for said in identity_of(invoice(sender=wrong)).warnings)

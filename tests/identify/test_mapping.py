@@ -81,7 +81,7 @@ def test_tries(tmp_path: Path) -> None:
     rules = rules_of(tmp_path, "- {document: Order, channel: a}\n- {receiver: {xpath: //Nothing}, channel: b}")
     reading = read(io.BytesIO(invoice()), xpaths=rules.xpaths)
     first, second = rules.tries(reading, company="acme", file_name="a.xml")
-    assert (first.rule, first.refusal, first.values) == (1, "it is for documents of type Order", {})
+    assert (first.rule, first.refusal, first.values) == (1, "it is for documents of type Order, not Invoice", {})
     assert (second.refusal, second.values, second.unset) == (
         "",
         {"channel": "b"},
@@ -98,6 +98,8 @@ def test_tries(tmp_path: Path) -> None:
         ("concat('0192:', //cac:AccountingCustomerParty//cbc:EndpointID)", "0192:810418052"),
         ("//AccountingCustomerParty//EndpointID/@schemeID", "0192"),
         ("substring-after('a:b', ':')", "b"),
+        ("//ID", "1001"),
+        ("concat('order-', //Nothing)", "order-"),
         ("count(//InvoiceLine)", "1"),
         ("//InvoiceLine/ancestor::cac:Nothing", ""),
     ],
@@ -115,11 +117,23 @@ def test_xpath_large(tmp_path: Path) -> None:
     assert mapped(rules, invoice(size=20_000_000)).channel == "1"
 
 
+def test_xpath_limits(tmp_path: Path) -> None:
+    """So that memory stays flat, an XPath sees 2,000 characters of a text, and 50,000 elements of a document."""
+    rules = rules_of(tmp_path, "- {channel: {xpath: string-length(//Note)}}")
+    assert mapped(rules, invoice(note="x" * 3000)).channel == "2000"
+    long = invoice().replace(b"<cbc:DueDate>", b"<cbc:Note/>" * 50_000 + b"<cbc:DueDate>")
+    rules = rules_of(tmp_path, "- {channel: {xpath: //IssueDate}, sender: {xpath: //BuyerReference}}")
+    identity = mapped(rules, long)
+    assert (identity.channel, identity.sources["sender"]) == ("2026-11-20", "document")
+
+
 def test_bad_xpath(tmp_path: Path) -> None:
     """What is no XPath is a mistake in the configuration, with its line."""
-    for xpath in ("//[", "nothing-like-it()"):
-        with pytest.raises(ConfigError, match=r":6: mapping 1.channel: .* is no XPath"):
-            rules_of(tmp_path, f"- {{channel: {{xpath: '{xpath}'}}}}")
+    (tmp_path / "orders.csv").write_text("order,channel\n")
+    for xpath in ("//[", "nothing-like-it()", ""):
+        for value in (f"{{xpath: '{xpath}'}}", f"{{table: orders, key: {{xpath: '{xpath}'}}}}"):
+            with pytest.raises(ConfigError, match=r":6: mapping 1.channel: .* is no XPath"):
+                rules_of(tmp_path, f"- {{channel: {value}}}", f"{{orders: {tmp_path / 'orders.csv'}}}")
 
 
 @pytest.mark.parametrize(
@@ -133,6 +147,30 @@ def test_table(tmp_path: Path, content: str) -> None:
     rules = rules_of(tmp_path, rule, f"{{customers: {path}}}")
     assert mapped(rules, invoice(), "INV-77-1.xml").receiver == "0192:1"
     assert mapped(rules, invoice(), "INV-78-1.xml").receiver == BUYER
+
+
+def test_table_keyed_by_the_document(tmp_path: Path) -> None:
+    """What an XPath finds can be the key of a table; without it, or without a row for it, the next source counts."""
+    path = tmp_path / "orders.csv"
+    path.write_text("order,participant\nPurchasing,0192:1\n")
+    tables = f"{{orders: {path}}}"
+    rule = "- {{receiver: {{table: orders, key: {{xpath: {}}}}}}}"
+    assert mapped(rules_of(tmp_path, rule.format("//BuyerReference"), tables), invoice()).receiver == "0192:1"
+    for xpath, why in (
+        ("//OrderReference/ID", "//OrderReference/ID finds nothing"),
+        ("//Note", 'the table orders has no "Thank you for your order."'),
+    ):
+        rules = rules_of(tmp_path, rule.format(xpath), tables)
+        assert mapped(rules, invoice()).receiver == BUYER
+        (tried,) = rules.tries(read(io.BytesIO(invoice()), xpaths=rules.xpaths), company="acme", file_name="")
+        assert tried.unset == {"receiver": why}
+
+
+def test_a_scheme_alone(tmp_path: Path) -> None:
+    """A scheme joined with nothing is nothing: the rule leaves it to the next, and nobody is called `0192:`."""
+    rules = rules_of(tmp_path, """- {sender: {xpath: "concat('0192:', //Nothing)"}}""")
+    assert mapped(rules, invoice()).sources["sender"] == "document"
+    assert mapped(rules, invoice(sender=None)).sender is None
 
 
 def test_table_changes(tmp_path: Path) -> None:

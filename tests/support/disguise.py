@@ -19,11 +19,16 @@ ENCODINGS = {  # Python's name -> what the declaration says; all of them can wri
     "utf-8": "UTF-8",
     "utf-8-sig": "utf-8",
     "utf-16": "UTF-16",
+    "utf-16-be": "UTF-16BE",
     "utf-32": "UTF-32",
+    "utf-32-le": "UTF-32LE",
     "iso8859-1": "ISO-8859-1",
     "iso8859-15": "iso-8859-15",
     "cp1252": "windows-1252",
+    "cp850": "IBM850",
+    "mac-roman": "macintosh",
     "cp037": "IBM037",
+    "cp500": "IBM500",
     "gb18030": "GB18030",
 }
 _BETWEEN = st.sampled_from(["", " ", "\n", "\r\n\t", "<!-- a > b & <EndpointID>0192:1</EndpointID> -->", "<?note it?>"])
@@ -44,12 +49,16 @@ def _element(draw: Callable[..., str], element: Element) -> str:
     namespace, _, name = element.tag.rpartition("}")
     prefix = draw(_PREFIXES) if namespace else ""
     declaration = f"{f'xmlns:{prefix}' if prefix else 'xmlns'}={quoteattr(namespace.removeprefix('{'))}"
-    attributes = [declaration, *(f"{key}={quoteattr(value)}" for key, value in element.items())]
+    attributes = [declaration, *(f"{_attribute(key)}={quoteattr(value)}" for key, value in element.items())]
     shuffled = " ".join(draw(st.permutations(attributes)))
     tag = f"{prefix}:{name}" if prefix else name
     inside = _text(draw, element.text or "") if len(element) == 0 else draw(_BETWEEN)
     inside += "".join(_element(draw, child) + draw(_BETWEEN) for child in element)
     return f"<{tag} {shuffled}>{inside}</{tag}>"
+
+
+def _attribute(name: str) -> str:
+    return name.replace("{http://www.w3.org/XML/1998/namespace}", "xml:")
 
 
 def _text(draw: Callable[..., str], text: str) -> str:

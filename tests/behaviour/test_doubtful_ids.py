@@ -1,0 +1,45 @@
+"""Ids that the Peppol code lists have given up, and numbers whose check digit is wrong: said, never refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from support.documents import BUYER, SELLER, invoice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.world import World
+
+XRECHNUNG = "urn:cen.eu:en16931:2017#compliant#urn:xoev-de:kosit:standard:xrechnung_"
+PEPPOL4A = "urn:www.cenbii.eu:transaction:biitrns010:ver2.0:extended:urn:www.peppol.eu:bis:peppol4a:ver2.0"
+DOUBTFUL = {  # receiver, customization, process -> what is said
+    "removed document.xml": ({"customization": f"{XRECHNUNG}1.3"}, "code list has removed this document type"),
+    "deprecated document.xml": ({"customization": PEPPOL4A}, "code list has deprecated this document type"),
+    "removed process.xml": ({"process": "urn:peppol:bis:taxreporting"}, "code list has removed this process"),
+    "deprecated process.xml": ({"process": "urn:www.cenbii.eu:profile:bii04:ver2.0"}, "has deprecated this process"),
+    "removed scheme.xml": ({"receiver": "9908:810418052"}, "removed the scheme 9908 (NO:ORGNR); use 0192 instead"),
+    "deprecated scheme.xml": ({"receiver": "0193:whoever"}, "deprecated the scheme 0193 (UBLBE); use 0208 instead"),
+    "unlisted scheme.xml": ({"receiver": "0299:whoever"}, "scheme 0299 is not in the Peppol code list"),
+    "check digit.xml": ({"receiver": "0192:810418053"}, "receiver 0192:810418053: the check digit does not fit"),
+    "fine.xml": ({"receiver": "0088:7300010000001"}, None),
+}
+
+
+def test_doubtful_ids(make_world: Callable[..., World]) -> None:
+    """`identify` and the sidecar say of each what is doubtful about it, the same, and every document is sent."""
+    world = make_world(outbound={"directory": "off"})
+    world.sandbox.store.connect(
+        {SELLER: "acme"} | {changes.get("receiver", BUYER): "buyer" for changes, _ in DOUBTFUL.values()}
+    )
+    for number, (name, (changes, _)) in enumerate(DOUBTFUL.items()):
+        world.drop(name, invoice(str(number), **changes))  # type: ignore[arg-type] # each is a text
+    done = world.filedrop("identify", "--json", *(str(world.outbound / name) for name in DOUBTFUL))
+    assert done.returncode == 0, done.stdout
+    told = {name: json.loads(line) for name, line in zip(DOUBTFUL, done.stdout.splitlines(), strict=True)}
+    world.settle(ends=("archive",))
+    for name, (_, warning) in DOUBTFUL.items():
+        assert [True] * (warning is not None) == [str(warning) in one for one in told[name]["warnings"]]
+        assert world.sidecar(name)["warnings"] == told[name]["warnings"]
+    world.invariants()
