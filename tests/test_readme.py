@@ -1,6 +1,5 @@
 """README.md, the manual: what it shows a reader to type or to write is tried here."""
 
-import io
 import re
 import subprocess
 import sys
@@ -10,17 +9,14 @@ from typing import Any
 import click
 import pytest
 from support.configuration import BASE
-from support.documents import invoice
+from support.readme import README, cookbook, fenced
 
 from filedrop.cli import COMMANDS, filedrop
 from filedrop.config import Account, Company, Config, Inbound, Log, Outbound, parse
-from filedrop.identify import identify, read
-from filedrop.identify.mapping import Rules
 from filedrop.status import AccountStatus, CompanyStatus, FolderStatus, Status
 
 PROJECT = Path(__file__).parents[1]
-README = (PROJECT / "README.md").read_text("utf-8")
-FENCED = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+FENCED = fenced()
 PROSE = re.sub(r"^```.*?^```$", "", README, flags=re.MULTILINE | re.DOTALL)
 SPANS = re.findall(r"`([^`]+)`", PROSE)
 YAML = [block for language, block in FENCED if language == "yaml"]
@@ -88,30 +84,9 @@ def test_whole_configurations_load(block: str) -> None:
     assert parse(block).companies
 
 
-@linux
-@pytest.mark.parametrize("block", [block for block in YAML if "accounts:" not in block])
-def test_fragments_load(block: str, tmp_path: Path) -> None:
-    """Whatever else stands here in YAML can be put into a configuration, its tables beside it."""
-    (table,) = (block for language, block in FENCED if language == "csv")
-    (tmp_path / "customers.csv").write_text(table)
-    config = parse(BASE + block, str(tmp_path / "config.yaml"))
-    assert Rules(config.mapping, config.tables)
-
-
-@linux
-def test_the_receiver_in_the_file_name(tmp_path: Path) -> None:
-    """The rule with the customer number finds the receiver that the manual's table names."""
-    (table,) = (block for language, block in FENCED if language == "csv")
-    (tmp_path / "customers.csv").write_text(table)
-    rule = next(block for block in YAML if "customers.csv" in block)
-    config = parse(BASE + rule, str(tmp_path / "config.yaml"))
-    found = identify(
-        read(io.BytesIO(invoice(receiver=None))),
-        company="acme",
-        file_name="INV-1042-0007.xml",
-        mapping=Rules(config.mapping, config.tables),
-    )
-    assert (found.receiver, found.sources["receiver"]) == ("0192:810418052", "mapping 1")
+def test_every_configuration_is_tried() -> None:
+    """Whatever else stands here in YAML is one of the cookbook's, which are tried one by one (test_cookbook)."""
+    assert [block for block in YAML if "accounts:" not in block] == [written for written, _ in cookbook().values()]
 
 
 def test_the_table_has_every_key() -> None:

@@ -18,6 +18,7 @@ from filedrop.errors import AccessPointError, ConfigError, FolderUnavailable
 from filedrop.files import file_system, may_use
 from filedrop.folders import MARKER, InboundFolder, OutboundFolder, read_marker
 from filedrop.glimpse import NotYetThere, folders, see_ours
+from filedrop.identify.mapping import Rules
 from filedrop.journal import Journal
 from filedrop.service import JOURNAL, is_running
 from filedrop.watcher import mode
@@ -53,6 +54,7 @@ def check(config_option: str | None, *, take_over: bool, as_json: bool) -> None:
     config = open_config(config_option)
     findings = [Finding(CONFIGURATION, "ok", config.source)]
     findings += [Finding(CONFIGURATION, "warning", warning) for warning in config.warnings]
+    findings += _mapping(config)
     findings += _state(config)
     with ExitStack() as stack:
         journal = None
@@ -85,6 +87,14 @@ def _show(findings: Iterable[Finding], *, as_json: bool) -> None:
             show_json(asdict(finding))
     else:
         show_table(["result", "what was found"], [[one.result, f"{one.about}: {one.says}"] for one in findings])
+
+
+def _mapping(config: Config) -> Iterator[Finding]:
+    try:
+        Rules(config.mapping, config.tables, source=config.source)
+    except ConfigError as error:
+        for complaint in error.complaints:
+            yield Finding(CONFIGURATION, "failed", complaint)
 
 
 def _state(config: Config) -> Iterator[Finding]:

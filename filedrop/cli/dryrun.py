@@ -46,7 +46,7 @@ def show_dry_run(config: Config, *, as_json: bool) -> bool:
 
 
 def _rows(config: Config, journal: Journal | None) -> Iterator[dict[str, Any]]:
-    rules = Rules(config.mapping, config.tables)
+    rules = Rules(config.mapping, config.tables, source=config.source)
     held_back = set()
     for company in config.companies.values():
         for path in company.outbound:

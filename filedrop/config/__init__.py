@@ -14,7 +14,7 @@ from typing import Any
 from filedrop.config.account import Account
 from filedrop.config.agreement import check_agreement
 from filedrop.config.complaints import Complaints
-from filedrop.config.mapping import Lookup, Rule, Template, Value, XPath
+from filedrop.config.mapping import Lookup, Rule, Template, Value, XPath, xpath_in
 from filedrop.config.models import Company, Config, Inbound, Log, Outbound, Retry, Watch, default_folder
 from filedrop.config.reading import Keys, Written, read
 from filedrop.config.section import Section
@@ -37,6 +37,7 @@ __all__ = [
     "find",
     "load",
     "parse",
+    "xpath_in",
 ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from filedrop.config.complaints import Complaints, shown
+from filedrop.config.effect import check_effect
 from filedrop.config.mapping import Lookup, Rule, groups_in
 from filedrop.config.models import Config
 from filedrop.config.reading import Keys
@@ -22,6 +23,7 @@ def check_agreement(config: Config, complaints: Complaints) -> None:
     _check_folders(config, complaints)
     for rule in config.mapping:
         _check_rule(rule, config, complaints)
+    check_effect(config.mapping, complaints)
     if config.outbound.retry.longest < config.outbound.retry.first:
         retry: Keys = ("outbound", "retry")
         complaints.add("shorter than first; write a longer one", (*retry, "longest"), (*retry, "first"))

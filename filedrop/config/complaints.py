@@ -54,6 +54,10 @@ class Complaints:
         if not any(keys[:length] in self._doubtful for keys in about for length in range(len(keys) + 1)):
             self._said.append((self._line(about[0]), f"{shown(about[0])}: {sentence}"))
 
+    def flawed(self, keys: Keys) -> bool:
+        """Whether something at this place or below it could not be used as it was written."""
+        return any(place[: len(keys)] == keys for place in self._doubtful)
+
     def check(self, values: dict[str, Any], folder: Path) -> Config:
         """The configuration made of all that is sound in `values`, which keeps only that."""
         while True:

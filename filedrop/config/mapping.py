@@ -23,18 +23,18 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
-    """What a table says about a key, which is itself a template."""
-
-    table: str
-    key: str
-
-
-@dataclass(frozen=True, slots=True)
 class XPath:
     """What an XPath finds in the document."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What a table says about a key, which is itself one of the other two."""
+
+    table: str
+    key: Template | XPath
 
 
 Value = Template | Lookup | XPath
@@ -43,30 +43,45 @@ Value = Template | Lookup | XPath
 def groups_in(value: Value) -> frozenset[str]:
     """The named groups that a value needs."""
     match value:
-        case Template(text) | Lookup(_, text):
+        case Template(text) | Lookup(_, Template(text)):
             return frozenset(_NAMED.findall(text))
-        case XPath():
+        case _:
             return frozenset()
 
 
+def xpath_in(value: Value) -> str | None:
+    """The XPath that a value needs, or None."""
+    match value:
+        case XPath(text) | Lookup(_, XPath(text)):
+            return text
+        case _:
+            return None
+
+
 def _value(written: Any) -> Value:
-    value: Value
     match written:
-        case str():
-            value, text = Template(written), written
-        case {"table": str(table), "key": str(text), **rest} if not rest:
-            value = Lookup(table, text)
-        case {"xpath": str(text), **rest} if not rest:
-            return XPath(text)
         case Template() | Lookup() | XPath():
             return written
+        case {"table": str(table), "key": key, **rest} if not rest:
+            return Lookup(table, _without_table(key))
+        case _:
+            return _without_table(written)
+
+
+def _without_table(written: Any) -> Template | XPath:
+    match written:
+        case str(text):
+            if re.search(r"[{}]", _NAMED.sub("", text)):
+                raise ValueError(
+                    "has a brace that is no {group}; write the name of a group of this rule's file in braces"
+                )
+            return Template(text)
+        case {"xpath": str(text), **rest} if not rest:
+            return XPath(text)
         case _:
             raise ValueError(
                 "is none of the three forms; write text, {table: customers, key: '{customer}'} or {xpath: '//Note'}"
             )
-    if re.search(r"[{}]", _NAMED.sub("", text)):
-        raise ValueError("has a brace that is no {group}; write the name of a group of this rule's file in braces")
-    return value
 
 
 def _party(value: Value) -> Value:

@@ -53,7 +53,7 @@ def participant(value: str) -> str:
     bare = value.strip()
     if bare.lower().startswith(PARTICIPANT_PREFIX):
         bare = bare[len(PARTICIPANT_PREFIX) :]
-    if re.fullmatch(r"\d{4}:[^\s:]\S*", bare, re.ASCII):
+    if re.fullmatch(r"[0-9]{4}:(?!:)[!-~]{1,130}", bare):
         return bare
     example = f"0192:{bare}" if re.fullmatch(r"\d{9}", bare, re.ASCII) else "0192:987654321"
     if ":" not in bare:

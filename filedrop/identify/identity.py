@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING
 from filedrop.document import Ids
 from filedrop.errors import DocumentError
 from filedrop.identify import codelist, participants
+from filedrop.identify.explanation import explained
+from filedrop.identify.remedy import advice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from filedrop.identify.mapping import Rules
+    from filedrop.identify.mapping import Rules, Try
     from filedrop.identify.reading import Reading
 
 _IDS = ("sender", "receiver", "document_id", "process_id")
-_WANTED = {  # what the note says when one is missing, and the value in the line that mends it
-    "sender": ("who sends it", '"0192:987654325"'),
-    "receiver": ("who receives it", '"0192:810418052"'),
-    "document_id": ("its document id", '"root-namespace::Invoice##customization::2.1"'),
-    "process_id": ("its process id", "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0"),
+_WANTED = {  # what the note says when one is missing
+    "sender": "who sends it",
+    "receiver": "who receives it",
+    "document_id": "its document id",
+    "process_id": "its process id",
 }
 _URN = re.compile(r"[!-~]+")
 _LONGEST = {"document_id": 500, "process_id": 200}  # characters, by the Peppol policy for identifiers
@@ -32,7 +34,8 @@ class Identity:
     """The ids of a document as far as they are known, and where each comes from.
 
     `sources` has a key for each id that isn't None, and for a channel that a rule has set: `mapping N`, `envelope`,
-    `document`, `company` or `code list`.
+    `document`, `company` or `code list`. `company` and `file_name` are whose document it was taken for, and under which
+    name; `tries` are all mapping rules, tried on it in their order.
     """
 
     sender: str | None
@@ -42,6 +45,9 @@ class Identity:
     channel: str
     sources: Mapping[str, str]
     warnings: tuple[str, ...]
+    company: str | None = None
+    file_name: str = ""
+    tries: tuple[Try, ...] = ()
 
 
 def identify(
@@ -56,9 +62,10 @@ def identify(
     """The ids of a document. `default_sender` is the company's first participant, `channel` the company's channel."""
     ids = {name: found.id for name, found in reading.found.items()}
     sources = {name: found.source for name, found in reading.found.items()}
-    if mapping is not None:
-        for name, (value, rule) in mapping.values(reading, company=company, file_name=file_name).items():
-            ids[name], sources[name] = value, f"mapping {rule}"
+    tries = tuple(mapping.tries(reading, company=company, file_name=file_name)) if mapping is not None else ()
+    for tried in reversed(tries):  # so that the first one wins
+        ids |= tried.values
+        sources |= dict.fromkeys(tried.values, f"mapping {tried.rule}")
     in_vain = [f"{name}: {missing}" for name, missing in reading.missing.items() if missing.because and name not in ids]
     if "sender" not in ids and default_sender:
         ids["sender"], sources["sender"] = default_sender, "company"
@@ -73,41 +80,39 @@ def identify(
         channel=ids.get("channel", channel),
         sources=sources,
         warnings=(*in_vain, *_doubts(ids)),
+        company=company,
+        file_name=file_name,
+        tries=tries,
     )
 
 
 def demand(identity: Identity, reading: Reading) -> Ids:
     """All the ids, in good form.
 
-    Raises DocumentError: `no-sender`, `no-receiver`, `no-document-id`, `no-process-id`, `bad-participant`; its hint is
-    the rule that would mend it.
+    Raises DocumentError: `no-sender`, `no-receiver`, `no-document-id`, `no-process-id`, `bad-participant`. Its message
+    says where the id was looked for or found, its hint ends in the rule that would mend it.
     """
     ids = {name: getattr(identity, name) for name in _IDS}
     for name, id_ in ids.items():
         if not id_:
-            looked_at = f": looked at {reading.missing[name]}" if name in reading.missing else ""
-            raise _fault(name, reading, f"no-{name.replace('_', '-')}", f"Nothing says {_WANTED[name][0]}{looked_at}.")
+            raise _fault(f"no-{name.replace('_', '-')}", f"Nothing says {_WANTED[name]}", name, identity, reading)
     for name in ("sender", "receiver"):
         wrong = participants.fault(ids[name])
         if wrong:
-            raise _fault(name, reading, "bad-participant", f'The {name} "{ids[name]}" {wrong}.')
+            raise _fault("bad-participant", f'The {name} "{ids[name]}" {wrong}', name, identity, reading)
     for name, longest in _LONGEST.items():
         if len(ids[name]) > longest or not _URN.fullmatch(ids[name]):
-            wrong = (
-                f'{_WANTED[name][0].capitalize()} can\'t be "{ids[name]}": at most {longest} visible ASCII characters.'
-            )
-            raise _fault(name, reading, f"no-{name.replace('_', '-')}", wrong)
+            wrong = f"is longer than {longest} characters, or not all of them are visible ASCII"
+            called = f'The {name.replace("_", " ")} "{ids[name]}"'
+            raise _fault(f"no-{name.replace('_', '-')}", f"{called} {wrong}", name, identity, reading)
     return Ids(**ids, channel=identity.channel)
 
 
-def _fault(name: str, reading: Reading, code: str, message: str) -> DocumentError:
-    condition = f"document: {reading.type}, " if reading.type else ""
-    return DocumentError(
-        code,
-        message,
-        "Have it written into the document, or add a rule under `mapping:` in the configuration, such as:\n"
-        f"  - {{{condition}{name}: {_WANTED[name][1]}}}",
-    )
+def _fault(code: str, what: str, name: str, identity: Identity, reading: Reading) -> DocumentError:
+    said = f"{what}: {explained(name, identity, reading)}."
+    # In one line, so that nothing in a document can pass for the rule below it.
+    message = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in said)
+    return DocumentError(code, message, advice(name, identity, reading))
 
 
 def _doubts(ids: Mapping[str, str]) -> list[str]:

@@ -1,7 +1,8 @@
 """Mapping rules applied to a document, and the tables they look things up in (contract 3).
 
 Each field is settled by the first rule that matches and has a value for it: a template whose group matched, a key that
-the table has, an XPath that finds something. The rules themselves are the configuration's (filedrop.config).
+the table has, an XPath that finds something (a scheme with nothing behind it is nothing). The rules themselves are the
+configuration's (filedrop.config).
 """
 
 from __future__ import annotations
@@ -12,29 +13,37 @@ import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.config import Lookup, Template, Value, XPath
+from filedrop.config import Lookup, Template, Value, XPath, xpath_in
 from filedrop.errors import ConfigError
 from filedrop.identify.outline import compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from filedrop.config import Rule
     from filedrop.identify.reading import Reading
 
 _GROUP = re.compile(r"\{(\w+)\}")
+_SCHEME_ALONE = re.compile(r"[0-9]{4}:")  # what concat('0192:', //Nothing) gives; in a document it is nothing either
 _COLUMNS = 2
 
 
 class Try(NamedTuple):
-    """One rule tried on one document: why it does not apply ("" if it does), what it sets, and why not the rest."""
+    """One rule tried on one document: why it does not apply ("" if it does), what it sets, and why not the rest.
+
+    `fields` are all that it would set. It may have lost a field in `values` to an earlier rule.
+    """
 
     rule: int
     line: int
+    fields: tuple[str, ...]
     refusal: str
     values: dict[str, str]
     unset: dict[str, str]
+
+    def __str__(self) -> str:
+        return f"mapping {self.rule} (line {self.line})"
 
 
 class Rules:
@@ -51,17 +60,17 @@ class Rules:
                 complaints.append(f"{source}: tables.{name}: {table.trouble}")
         for rule in rules:
             for field, value in rule.values.items():
-                if isinstance(value, XPath):
+                if (xpath := xpath_in(value)) is not None:
                     try:
-                        compiled(value.text)
+                        compiled(xpath)
                     except ValueError as error:
                         complaints.append(
-                            f'{source}:{rule.line}: mapping {rule.number}.{field}: "{value.text}" is no XPath ({error})'
+                            f'{source}:{rule.line}: mapping {rule.number}.{field}: "{xpath}" is no XPath ({error})'
                         )
         if complaints:
             raise ConfigError(complaints)
-        values = [value for rule in rules for value in rule.values.values()]
-        self.xpaths = tuple({value.text: None for value in values if isinstance(value, XPath)})
+        xpaths = [xpath_in(value) for rule in rules for value in rule.values.values()]
+        self.xpaths = tuple(dict.fromkeys(filter(None, xpaths)))
         """Every XPath in the rules, for `read`."""
 
     @property
@@ -71,19 +80,11 @@ class Rules:
             table.refresh()
         return [f"table {name}: {table.trouble}" for name, table in self._tables.items() if table.trouble]
 
-    def values(self, reading: Reading, *, company: str | None, file_name: str) -> dict[str, tuple[str, int]]:
-        """What the rules set for a document: field -> (value, number of the rule)."""
-        settled: dict[str, tuple[str, int]] = {}
-        for tried in self.tries(reading, company=company, file_name=file_name):
-            for field, value in tried.values.items():
-                settled.setdefault(field, (value, tried.rule))
-        return settled
-
     def tries(self, reading: Reading, *, company: str | None, file_name: str) -> Iterable[Try]:
         """Every rule tried on a document, in order."""
         for rule in self._rules:
             named = rule.file.fullmatch(file_name) if rule.file else None
-            refusal = _refusal(rule, reading, company, file_name)
+            refusal = "; ".join(_refusals(rule, reading, company, file_name))
             values: dict[str, str] = {}
             unset: dict[str, str] = {}
             if not refusal:
@@ -94,18 +95,21 @@ class Rules:
                         values[field] = text
                     else:
                         unset[field] = why
-            yield Try(rule.number, rule.line, refusal, values, unset)
+            yield Try(rule.number, rule.line, tuple(rule.values), refusal, values, unset)
 
     def _resolve(self, value: Value, groups: Mapping[str, str | None], reading: Reading) -> tuple[str, str]:
         """The text of a value, or "" and why there is none."""
         match value:
             case XPath(text):
-                return reading.xpaths[text], f"{text} finds nothing"
+                found = reading.xpaths[text]
+                return "" if _SCHEME_ALONE.fullmatch(found) else found, f"{text} finds nothing"
             case Template(text):
                 return _filled(text, groups), f"the file name has nothing for {text}"
             case Lookup(table, key):
-                filled = _filled(key, groups)
-                return self._tables[table].get(filled), f'the table {table} has no "{filled}"'
+                wanted, why = self._resolve(key, groups, reading)
+                if not wanted:
+                    return "", why
+                return self._tables[table].get(wanted), f'the table {table} has no "{wanted}"'
 
 
 class Table:
@@ -164,16 +168,17 @@ def _entries(text: str) -> dict[str, str]:
     return entries
 
 
-def _refusal(rule: Rule, reading: Reading, company: str | None, file_name: str) -> str:
+def _refusals(rule: Rule, reading: Reading, company: str | None, file_name: str) -> Iterator[str]:
+    """Each condition that doesn't hold, as half a sentence."""
     if rule.company is not None and rule.company != company:
-        return f"it is for the company {rule.company}"
+        whose = "and the file lies in no company's folder" if company is None else f"not {company}"
+        yield f"it is for the company {rule.company}, {whose}"
     if rule.file is not None and not rule.file.fullmatch(file_name):
-        return f'the file name doesn\'t match "{rule.file.pattern}"'
+        yield f'the file name doesn\'t match "{rule.file.pattern}"'
     if rule.document is not None and rule.document != reading.root_name:
-        return f"it is for documents of type {rule.document}"
+        yield f"it is for documents of type {rule.document}, not {reading.root_name}"
     if rule.customization is not None and not fnmatchcase(reading.customization, rule.customization):
-        return f'the CustomizationID "{reading.customization}" doesn\'t match "{rule.customization}"'
-    return ""
+        yield f'the CustomizationID "{reading.customization}" doesn\'t match "{rule.customization}"'
 
 
 def _filled(template: str, groups: Mapping[str, str | None]) -> str:

@@ -10,6 +10,8 @@ from cli.test_run import everything_below
 from support.faults import instead
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cli.conftest import Filedrop
     from support.world import World
 
@@ -73,6 +75,17 @@ def test_a_refused_login(filedrop: Filedrop, world: World) -> None:
     done = filedrop("check", "--json")
     assert done.returncode == 3
     assert [name for name, result, _ in findings(done.stdout) if result == "failed"] == ["account main"]
+
+
+def test_a_rule_that_does_not_load(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
+    """An XPath that is none and a table that isn't there are found, with status 2, as the daemon would find them."""
+    config = tmp_path / "rules.yaml"
+    rules = "mapping:\n  - {receiver: {xpath: '//['}}\n  - {sender: {table: gone, key: {xpath: '//ID'}}}\n"
+    config.write_text(world.config_text() + rules + "tables: {gone: gone.csv}\n")
+    done = filedrop("check", "--json", config=config)
+    assert done.returncode == 2
+    failed = [says for _, result, says in findings(done.stdout) if result == "failed"]
+    assert [("XPath" in says, "gone.csv" in says) for says in failed] == [(False, True), (True, False)]
 
 
 def test_no_directory(filedrop: Filedrop, world: World) -> None:

@@ -62,6 +62,10 @@ APPENDED = {
         "10: mapping 1.channel: is none of the three forms; "
         "write text, {table: customers, key: '{customer}'} or {xpath: '//Note'}"
     ),
+    "mapping:\n  - {channel: {table: t, key: {table: t, key: x}}}": (
+        "10: mapping 1.channel: is none of the three forms; "
+        "write text, {table: customers, key: '{customer}'} or {xpath: '//Note'}"
+    ),
     "mapping:\n  - {company: acme}": "10: mapping 1: sets nothing; write what it sets, like receiver:",
     "mapping:\n  - x": "10: mapping 1: text where keys are wanted; write them below it, each in a line of its own and indented",
     "mapping:\n  - {channel: x, number: 3}": "10: mapping 1.number: unknown key; delete it",
@@ -116,6 +120,10 @@ COMPANIES = {
     ),
     "acme: {participants: [NO:ORGNR:987654321]}": (
         '7: companies.acme.participants: "NO:ORGNR:987654321" is no ParticipantID; '
+        'write four digits, a colon and the number, like "0192:987654321"'
+    ),
+    "acme: {participants: [0192:blåbær]}": (
+        '7: companies.acme.participants: "0192:blåbær" is no ParticipantID; '
         'write four digits, a colon and the number, like "0192:987654321"'
     ),
     "acme: {participants: 0192:1}": '7: companies.acme.participants: text where a list is wanted; write one like ["one", "two"]',

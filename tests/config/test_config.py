@@ -101,6 +101,7 @@ def test_rules() -> None:
   - file: 'INV-(?P<customer>\d+)\.xml'
     receiver: {table: customers, key: '{customer}'}
     channel: {xpath: //Note}
+    document_id: {table: customers, key: {xpath: //ID}}
     process_id: 'p-{customer}'
 tables: {customers: lists/customers.csv}
 """
@@ -111,9 +112,10 @@ tables: {customers: lists/customers.csv}
     assert second.file is not None
     assert second.file.fullmatch("inv-17.XML")
     assert second.values == {
-        "receiver": Lookup("customers", "{customer}"),
+        "receiver": Lookup("customers", Template("{customer}")),
         "process_id": Template("p-{customer}"),
         "channel": XPath("//Note"),
+        "document_id": Lookup("customers", XPath("//ID")),
     }
     assert config.tables == {"customers": Path(local("/srv/etc/lists/customers.csv"))}
 

@@ -116,6 +116,10 @@ outbound:{keys["outbound"]}
 inbound:{keys["inbound"]}
 """
 
+    def configuration(self) -> config.Config:
+        """The configuration, as if it had been read from a file in `base`."""
+        return config.parse(self.config_text(), str(self.base / "config.yaml"))
+
     def drop(self, name: str, content: bytes) -> None:
         """Drop a document into `outbound/`, renamed in whole. Each name and content once."""
         if name in self.dropped or content in self.dropped.values():
@@ -142,7 +146,7 @@ inbound:{keys["inbound"]}
         """A daemon in this process, with a state and threads of its own, for as long as the `with` lasts."""
         with sole_use(self.state) as journal:
             stopped = threading.Event()
-            service = Service(config.parse(self.config_text()), journal, stopped=stopped, log=self._log, watch=watch)
+            service = Service(self.configuration(), journal, stopped=stopped, log=self._log, watch=watch)
             service.start()
             try:
                 yield service
@@ -152,9 +156,7 @@ inbound:{keys["inbound"]}
     def run_once(self) -> None:
         """What `filedrop run --once` does, in this process."""
         with sole_use(self.state) as journal:
-            service = Service(
-                config.parse(self.config_text()), journal, stopped=threading.Event(), log=self._log, watch=False
-            )
+            service = Service(self.configuration(), journal, stopped=threading.Event(), log=self._log, watch=False)
             service.run_once(lambda _service: None)
 
     @contextmanager

@@ -1,0 +1,116 @@
+"""Whether a mapping rule can have an effect: can its conditions hold, and can its values win?
+
+Only what is certain is complained about: a rule that might count for one document, under one name, is left alone.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+from filedrop.config.complaints import Complaints
+from filedrop.config.mapping import Rule, Template, groups_in
+from filedrop.config.reading import Keys
+
+_LOCAL_NAME = re.compile(r"[A-Za-z_\x80-\U0010ffff][\w.\x80-\U0010ffff-]*", re.ASCII)  # Namespaces in XML, NCName
+_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|\d+|.)")
+_CLASS = re.compile(r"\[\^?\]?[^\]]*\]")
+_REPEATED = re.compile(r"\{\d*,?\d*\}")
+_INNERMOST_GROUP = re.compile(r"\([^()]*\)[*+?]*")
+_IMPOSSIBLE = re.compile(
+    r"/(?![*?])"  # a name has none
+    r"|[^*+?^$](?![*?]).*\^"  # something before the beginning
+    r"|\$.*[^*+?^$~](?![*?])"  # something after the end, and no line break
+)
+
+
+def check_effect(rules: Sequence[Rule], complaints: Complaints) -> None:
+    """Complain about each rule that can never apply, and each value that an earlier rule always comes before."""
+    sound = [rule for rule in rules if not complaints.flawed(_place(rule))]  # the flaw may be a condition
+    for number, rule in enumerate(sound):
+        _check_conditions(rule, complaints)
+        _check_values(rule, sound[:number], complaints)
+
+
+def _place(rule: Rule) -> Keys:
+    return ("mapping", rule.number - 1)
+
+
+def _check_conditions(rule: Rule, complaints: Complaints) -> None:
+    if rule.document is not None and not _LOCAL_NAME.fullmatch(rule.document):
+        bare = re.split(r"[:/}]", rule.document.strip())[-1]
+        advice = f'"{bare}"' if _LOCAL_NAME.fullmatch(bare) else "one like Invoice, without a prefix"
+        sentence = f'"{rule.document}" is the local name of no element; write {advice}'
+        complaints.add(sentence, (*_place(rule), "document"))
+    if rule.file is not None and _matches_no_name(rule.file):
+        sentence = r"can match no file's name, which is all that it is compared with; write one like INV-.*\.xml"
+        complaints.add(sentence, (*_place(rule), "file"))
+    if rule.customization is not None and rule.customization != rule.customization.strip():
+        sentence = "begins or ends with a blank, which no CustomizationID does; write it without"
+        complaints.add(sentence, (*_place(rule), "customization"))
+
+
+def _matches_no_name(pattern: re.Pattern[str]) -> bool:
+    """Whether no file's name can match: the pattern is empty, wants a `/`, or more before its `^` or after its `$`.
+
+    What stands in parentheses or is optional isn't looked at; a pattern with alternatives may match.
+    """
+    text = pattern.pattern
+    if not text.strip("^$"):
+        return True
+    if pattern.flags & (re.VERBOSE | re.MULTILINE | re.DOTALL):
+        return False
+    text = _REPEATED.sub("?", _CLASS.sub("~", _ESCAPE.sub(_without_escape, text)))
+    count = 1
+    while count:
+        text, count = _INNERMOST_GROUP.subn("", text)
+    return not re.search(r"[()|]", text) and _IMPOSSIBLE.search(text) is not None
+
+
+def _without_escape(escape: re.Match[str]) -> str:
+    """`/` and anchors as they are; `x` for another sign, `~` for any one letter, `()` for what may be nothing."""
+    letter = escape[0][1]
+    if letter.isdecimal() or letter in "bB":
+        return "()"
+    if letter.isalnum():
+        return {"A": "^", "Z": "$"}.get(letter, "~")
+    return letter if letter == "/" else "x"
+
+
+def _check_values(rule: Rule, earlier: Sequence[Rule], complaints: Complaints) -> None:
+    values = rule.values
+    for field, value in values.items():
+        if value == Template(""):
+            complaints.add("an empty text sets nothing; write one, or delete the key", (*_place(rule), field))
+    lost: dict[str, Rule] = {}
+    for other in reversed(earlier):
+        if _includes(other, rule):
+            lost |= {field: other for field, value in other.values.items() if field in values and _always(value)}
+    if lost and lost.keys() == values.keys():
+        fields = defaultdict(list)
+        for field in values:
+            fields[_named(lost[field])].append(field)
+        sets = ", ".join(f"{winner} sets {' and '.join(won)}" for winner, won in fields.items())
+        sentence = f"can never win: {sets} for all of its documents; delete it, or put it before"
+        complaints.add(sentence, _place(rule))
+        return
+    for field, other in lost.items():
+        sentence = f"can never win: {_named(other)} sets it for all of the rule's documents; delete one of them"
+        complaints.add(sentence, (*_place(rule), field))
+
+
+def _named(rule: Rule) -> str:
+    return f"mapping {rule.number} (line {rule.line})"
+
+
+def _includes(other: Rule, rule: Rule) -> bool:
+    """Whether each document that a rule is for is certainly one that the other is for."""
+    return (
+        other.company in (None, rule.company)
+        and other.file in (None, rule.file)
+        and other.document in (None, rule.document)
+        and other.customization in (None, "*", rule.customization)
+    )
+
+
+def _always(value: object) -> bool:
+    return isinstance(value, Template) and bool(value.text) and not groups_in(value)
