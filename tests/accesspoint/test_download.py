@@ -61,6 +61,8 @@ CHUNKED = answer(200, b"5\r\n<a/>\n\r\n", [("Transfer-Encoding", "chunked")])
     "script",
     [
         cut(answer(200, DOCUMENT)[:-1]),
+        cut(answer(200, DOCUMENT)[:20]),
+        cut(b"HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\n"),
         cut(CHUNKED),
         cut(answer(200, gzip.compress(DOCUMENT)[:-9], [("Content-Encoding", "gzip")])),
         cut(answer(200, gzip.compress(DOCUMENT)[:200] + b"\xff" * 500, [("Content-Encoding", "gzip")])),
@@ -68,7 +70,17 @@ CHUNKED = answer(200, b"5\r\n<a/>\n\r\n", [("Transfer-Encoding", "chunked")])
         reply(500),
         reply(503, "", ("Retry-After", "0")),
     ],
-    ids=["too short", "no last chunk", "gzip cut", "gzip damaged", "reset", "500", "503"],
+    ids=[
+        "too short",
+        "cut in a line of its head",
+        "cut in its head",
+        "no last chunk",
+        "gzip cut",
+        "gzip damaged",
+        "reset",
+        "500",
+        "503",
+    ],
 )
 def test_not_whole(server: Scripted, access_point: AccessPoint, script: Script) -> None:
     """What isn't whole is no document."""

@@ -124,6 +124,8 @@ def test_accepted_by_location(server: Scripted, access_point: AccessPoint, scrip
         (cut(), NoClearAnswer),
         (cut(b"HTTP/1.1 20"), NoClearAnswer),
         (cut(b"this is not HTTP\r\n\r\n"), NoClearAnswer),
+        (cut(b"HTTP/1.1 201 Created\r\nLocation: /outbox/43"), NoClearAnswer),
+        (cut(b"HTTP/1.1 201 Created\r\nLocation: /outbox/43\r\n"), NoClearAnswer),
         (cut(answer(201, ACCEPTED)[:-200]), NoClearAnswer),
         (reset, NoClearAnswer),
     ],

@@ -109,6 +109,8 @@ class _Patience(io.RawIOBase):
             if left < self._silence:
                 raise TooSlow from error
             raise
+        if not self.in_body and count == 0:  # http.client would take a head that was cut off for a whole one
+            raise ConnectionResetError
         if self.in_body and count:
             self._until = min(self._until + count / _SLOWEST, self._latest)
         return count
