@@ -67,8 +67,9 @@ def read(
 ) -> Reading:
     """Read a document from where `file` stands to its end. `xpaths` are those of the mapping rules (Rules.xpaths).
 
-    Raises DocumentError: `not-xml` (with line and column), `doctype` (unless kept), `too-large`, `unreadable` (nested
-    too deeply, or a tag too long). OSError passes through.
+    What the access point gives is read with its DOCTYPE kept; and there a web page is no document, however well-formed:
+    something on the way has answered instead. Raises DocumentError: `not-xml` (with line and column), `doctype` (unless
+    kept), `too-large`, `unreadable` (nested too deeply, or a tag too long). OSError passes through.
     """
     head = file.read(PIECE)
     form = form_of(head)
@@ -79,6 +80,12 @@ def read(
     outline = Outline() if xpaths else None
     parse = Parse(outline.watch(pieces) if outline else pieces, refuse_doctype=doctype == "refuse")
     namespace, _, name = (parse.business_root or parse.root).rpartition(SEPARATOR)
+    if doctype == "keep" and name.lower() == "html":
+        raise DocumentError(
+            "not-xml",
+            "It is a web page, not a business document.",
+            "See what stands between here and the access point, and answers in its place.",
+        )
     says = content(parse.business_root, parse.values)
     return Reading(
         size=raw.size,

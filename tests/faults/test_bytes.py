@@ -8,9 +8,10 @@ FILEDROP_MATRIX=full, all of them.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,15 +23,26 @@ from support.documents import invoice
 from support.wire import Break, Wire
 from support.world import World
 
+from filedrop import config
+from filedrop.accesspoint import AccessPoint
+from filedrop.errors import Unavailable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from support.wire import Way
 
+    from filedrop.accesspoint import Message
+
 FULL = os.environ.get("FILEDROP_MATRIX") == "full"
 SEED = int(os.environ.get("FILEDROP_SEED", time.time_ns() % 10**6))
 SHARES = 16 if FULL else 1  # of the bytes of each exchange, so that several processes can take them
-UPLOADS, MESSAGES, LISTS = 40, 24, 12  # breaks in one world; of a sample, all. There are 25 messages on a page
+UPLOADS, MESSAGES, LISTS, LISTS_ALONE = (
+    40,
+    24,
+    12,
+    200,
+)  # breaks in one world; of a sample, all. There are 25 messages on a page
 DIFFERENCE = 8  # bytes by which exchanges of a kind differ: there are numbers and links in them
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600 if FULL else 120)]
@@ -44,17 +56,20 @@ either_dialect = pytest.mark.parametrize("quirks", [False, True], ids=["as docum
 @either_dialect
 def test_an_upload(tmp_path: Path, quirks: bool, how: str, share: int) -> None:  # noqa: FBT001 - a parameter
     """Wherever the upload of a document or the answer to it breaks, it is accepted once and arrives once."""
+    line = "POST /outbox"
     quick = {"doubt": "1s", "retry": "{first: 10ms, longest: 20ms}", "rescan": "200ms"}
-    for breaks in batches("POST /outbox", UPLOADS, quirks, how, share):
-        with broken_world(tmp_path, "POST /outbox", breaks, quirks=quirks, outbound=quick) as (world, wire):
-            wire.next("POST /outbox", *breaks)
+    for breaks in batches(lengths(quirks)[line], how, share, UPLOADS):
+        with wired_world(tmp_path, quirks=quirks, outbound=quick) as (world, wire):
+            wire.next(line, *breaks)
             for number in range(len(breaks)):
                 world.drop(f"invoice-{number}.xml", invoice(f"{number:04}"))
             world.settle(100, ends=("archive",))
+            world.invariants()
             store = world.sandbox.store
             arrived = Counter(promises.meaning(store.content(message.msg_no)) for message in store.inbox("buyer"))
             assert arrived == Counter(map(promises.meaning, world.dropped.values()))
             assert world.accepted() == dict.fromkeys(world.dropped, 1)
+            assert_broken(wire, breaks, lengths(quirks)[line])
 
 
 @matrix
@@ -73,35 +88,65 @@ def test_a_message(tmp_path: Path, line: str, quirks: bool, how: str, share: int
     """Wherever the download or the mark-read of a message breaks, it is delivered once, and read."""
     # All at once: so none is broken at each of its three attempts, which would put it off for a minute.
     together = {"workers": str(MESSAGES)}
-    for breaks in batches(line, MESSAGES, quirks, how, share):
-        with broken_world(tmp_path, line, breaks, quirks=quirks, outbound=together) as (world, wire):
+    for breaks in batches(lengths(quirks)[line], how, share, MESSAGES):
+        with wired_world(tmp_path, quirks=quirks, outbound=together) as (world, wire):
             wire.next(line, *breaks)
             for number in range(len(breaks)):
                 world.receive(invoice(f"{number:04}"))
             world.settle(100)
+            world.invariants()
+            assert_broken(wire, breaks, lengths(quirks)[line])
 
 
 @matrix
 @either_dialect
 def test_the_inbox(tmp_path: Path, quirks: bool, how: str, share: int) -> None:  # noqa: FBT001 - a parameter
     """Wherever the list breaks that shows a message, the message is delivered once, and read."""
-    for breaks in batches("GET /inbox ", LISTS, quirks, how, share):
-        with broken_world(tmp_path, "GET /inbox ", breaks, quirks=quirks) as (world, wire):
+    line = "GET /inbox "
+    for breaks in batches(lengths(quirks)[line], how, share, LISTS):
+        with wired_world(tmp_path, quirks=quirks) as (world, wire):
             for number, one in enumerate(breaks):
-                wire.next("GET /inbox ", one)
+                wire.next(line, one)
                 world.receive(invoice(f"{number:04}"))
                 world.run_once()
                 world.invariants()
+            assert_broken(wire, breaks, lengths(quirks)[line])
+
+
+@matrix
+@either_dialect
+@pytest.mark.parametrize("name", ["inbox", "outbox", "messages"])
+def test_a_list(tmp_path: Path, name: str, quirks: bool, how: str, share: int) -> None:  # noqa: FBT001 - a parameter
+    """A list that breaks is an error, and never a shorter list: what isn't in a list is believed not to be there."""
+    with wired_world(tmp_path, quirks=quirks, deliver_after=3600) as (world, wire):
+        world.drop("invoice.xml", invoice("out"))
+        world.run_once()
+        world.receive(invoice("in"))
+        account = config.parse(world.config_text()).accounts["main"]
+        access_point = AccessPoint(account, stopped=threading.Event(), pauses=())
+
+        def ask() -> list[Message]:
+            return list(access_point.messages() if name == "messages" else getattr(access_point, name)().messages)
+
+        whole = ask()
+        ends = wire.exchanges[-1].came
+        for breaks in batches(ends, how, share, LISTS_ALONE):
+            for one in breaks:
+                wire.next(f"GET /{name}", one)
+                with suppress(Unavailable):
+                    assert ask() == whole
+            assert_broken(wire, breaks, ends)
+        access_point.close()
 
 
 @contextmanager
 def wired_world(
-    tmp_path: Path, *, quirks: bool, outbound: dict[str, str] | None = None
+    tmp_path: Path, *, quirks: bool, deliver_after: float = 0.0, outbound: dict[str, str] | None = None
 ) -> Iterator[tuple[World, Wire]]:
     """A world whose access point is at the other end of a wire."""
     with (
         TemporaryDirectory(dir=tmp_path) as base,
-        World(Path(base), quirks=quirks, outbound=outbound) as world,
+        World(Path(base), quirks=quirks, deliver_after=deliver_after, outbound=outbound) as world,
         world.sandbox,
         Wire(world.sandbox.base_url) as wire,
     ):
@@ -109,32 +154,22 @@ def wired_world(
         yield world, wire
 
 
-@contextmanager
-def broken_world(
-    tmp_path: Path, line: str, breaks: list[Break], *, quirks: bool, outbound: dict[str, str] | None = None
-) -> Iterator[tuple[World, Wire]]:
-    """Such a world; at its end all these breaks of `line` have happened, and all promises are kept."""
-    with wired_world(tmp_path, quirks=quirks, outbound=outbound) as (world, wire):
-        yield world, wire
-        world.invariants()
-        ends = lengths(line, quirks)
-        for missed in set(breaks) - set(wire.broken()):
-            assert missed.at > ends[missed.way] - DIFFERENCE
-
-
 @cache
-def lengths(line: str, quirks: bool) -> dict[Way, int]:  # noqa: FBT001 - a cache's key
-    """How many bytes an exchange has in a world with one document and one message."""
+def lengths(quirks: bool) -> dict[str, dict[Way, int]]:  # noqa: FBT001 - a cache's key
+    """How many bytes each exchange has in a world with one document and one message."""
     with TemporaryDirectory() as base, wired_world(Path(base), quirks=quirks) as (world, wire):
         world.receive(invoice("0000"))
         world.drop("invoice.xml", invoice("0000"))
         world.run_once()
-    return next(exchange.passed for exchange in wire.exchanges if exchange.line.startswith(line))
+    lines = ("POST /outbox", "GET /messages/", "GET /blobs/", "POST /inbox/", "GET /inbox ")
+    return {
+        line: exchange.came for line in lines for exchange in wire.exchanges[::-1] if exchange.line.startswith(line)
+    }
 
 
-def batches(line: str, at_once: int, quirks: bool, how: str, share: int) -> Iterator[list[Break]]:  # noqa: FBT001 - as it comes
-    """This share of all breaks of an exchange, so many at a time; or of a sample of them."""
-    breaks = [Break(way, at, how) for way, length in lengths(line, quirks).items() for at in range(length + 1)]
+def batches(ends: dict[Way, int], how: str, share: int, at_once: int) -> Iterator[list[Break]]:
+    """This share of all breaks of an exchange that is so long, so many at a time; or of a sample of them."""
+    breaks = [Break(way, at, how) for way, end in ends.items() for at in range(end + 1)]
     if not FULL:
         print(f"FILEDROP_SEED={SEED}")  # noqa: T201 - pytest shows it where a test fails
         step = -(-len(breaks) // at_once)
@@ -142,3 +177,8 @@ def batches(line: str, at_once: int, quirks: bool, how: str, share: int) -> Iter
     breaks = breaks[share::SHARES]
     for start in range(0, len(breaks), at_once):
         yield breaks[start : start + at_once]
+
+
+def assert_broken(wire: Wire, breaks: list[Break], ends: dict[Way, int]) -> None:
+    """All of these have happened, but for those beyond the end of an exchange that was shorter than it was measured."""
+    assert all(missed.at > ends[missed.way] - DIFFERENCE for missed in set(breaks) - set(wire.broken()))

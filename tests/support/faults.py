@@ -83,6 +83,10 @@ class Exchange:
         head = f"HTTP/1.1 {status} {_REASONS.get(status, 'Said')}\r\n{lines}\r\n"
         self._sock.sendall(head.encode("latin-1") + (body if status not in (204, 304) else b""))
 
+    def say(self, data: bytes) -> None:
+        """Send these bytes as they are."""
+        self._sock.sendall(data)
+
     def cut(self, *, reset: bool = False) -> None:
         """End the connection."""
         if reset:

@@ -43,11 +43,11 @@ class Break:
 
 @dataclass(slots=True)
 class Exchange:
-    """A request and its answer; `passed`: how many bytes of each have."""
+    """A request and its answer; `came`: how many bytes of each have come."""
 
     line: str
     to_break: Break | None
-    passed: dict[Way, int] = field(default_factory=lambda: {"request": 0, "answer": 0})
+    came: dict[Way, int] = field(default_factory=lambda: {"request": 0, "answer": 0})
     broken: bool = False
 
 
@@ -119,7 +119,7 @@ class Wire:
         with suppress(OSError):
             while data := await source.read(1 << 16):
                 exchange = connection.exchange
-                if way == "request" and (exchange is None or exchange.passed["answer"]):
+                if way == "request" and (exchange is None or exchange.came["answer"]):
                     exchange = connection.exchange = self._begin(data)
                 if exchange is not None and not connection.ended:
                     await self._pass(connection, exchange, way, data, sink)
@@ -130,8 +130,8 @@ class Wire:
         self, connection: _Connection, exchange: Exchange, way: Way, data: bytes, sink: StreamWriter
     ) -> None:
         to_break = exchange.to_break
-        left = to_break.at - exchange.passed[way] if to_break and to_break.way == way else len(data) + 1
-        exchange.passed[way] += len(data)
+        left = to_break.at - exchange.came[way] if to_break and to_break.way == way else len(data) + 1
+        exchange.came[way] += len(data)
         sink.write(data[: max(left, 0)])
         await sink.drain()
         if to_break is None or left > len(data):
@@ -152,6 +152,8 @@ class Wire:
             case "drip":
                 for byte in data[max(left, 0) :]:
                     await asyncio.sleep(to_break.seconds)
+                    if sink.is_closing():
+                        return
                     sink.write(bytes([byte]))
 
     def _begin(self, data: bytes) -> Exchange:

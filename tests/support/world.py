@@ -20,7 +20,7 @@ import time
 import xml.etree.ElementTree as ET
 from collections import Counter
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -53,7 +53,8 @@ class World:
     """Sandbox, folders and configuration below `base`.
 
     `front` is the server in front of the sandbox: faults are told to it. `outbound` and `inbound` change the
-    configuration's keys there; `companies` says more of them in YAML, or other things of acme. It ends with its `with`.
+    configuration's keys there; `companies` says more of them in YAML, or other things of acme. `ahead` is what the
+    access point's clock is ahead of ours. It ends with its `with`.
     """
 
     def __init__(
@@ -66,6 +67,8 @@ class World:
         inbound: dict[str, str] | None = None,
         companies: dict[str, str] | None = None,
         unassigned: str = "leave",
+        read_timeout: str = "2s",
+        ahead: timedelta = timedelta(),
     ) -> None:
         self.base = base
         self.root = base / "root"
@@ -78,11 +81,16 @@ class World:
         self._keys = {"outbound": OUTBOUND | (outbound or {}), "inbound": INBOUND | (inbound or {})}
         self._companies = {"acme": f'{{participants: ["{SELLER}"]}}'} | (companies or {})
         self._unassigned = unassigned
+        self._read_timeout = read_timeout
         accounts = [SandboxAccount("acme", PASSWORD, (SELLER,)), SandboxAccount("buyer", PASSWORD, (BUYER,))]
         self.sandbox = Sandbox(
-            base / "access point", accounts, deliver_after=timedelta(seconds=deliver_after), quirks=quirks
+            base / "access point",
+            accounts,
+            deliver_after=timedelta(seconds=deliver_after),
+            quirks=quirks,
+            clock=lambda: datetime.now(UTC) + ahead,
         )
-        self.front = Front(self.sandbox.app, date=lambda: http_date(time.time()))
+        self.front = Front(self.sandbox.app, date=lambda: http_date(datetime.now(UTC) + ahead))
         self.outbound.mkdir(parents=True)
         self.password_file.write_text(PASSWORD)
         self.password_file.chmod(0o600)
@@ -105,9 +113,10 @@ class World:
         """The configuration as YAML."""
         keys = {name: "".join(f"\n  {key}: {value}" for key, value in self._keys[name].items()) for name in self._keys}
         companies = "".join(f"\n  {name}: {company}" for name, company in self._companies.items())
+        login = f"password_file: '{self.password_file}'"
         return f"""
 accounts:
-  main: {{base_url: "{self.front.url}", username: acme, password_file: '{self.password_file}', read_timeout: 2s}}
+  main: {{base_url: "{self.front.url}", username: acme, {login}, read_timeout: {self._read_timeout}}}
 root: {self.root}
 state: {self.state}
 unassigned: {self._unassigned}
