@@ -17,7 +17,7 @@ and that have its ids, in this order:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -107,6 +107,15 @@ def may_be(document: Document, message: Message) -> bool:
         return False
     received = message.received_at
     return received is None or document.first_attempt is None or received >= document.first_attempt - CLOCK_SLACK
+
+
+def is_owned(message: Message, received: Iterable[str | None]) -> bool:
+    """Is the message another document's? `received` is when the owners' messages of its number were (Journal.owned).
+
+    A server set up anew counts from the start again; where a time is missing, the number decides.
+    """
+    moments = [replace(message, received=moment).received_at for moment in received]
+    return any(moment is None or message.received_at in (None, moment) for moment in moments)
 
 
 def _agree(said: str | None, posted: str | None) -> bool:

@@ -8,14 +8,14 @@ clock, may a document be sent again. A look that breaks off decides nothing.
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING
 
 from filedrop import identify
 from filedrop.accesspoint import Gone
 from filedrop.document import UNCLEAR_AT_MOST, UNEXPLAINED_AT_MOST, Fault, State
-from filedrop.doubt import Candidate, Found, decide, may_be
+from filedrop.doubt import Candidate, Found, decide, is_owned, may_be
 from filedrop.errors import DocumentError, NoClearAnswer, Unavailable, WrongAddress
 from filedrop.sending import rejected
 
@@ -97,7 +97,7 @@ class Looks:
         others += self._others(documents)
         # Asked last: what has left `others` by now is the journal's.
         owned = desk.journal.owned(identity, [message.msg_no for message in listed])
-        unowned = [message for message in listed if not _is_owned(message, owned.get(message.msg_no, []))]
+        unowned = [message for message in listed if not is_owned(message, owned.get(message.msg_no, []))]
         decision = decide(documents, [self._compare(message, others) for message in unowned])
         for message, document in decision.surplus:
             desk.log.error("message.surplus", msg_no=message.msg_no, file=document.file, company=document.company)
@@ -175,12 +175,6 @@ class Looks:
             self._compared.clear()
         self._compared[key] = compared
         return compared
-
-
-def _is_owned(message: Message, owners: list[str | None]) -> bool:
-    """Is one of these, of the same number, the same message? Where a time is missing, the number decides."""
-    ours = [replace(message, received=received).received_at for received in owners]
-    return any(moment is None or message.received_at in (None, moment) for moment in ours)
 
 
 def _key(document: Document) -> tuple[str, int]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from filedrop import files, identify
 from filedrop.accesspoint import BrokenOff
 from filedrop.document import Fault, State, backoff
+from filedrop.doubt import is_owned
 from filedrop.errors import DocumentError, NoClearAnswer, Rejected, Unauthorized, Unavailable, Unexplained, WrongAddress
 from filedrop.files import Seal
 from filedrop.journal import Duplicate
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
+    from filedrop.accesspoint import Message
     from filedrop.desk import Desk
     from filedrop.document import Document, Ids
     from filedrop.folders import OutboundFolder
@@ -156,7 +158,7 @@ def _see_receiver(desk: Desk, document: Document) -> Document:
 
 def _post(desk: Desk, document: Document, upload: Upload, ids: Ids) -> Document | None:
     try:
-        message = desk.access_point.send(ids, upload)
+        message = _accepted(desk, ids, upload)
     except BrokenOff:
         return None
     except DocumentError as error:  # an id that can't be one; nothing was posted
@@ -177,6 +179,15 @@ def _post(desk: Desk, document: Document, upload: Upload, ids: Ids) -> Document 
     now = desk.now()
     sent = document.sent(now, message.msg_no, received=message.received, uuid=message.uuid)
     return sent.later(now + desk.rules.track)
+
+
+def _accepted(desk: Desk, ids: Ids, upload: Upload) -> Message:
+    """The message that the document became. Raises as `AccessPoint.send` does; NoClearAnswer for another's answer."""
+    message = desk.access_point.send(ids, upload)
+    number = message.msg_no
+    if is_owned(message, desk.journal.owned(desk.access_point.identity, [number]).get(number, ())):
+        raise NoClearAnswer(f"the answer was another document's: message {number} is known; tell the operator")
+    return message
 
 
 def rejected(text: str, status: int) -> Fault:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import invoice
-from support.faults import cut_after, instead
+from support.faults import Front, cut_after, instead
 from support.wire import Break, Wire
 
 if TYPE_CHECKING:
@@ -183,3 +183,37 @@ def test_pauses(world: World) -> None:
         world.settle()
         world.invariants()
         assert sum(exchange.line.startswith("POST /outbox") for exchange in wire.exchanges) == len(pauses)
+
+
+def test_anothers_answer(make_world: Callable[..., World]) -> None:
+    """An answer that comes twice isn't also the next document's: a message number belongs to one document for ever."""
+    world, heard = make_world(deliver_after=3600, outbound={"doubt": "100ms"}), list[bytes]()
+
+    def remembered(exchange: Exchange) -> None:
+        heard.append(as_bytes(exchange.arrive()))
+        exchange.say(heard[0])
+
+    world.front.next("POST /outbox", remembered, lambda exchange: exchange.say(heard[0]))
+    for number in range(2):
+        world.drop(f"invoice-{number}.xml", invoice(f"{number}"))
+        world.settle(ends=("sent",))
+    world.invariants()
+    assert world.accepted() == dict.fromkeys(world.dropped, 1)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects(world: World, status: int) -> None:
+    """No document, login or mark goes where a redirect points to; here everything arrives once, when it is over."""
+    elsewhere = Front(world.sandbox.app, date=world.front.date)
+    for line in ("POST /outbox", "GET /inbox", "POST /inbox/"):
+        world.front.next(line, lambda exchange: moved(exchange, status, elsewhere.url))
+    world.drop("invoice.xml", invoice("out"))
+    world.receive(invoice("in"))
+    world.settle(50)
+    world.invariants()
+    assert elsewhere.requests == []
+    elsewhere.close()
+
+
+def moved(exchange: Exchange, status: int, url: str) -> None:
+    exchange.answer(status, "", [("Location", url + exchange.request.target)])
