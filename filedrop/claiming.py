@@ -148,8 +148,11 @@ class Claiming:
             lane.remember(name, opened.seal, desk.steady(), look_again=AFTER_ANOTHER)
             return None
         try:
-            place(folder.path / name, folder.path / document.place / document.file)
-        except OSError:
+            if document.place == "sending":
+                place(folder.path / name, folder.path / document.place / document.file)
+            else:  # its sidecar may have been cleared away meanwhile, and its name be another's: it is put away anew
+                document = desk.journal.record(document.at("sending", folder.claim(name)))
+        except BaseException:
             desk.in_hand.give_back([document.id])
             raise
         lane.forget(name)
@@ -234,8 +237,7 @@ class Claiming:
             return None
         for document in self._desk.journal.open_like(lane.folder.id, reading.sha256):
             if not lies_at(lane.folder, document):  # a person has renamed it here, or moved it in from `sent/`
-                place(path, lane.folder.path / document.place / document.file)
-                return None
+                return document.at("sending", file)
         document = self._document(lane, file, file, opened.seal)
         document = identified(lane, document, reading, self._desk.rules, self._desk.now())
         if doubtful and document.state is State.WAITING:

@@ -6,8 +6,6 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from filedrop.errors import FolderUnavailable
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from filedrop.config import Inbound, Outbound
     from filedrop.directory import Directory
     from filedrop.document import Document
-    from filedrop.folders import InboundFolder, OutboundFolder
+    from filedrop.folders import InboundFolder
     from filedrop.journal import Journal
     from filedrop.standing import Standing
 
@@ -57,7 +55,7 @@ class Desk:
     """One account's access point, how it stands, what is to be done and what time it is.
 
     `now` is the wall clock with its offset, `steady` the monotonic clock in seconds. `gone` holds the ids of documents
-    whose file wasn't there in two sweeps, with their folder.
+    whose file wasn't there in two sweeps: has the access point been asked after them since?
     """
 
     account: str
@@ -70,22 +68,12 @@ class Desk:
     steady: Callable[[], float]
     log: structlog.stdlib.BoundLogger
     in_hand: InHand = field(default_factory=InHand)
-    gone: dict[str, OutboundFolder] = field(default_factory=dict)
+    gone: dict[str, bool] = field(default_factory=dict)
 
-    def is_gone(self, document: Document) -> bool:
-        """Has a person taken this document's file, and not brought it back? Not while its folder can't tell."""
-        folder = self.gone.get(document.id)
-        if folder is None:
-            return False
-        try:
-            folder.take_up(self.journal)
-            with folder.busy():
-                there = folder.seal(document.place, document.file) is not None
-        except (FolderUnavailable, OSError):
-            return False
-        if there:
-            del self.gone[document.id]
-        return not there
+    def asked_after(self, document: Document) -> None:
+        """The access point has been asked after this document, in vain: once more, if a person has taken its file."""
+        if document.id in self.gone:
+            self.gone[document.id] = True
 
 
 @dataclass(frozen=True, slots=True)

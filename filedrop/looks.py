@@ -105,7 +105,7 @@ class Looks:
         steps = [self._conclude(document, decision.verdicts[document.id], begun) for document in documents]
         return desk.journal.record_all(after for after in steps if after is not None)
 
-    def _conclude(self, document: Document, verdict: Verdict, begun: float) -> Document | None:  # noqa: PLR0911 - a table
+    def _conclude(self, document: Document, verdict: Verdict, begun: float) -> Document | None:
         desk, now, memory = self._desk, self._desk.now(), self._remembered(document)
         doubt = desk.rules.doubt.total_seconds()
         memory.needs_a_person = verdict == "ask a person"
@@ -116,8 +116,7 @@ class Looks:
         if verdict != "not found":
             memory.next = desk.steady() + (max(AFTER_BROKEN_LOOK, doubt) if memory.needs_a_person else SOON[0])
             return None
-        if desk.is_gone(document):
-            return document.taken(now)
+        desk.asked_after(document)
         if memory.first is None:
             memory.first = begun
         over = memory.first + doubt

@@ -180,6 +180,7 @@ class WayOut:
     def _go_on(self, lane: Lane, document: Document, opened: Opened | None) -> None:
         """Take a document that is in hand as far as it goes now: post it, and put it where its state belongs."""
         desk, folder = self._desk, lane.folder
+        resumed = document.state is not State.WAITING  # one that has come back may have a sidecar at home already
         try:
             if (
                 document.state is State.WAITING
@@ -207,7 +208,7 @@ class WayOut:
             desk.in_hand.give_back([document.id])
             return
         with folder.busy():
-            self._put_away(lane, document)
+            self._put_away(lane, document, resumed=resumed)
 
     def _put_away(self, lane: Lane, document: Document, *, resumed: bool = False) -> None:
         """Put a document away that is in hand; it is given back when disk and journal know its new place."""

@@ -50,7 +50,8 @@ class Reconciling:
             if not claiming and folder.names_document(name):
                 document = self._claiming.adopt(lane, name, doubtful=not known)
             if document is not None:
-                journal.record(document)
+                with suppress(Changed):  # one that has come back, and was just taken a step further
+                    journal.record(document)
         self._see_gone(lane, "sending", [document for name, document in rows.items() if name not in sending])
         self._write_notes(lane, rows)
         sent = folder.names("sent")
@@ -101,10 +102,11 @@ class Reconciling:
         }
         for document_id in lane.twice(f"missing from {place}", frozenset(missing), at_once=False):
             document = missing[document_id]
-            there = lane.folder.seal(place, document.file) is not None or lane.folder.came_back(document)
-            if there or not desk.in_hand.take(document_id):
+            if lane.folder.seal(place, document.file) is not None or lane.folder.came_back(document):
+                desk.gone.pop(document_id, None)
                 continue
-            desk.gone[document_id] = lane.folder
+            if not desk.in_hand.take(document_id):
+                continue
             try:
                 self._go_without(document)
             finally:
@@ -113,11 +115,14 @@ class Reconciling:
     def _go_without(self, document: Document) -> None:
         desk = self._desk
         with suppress(Changed):  # somebody has just taken it a step further: the next full sweep sees
-            if document.state is State.WAITING:
+            if document.state is State.WAITING or desk.gone.get(document.id):
                 desk.journal.record(document.taken(desk.now()))
                 desk.log.warning("document.taken", company=document.company, file=document.file)
-            elif document.state is State.SENT:
-                desk.journal.record(document.later(desk.now()))  # asked after once more, now
+                desk.gone.pop(document.id, None)
+            elif document.id not in desk.gone:
+                desk.gone[document.id] = False
+                if document.state is State.SENT:
+                    desk.journal.record(document.later(desk.now()))  # asked after once more, now
 
     def _write_notes(self, lane: Lane, rows: dict[str, Document]) -> None:
         now, written = self._desk.now(), 0

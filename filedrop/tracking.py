@@ -101,13 +101,12 @@ class Tracking:
 
     def _step(self, document: Document, delivered: Message | None, outbox: Listing) -> Document:
         now, rules = self._desk.now(), self._desk.rules
-        if self._desk.is_gone(document):
-            return document.taken(now)
         if delivered is not None and delivered.delivered:
             return document.delivered_at(now, delivered.delivered, delivered.uuid)
         waited = now - (document.accepted or document.claimed)
         if waited >= rules.overdue and _has_left(document.msg_no, outbox):
             return document.failed(now, _not_delivered(document))
+        self._desk.asked_after(document)
         return self._asked(document)
 
     def _asked(self, document: Document) -> Document:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import sys
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice
-from support.faults import answered
+from support.faults import answered, cut_after, reset_before
 from support.plug import live
 from support.world import World
 
@@ -178,6 +180,33 @@ def test_a_document_is_delivered_before_its_move_is_known(tmp_path: Path) -> Non
             share.mount()
             world.until(world.settled, 5)
         world.invariants()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes among files")
+def test_a_folder_hangs_whose_document_is_looked_for(make_world: Callable[..., World]) -> None:
+    """While a folder hangs whose document was taken in doubt, what is in doubt of another folder is found."""
+    world = make_world(outbound={"rescan": "100ms", "doubt": "1m"}, companies={"fjord": "{participants: []}"})
+    marker, fjord = world.outbound / ".filedrop", world.root / "fjord" / "outbound"
+    fjord.mkdir(parents=True)
+    world.run_once()
+    world.front.next("POST /outbox", reset_before, cut_after)
+    world.put(world.outbound / "invoice.xml", invoice("1"))
+    with world.service() as service:
+        gone = service.accounts[0].desk.gone
+        world.until(lambda: service.journal.in_state(State.DOUBT))
+        (world.outbound / "sending" / "invoice.xml").unlink()
+        world.until(lambda: gone, what="the file is missed")
+        content = marker.read_bytes()
+        marker.unlink()
+        os.mkfifo(marker)  # whoever reads it waits for somebody to write
+        world.put(fjord / "invoice.xml", invoice("2"))
+        try:
+            world.until((fjord / "sent" / "invoice.xml").exists)
+        finally:
+            with marker.open("wb") as pipe:
+                marker.unlink()
+                world.put(marker, content)
+                pipe.write(content)
 
 
 def test_two_accounts_share_a_folder_for_nobodys_messages(make_world: Callable[..., World]) -> None:

@@ -231,6 +231,17 @@ def test_moved_back_from_sent(make_world: Callable[..., World], duplicates: str)
     assert uploads(world) == 1
 
 
+def test_moved_back_from_sent_while_nobody_looks(make_world: Callable[..., World]) -> None:
+    """The same while filedrop doesn't run; a sidecar that was cleared away meanwhile is written again."""
+    world = make_world(deliver_after=3600, outbound={"rescan": "100ms"})
+    world.drop("invoice.xml", invoice())
+    world.settle(ends=("sent",))
+    (world.outbound / "sent" / "invoice.xml").rename(world.outbound / "invoice.xml")
+    world.settle(ends=("sent",))
+    world.invariants()
+    assert uploads(world) == 1
+
+
 @pytest.mark.parametrize(
     "beside", [(), (".json",), (".why.txt",), (".json", ".why.txt")], ids=["alone", "sidecar", "note", "both"]
 )
