@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from filedrop import files, identify, sidecar
 from filedrop.accesspoint import Gone
@@ -49,6 +49,29 @@ def row_of(desk: InboundDesk, folder: InboundFolder, message: Message, state: st
     )
 
 
+class _Written:
+    """A file in a folder: who waits while it is written waits for the folder."""
+
+    def __init__(self, file: BinaryIO, folder: InboundFolder) -> None:
+        self._file = file
+        self._folder = folder
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seek(self, position: int) -> int:
+        with self._folder.busy():  # what was written before is brought there first
+            return self._file.seek(position)
+
+    def truncate(self) -> int:
+        with self._folder.busy():
+            return self._file.truncate()
+
+    def write(self, data: bytes) -> int:
+        with self._folder.busy():
+            return self._file.write(data)
+
+
 class Receiving:
     """Fetches and places the messages of one account."""
 
@@ -63,7 +86,8 @@ class Receiving:
         try:
             with folder.busy(), files.create_temporary(temporary) as file:
                 with folder.not_busy():
-                    desk.access_point.download(message, file, max_size=desk.rules.max_size)
+                    target: BinaryIO = _Written(file, folder)  # type: ignore[assignment] # as much of one as is needed
+                    desk.access_point.download(message, target, max_size=desk.rules.max_size)
                 file.seek(0)
                 reading = identify.read(file, doctype="keep")
                 os.fsync(file.fileno())
