@@ -99,9 +99,13 @@ def test_once_too_often(twin_world: World) -> None:
     assert [line["msg_no"] for line in world.log() if line["event"] == "message.surplus"] == [2]
 
 
-@pytest.mark.parametrize("faults", [(cut_after, cut_after), (cut_after, reset_before)], ids=["both", "one of them"])
-def test_twins(twin_world: World, faults: tuple[Fault, Fault]) -> None:
-    """The same document twice, both in doubt, whether one or both have arrived: each gets a number of its own."""
+@pytest.mark.parametrize(
+    ("faults", "sent"),
+    [((cut_after, cut_after), [1, 2]), ((cut_after, reset_before), [1, 2]), ((twice_and_cut, cut_after), [1, 2, 3])],
+    ids=["both", "one of them", "one too many"],
+)
+def test_twins(twin_world: World, faults: tuple[Fault, Fault], sent: list[int]) -> None:
+    """The same document twice, both in doubt, however many have arrived: each gets a number of its own, in order."""
     world, both_there = twin_world, threading.Barrier(2)
 
     def together(fault: Fault) -> Fault:
@@ -114,10 +118,12 @@ def test_twins(twin_world: World, faults: tuple[Fault, Fault]) -> None:
     world.front.next("POST /outbox", *map(together, faults))
     for name in ("one.xml", "two.xml"):
         world.put(world.outbound / name, invoice())
-    with world.service():
+    with world.service() as service:
         world.until(lambda: len(numbers(world)) == 2)
+        surplus = service.journal.surplus(service.accounts[0].access_point.identity)
     assert sorted(numbers(world).values()) == [1, 2]
-    assert len(world.sandbox.store.sent("acme")) == 2
+    assert [message.msg_no for message in world.sandbox.store.sent("acme")] == sent
+    assert [number for number, _ in surplus] == sent[2:]
 
 
 def test_a_look_that_breaks_off(slow_world: World) -> None:
