@@ -294,6 +294,7 @@ def _see_sender(document: Document, participants: tuple[str, ...], rule: str) ->
     raise DocumentError(
         "foreign-sender",
         message,
-        f"if {company} may send as {sender}, add that to companies.{company}.participants, or set the sender by a "
-        "mapping rule; otherwise the file was dropped into the wrong company's folder",
+        f"If {company} may send as {sender}, add that to companies.{company}.participants, or set the sender by a "
+        "mapping rule, and restart filedrop. Otherwise the file was dropped into the wrong company's folder."
+        + "".join(f"\nNote: {warning}" for warning in document.warnings if warning.startswith("sender ")),
     )

@@ -112,13 +112,15 @@ def takes(pair: Pair, document_id: str, process_id: str) -> bool:
 
     A customization that ends with `*` stands for all that begin so (Peppol policy for identifiers, wildcards).
     """
-    accepted, process = (_SCHEME.sub("", id_, count=1) for id_ in pair)
-    if process != process_id:
+    accepted, process, wanted, wanted_process = (
+        _SCHEME.sub("", id_, count=1) for id_ in (*pair, document_id, process_id)
+    )
+    if process != wanted_process:
         return False
     before, wildcard, behind = accepted.partition("*")
     if not wildcard:
-        return accepted == document_id
-    return document_id.startswith(before) and document_id.endswith(behind)
+        return accepted == wanted
+    return wanted.startswith(before) and wanted.endswith(behind)
 
 
 def nearest(accepts: Iterable[Pair], document_id: str, process_id: str) -> list[Pair]:
@@ -138,8 +140,8 @@ def _objection(known: Known, ids: Ids) -> Fault | None:
         return Fault(
             "receiver-unknown",
             f"the receiver {receiver} is not in the access point's directory, so nothing can be delivered to it",
-            "ask the receiver for its ParticipantID, and correct it in the document, the table or the rule; once it is "
-            f"registered (filedrop lookup {receiver}), put this back in line: filedrop retry",
+            "Ask the receiver for its ParticipantID, and correct it in the document, the table or the rule. Whether it "
+            f"is registered: filedrop lookup {receiver}",
         )
     if known.accepts is None or any(takes(pair, ids.document_id, ids.process_id) for pair in known.accepts):
         return None
@@ -147,17 +149,22 @@ def _objection(known: Known, ids: Ids) -> Fault | None:
         return Fault(
             "not-accepted",
             f"the receiver {receiver} accepts no {document} at all, as the access point's directory says",
-            "send it another way, or ask the receiver to register for such documents",
+            "Send it another way, or ask the receiver to register for such documents.",
         )
     pairs = nearest(known.accepts, ids.document_id, ids.process_id)
+    same = pairs[0][0] == ids.document_id
+    lacks = f"with the process {ids.process_id}" if same else f"as {_written((ids.document_id, ids.process_id))}"
+    lines = [
+        "Have the document made as the receiver accepts it. Where only its ids are wrong, set them by a mapping rule.",
+        *(f"Accepted: {_written(pair)}" for pair in pairs[:SHOWN]),
+    ]
+    if len(pairs) > SHOWN:
+        lines.append(f"and {len(pairs) - SHOWN} more: filedrop lookup {receiver} {document}")
     return Fault(
         "not-accepted",
-        f"the receiver {receiver} doesn't accept this {document}, as the access point's directory says; the nearest "
-        f"that it accepts is {_written(pairs[0])}",
-        "have it made as the receiver accepts it; if it is so, set document_id and process_id by a mapping rule\n"
-        f"this is    {_written((ids.document_id, ids.process_id))}\n"
-        + "".join(f"accepted:  {_written(pair)}\n" for pair in pairs[:SHOWN])
-        + (f"and {len(pairs) - SHOWN} more: filedrop lookup {receiver} {document}" if len(pairs) > SHOWN else ""),
+        f"the receiver {receiver} doesn't accept this {document} {lacks}, as the access point's directory says; the "
+        f"nearest that it accepts is {_written(pairs[0])}",
+        "\n".join(lines),
     )
 
 

@@ -153,6 +153,7 @@ def _see_receiver(desk: Desk, document: Document) -> Document:
         return document
     if desk.rules.directory == "refuse":
         return document.failed(desk.now(), objection)
+    desk.log.warning("receiver.doubtful", company=document.company, file=document.file, why=objection.message)
     return document.warned(objection.message)
 
 

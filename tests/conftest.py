@@ -4,12 +4,17 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from support.world import World
+
+
+settings.register_profile("filedrop", deadline=None)  # nothing here depends on how busy the machine is
+settings.load_profile("filedrop")
 
 
 @pytest.fixture

@@ -30,6 +30,15 @@ def test_takes(accepted: str, document_id: str, taken: object) -> None:
     assert not takes((accepted, BILLING_PROCESS), document_id, "another process")
 
 
+@pytest.mark.parametrize("document_id", [INVOICE_ID, f"busdox-docid-qns::{INVOICE_ID}"])
+@pytest.mark.parametrize("process_id", [BILLING_PROCESS, f"cenbii-procid-ubl::{BILLING_PROCESS}"])
+def test_takes_whoever_writes_the_scheme(document_id: str, process_id: str) -> None:
+    """Whether the directory writes an id with its scheme, the document does or both do: it is the same id."""
+    for accepted in (INVOICE_ID, f"busdox-docid-qns::{INVOICE_ID}"):
+        for process in (BILLING_PROCESS, f"cenbii-procid-ubl::{BILLING_PROCESS}"):
+            assert takes((accepted, process), document_id, process_id)
+
+
 def test_nearest() -> None:
     """First the same document with another process, then the same process, then what reads most alike; each once."""
     extended = INVOICE_ID.replace(BILLING, BILLING + "#extended")

@@ -55,7 +55,7 @@ def lookup(
         said = None if known.accepts is None else accepts
         show_json({"participant": receiver, "connected": known.connected, "document": name or None, "accepts": said})
     else:
-        _show(receiver, known, name, pairs)
+        _show(receiver, known, wanted, pairs)
     raise SystemExit(0 if _is_good(known, name, wanted) else FAILED)
 
 
@@ -67,16 +67,19 @@ def _is_good(known: Known, name: str, wanted: str) -> bool:
     return any(takes(pair, wanted, pair[1]) for pair in known.accepts or ())
 
 
-def _show(receiver: str, known: Known, name: str, pairs: Sequence[Pair]) -> None:
+def _show(receiver: str, known: Known, wanted: str, pairs: Sequence[Pair]) -> None:
+    name = local_name(wanted) or wanted
     say(f"{receiver} {CONNECTED[known.connected]}")
     if not name:
         return
     if known.accepts is None:
-        say(f"the directory doesn't say what it accepts as {name}")
-    elif not pairs:
-        say(f"it accepts no {name}")
-    else:
-        show_table([f"it accepts as {name}: customization", "version", "process", "code list"], map(_row, pairs))
+        say(f"The directory doesn't say what it accepts as {name}.")
+    elif not pairs and known.connected:
+        say(f"It accepts no {name}. (The type is the name of the root element: Invoice, CreditNote, Order ...)")
+    elif pairs:
+        no = "" if wanted == name or _is_good(known, name, wanted) else "It doesn't accept that document id. "
+        say(f"{no}It accepts as {name}{', the nearest first' if wanted != name else ''}:")
+        show_table(["customization", "version", "process", "code list"], map(_row, pairs))
 
 
 def _row(pair: Pair) -> list[str]:

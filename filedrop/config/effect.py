@@ -12,15 +12,8 @@ from filedrop.config.mapping import Rule, Template, groups_in
 from filedrop.config.reading import Keys
 
 _LOCAL_NAME = re.compile(r"[A-Za-z_\x80-\U0010ffff][\w.\x80-\U0010ffff-]*", re.ASCII)  # Namespaces in XML, NCName
-_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|\d+|.)")
-_CLASS = re.compile(r"\[\^?\]?[^\]]*\]")
-_REPEATED = re.compile(r"\{\d*,?\d*\}")
-_INNERMOST_GROUP = re.compile(r"\([^()]*\)[*+?]*")
-_IMPOSSIBLE = re.compile(
-    r"/(?![*?])"  # a name has none
-    r"|[^*+?^$](?![*?]).*\^"  # something before the beginning
-    r"|\$.*[^*+?^$~](?![*?])"  # something after the end, and no line break
-)
+# A `/` before any group or class, which isn't repeated and has no alternative.
+_NEEDS_SLASH = re.compile(r"(?:[^\\/(\[|]|\\[^/])*\\?/(?![*?{])[^|]*")
 
 
 def check_effect(rules: Sequence[Rule], complaints: Complaints) -> None:
@@ -50,30 +43,8 @@ def _check_conditions(rule: Rule, complaints: Complaints) -> None:
 
 
 def _matches_no_name(pattern: re.Pattern[str]) -> bool:
-    """Whether no file's name can match: the pattern is empty, wants a `/`, or more before its `^` or after its `$`.
-
-    What stands in parentheses or is optional isn't looked at; a pattern with alternatives may match.
-    """
-    text = pattern.pattern
-    if not text.strip("^$"):
-        return True
-    if pattern.flags & (re.VERBOSE | re.MULTILINE | re.DOTALL):
-        return False
-    text = _REPEATED.sub("?", _CLASS.sub("~", _ESCAPE.sub(_without_escape, text)))
-    count = 1
-    while count:
-        text, count = _INNERMOST_GROUP.subn("", text)
-    return not re.search(r"[()|]", text) and _IMPOSSIBLE.search(text) is not None
-
-
-def _without_escape(escape: re.Match[str]) -> str:
-    """`/` and anchors as they are; `x` for another sign, `~` for any one letter, `()` for what may be nothing."""
-    letter = escape[0][1]
-    if letter.isdecimal() or letter in "bB":
-        return "()"
-    if letter.isalnum():
-        return {"A": "^", "Z": "$"}.get(letter, "~")
-    return letter if letter == "/" else "x"
+    """Whether surely no file's name can match: the pattern is empty, or wants a `/`, which no name has."""
+    return not pattern.pattern.strip("^$") or _NEEDS_SLASH.fullmatch(pattern.pattern) is not None
 
 
 def _check_values(rule: Rule, earlier: Sequence[Rule], complaints: Complaints) -> None:

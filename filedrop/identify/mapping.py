@@ -84,7 +84,7 @@ class Rules:
         """Every rule tried on a document, in order."""
         for rule in self._rules:
             named = rule.file.fullmatch(file_name) if rule.file else None
-            refusal = "; ".join(_refusals(rule, reading, company, file_name))
+            refusal = "; ".join(_refusals(rule, named, reading, company))
             values: dict[str, str] = {}
             unset: dict[str, str] = {}
             if not refusal:
@@ -109,7 +109,9 @@ class Rules:
                 wanted, why = self._resolve(key, groups, reading)
                 if not wanted:
                     return "", why
-                return self._tables[table].get(wanted), f'the table {table} has no "{wanted}"'
+                found, trouble = self._tables[table].get(wanted), self._tables[table].trouble
+                why = f", as it was last read: {trouble}" if trouble else ""
+                return found, f'the table {table} has no "{wanted}"{why}'
 
 
 class Table:
@@ -153,6 +155,8 @@ class Table:
 
 def _entries(text: str) -> dict[str, str]:
     header = text.partition("\n")[0]
+    if not header.strip():  # as a file is that somebody has just begun to write
+        raise ValueError("line 1 is empty; write a header row, and two columns below it: a key and a value")
     delimiter = max(",;\t", key=header.count)
     entries: dict[str, str] = {}
     rows = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
@@ -168,12 +172,12 @@ def _entries(text: str) -> dict[str, str]:
     return entries
 
 
-def _refusals(rule: Rule, reading: Reading, company: str | None, file_name: str) -> Iterator[str]:
+def _refusals(rule: Rule, named: re.Match[str] | None, reading: Reading, company: str | None) -> Iterator[str]:
     """Each condition that doesn't hold, as half a sentence."""
     if rule.company is not None and rule.company != company:
         whose = "and the file lies in no company's folder" if company is None else f"not {company}"
         yield f"it is for the company {rule.company}, {whose}"
-    if rule.file is not None and not rule.file.fullmatch(file_name):
+    if rule.file is not None and named is None:
         yield f'the file name doesn\'t match "{rule.file.pattern}"'
     if rule.document is not None and rule.document != reading.root_name:
         yield f"it is for documents of type {rule.document}, not {reading.root_name}"

@@ -7,9 +7,9 @@ and the tree ends after 50,000 elements: an invoice has its references, parties 
 
 from __future__ import annotations
 
+import math
 import re
 from copy import deepcopy
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
@@ -26,9 +26,11 @@ _MOST_ELEMENTS = 50_000
 _QUOTED_OR_PREFIX = re.compile(r"""("[^"]*"|'[^']*')|[\w.-]+:(?=[^\W\d]|\*)""")
 
 
-@lru_cache
 def compiled(xpath: str) -> CompiledXPath:
-    """An XPath, its prefixes taken out. Raises ValueError, which says what is wrong with it."""
+    """An XPath, its prefixes taken out. Raises ValueError, which says what is wrong with it.
+
+    Each reading has its own: lxml lets one thread at a time use it, and a large document may take long.
+    """
     from lxml import etree  # noqa: PLC0415 - costs 20 ms, and few have XPaths
 
     try:
@@ -86,7 +88,11 @@ class Outline:
             found = next(iter(found), "")
         if self._etree.iselement(found):
             found = self._etree.tostring(found, method="text", encoding="unicode", with_tail=False)
-        return f"{found:.15g}" if isinstance(found, float) else str(found).strip()
+        if isinstance(found, bool):
+            return "true" if found else ""
+        if isinstance(found, float):
+            return "" if math.isnan(found) else f"{found:.15g}"  # number(//Nothing)
+        return str(found).strip()
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._elements += 1

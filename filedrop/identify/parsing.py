@@ -66,11 +66,12 @@ class Parse:
                 self._take(piece)
             parser.Parse(b"", True)  # noqa: FBT003 - a C function, which takes no keyword
         except expat.ExpatError as error:
+            why = "the file is empty" if not self.size else expat.ErrorString(error.code)
             raise DocumentError(
                 "not-xml",
-                f"Line {error.lineno}, column {error.offset + 1}: this is not well-formed XML"
-                f" ({expat.ErrorString(error.code)}).",
-                "Is the file whole? Mend it, or have it written again.",
+                f"Line {error.lineno}, column {error.offset + 1}: this is not well-formed XML ({why}).",
+                "Is the file whole? Is it in the encoding that its first line names (UTF-8 where that names none)? "
+                "Mend it, or have it written again.",
             ) from error
 
     def _take(self, piece: bytes) -> None:

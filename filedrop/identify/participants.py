@@ -37,7 +37,7 @@ def fault(participant: str) -> str | None:
         return None
     code, separator, value = participant.partition(":")
     if not separator or not _CODE.fullmatch(code):
-        return "has no scheme: it must begin with four digits and a colon, such as 0192:"
+        return "has no scheme; it must begin with one, like 0192:987654325"
     if not value:
         return "has nothing after its scheme"
     if len(value) > _LONGEST:

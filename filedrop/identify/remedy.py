@@ -35,7 +35,8 @@ def advice(name: str, identity: Identity, reading: Reading) -> str:
     reach = f"this file alone; without `file:`, for {wide}" if "file" in conditions else wide
     keys = {key: _written(text) for key, text in conditions.items()} | {name: _example(name, identity, reading)}
     return (
-        f"{_ways(name, identity)}, with the right {name.replace('_', ' ')} in it. It holds for {reach}:\n"
+        f"{_ways(name, identity)}, with the right {name.replace('_', ' ')} in it, and restart filedrop. It holds for "
+        f"{reach}:\n"
         f"  - {{{', '.join(f'{key}: {value}' for key, value in keys.items())}}}"
     )
 

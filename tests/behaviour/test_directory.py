@@ -46,7 +46,7 @@ def test_what_the_receiver_accepts_instead(make_world: Callable[..., World]) -> 
     world.drop("old.xml", invoice(customization=OLD))
     world.run_once()
     assert world.error("old.xml") == "not-accepted"
-    said = [line for line in note(world, "old.xml").splitlines() if "accepted:" in line]
+    said = [line for line in note(world, "old.xml").splitlines() if line.startswith("Accepted:")]
     assert INVOICE_ID in said[0]
     assert BILLING_PROCESS in said[0]
     assert "selfbilling" in said[1]
@@ -58,7 +58,7 @@ def test_the_right_document_with_another_process(make_world: Callable[..., World
     world.drop("invoice.xml", invoice(process="urn:fdc:peppol.eu:poacc:bis:other:3"))
     world.run_once()
     assert world.error("invoice.xml") == "not-accepted"
-    (first, *_) = [line for line in note(world, "invoice.xml").splitlines() if "accepted:" in line]
+    (first, *_) = [line for line in note(world, "invoice.xml").splitlines() if line.startswith("Accepted:")]
     assert f"{INVOICE_ID} with the process {BILLING_PROCESS}" in first
 
 
@@ -121,7 +121,7 @@ def test_a_directory_that_knows_nothing(make_world: Callable[..., World], troubl
         world.drop(f"{nth}.xml", invoice(str(nth)))
     world.run_once()
     assert sum(world.accepted().values()) == 4
-    assert sum(asked(world).values()) <= 2
+    assert 1 <= sum(asked(world).values()) <= 2
     assert not any(world.sidecar(name)["warnings"] for name in world.dropped)
 
 

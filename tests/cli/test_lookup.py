@@ -32,7 +32,7 @@ def test_connected(filedrop: Filedrop) -> None:
 def test_what_it_accepts(filedrop: Filedrop) -> None:
     """A type of document is answered by a table of what is accepted, each with its process."""
     done = filedrop("lookup", BUYER, "Invoice")
-    rows = [line.split() for line in done.stdout.splitlines()[2:]]
+    rows = [line.split() for line in done.stdout.splitlines()[3:]]
     assert done.returncode == 0
     assert [BILLING, "2.1", BILLING_PROCESS, "active"] in rows
     assert filedrop("lookup", BUYER, "Sonnet").returncode == 1

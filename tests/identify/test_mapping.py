@@ -14,6 +14,7 @@ from filedrop.config import parse
 from filedrop.errors import ConfigError
 from filedrop.identify import Identity, identify, read
 from filedrop.identify.mapping import Rules, Table
+from filedrop.identify.outline import compiled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,6 +103,9 @@ def test_tries(tmp_path: Path) -> None:
         ("concat('order-', //Nothing)", "order-"),
         ("count(//InvoiceLine)", "1"),
         ("//InvoiceLine/ancestor::cac:Nothing", ""),
+        ("number(//Nothing)", ""),
+        ("//InvoiceLine = 'x'", ""),
+        ("count(//InvoiceLine) = 1", "true"),
     ],
 )
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -125,6 +129,11 @@ def test_xpath_limits(tmp_path: Path) -> None:
     rules = rules_of(tmp_path, "- {channel: {xpath: //IssueDate}, sender: {xpath: //BuyerReference}}")
     identity = mapped(rules, long)
     assert (identity.channel, identity.sources["sender"]) == ("2026-11-20", "document")
+
+
+def test_xpath_held_up_by_none() -> None:
+    """Documents that are read at the same time don't wait for each other: lxml locks an XPath while it is asked."""
+    assert compiled("//ID") is not compiled("//ID")
 
 
 def test_bad_xpath(tmp_path: Path) -> None:
@@ -179,7 +188,7 @@ def test_table_changes(tmp_path: Path) -> None:
     path.write_text("key,value\n1,one\n", encoding="utf-8")
     table = Table(path)
     assert table.get("1") == "one"
-    for broken in ("key,value\n1,two,three\n", "key,value\n1,two\n1,three\n", 'key,value\n1,"two\n'):
+    for broken in ("", "key,value\n1,two,three\n", "key,value\n1,two\n1,three\n", 'key,value\n1,"two\n'):
         path.write_text(broken, encoding="utf-8")
         assert table.get("1") == "one"
         assert "customers.csv" in table.trouble

@@ -105,7 +105,7 @@ def test_for_whom_the_rule_is() -> None:
     assert "for this file alone; without `file:`, for every Invoice of acme, whatever that says itself:" in hint
     assert hint_of(reading, None, "") == (
         "Have it written into the document, or add this rule at the end of `mapping:` in the configuration, with the"
-        " right receiver in it. It holds for every Invoice, whatever that says itself:\n"
+        " right receiver in it, and restart filedrop. It holds for every Invoice, whatever that says itself:\n"
         '  - {document: Invoice, receiver: "0192:810418052"}'
     )
 
