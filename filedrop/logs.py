@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 import structlog
@@ -26,7 +27,8 @@ def configure(log: Log, hear: Callable[[Event], None] | None = None) -> structlo
 
     def heard(_logger: Any, method: str, event: Event) -> Event:
         if hear is not None:
-            hear(event)
+            with suppress(OSError):  # it prints: see `_Lines`
+                hear(event)
         if logging.getLevelNamesMapping()[method.upper()] < lowest:
             raise structlog.DropEvent
         return event
@@ -46,11 +48,21 @@ def configure(log: Log, hear: Callable[[Event], None] | None = None) -> structlo
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if hear else lowest),
-        logger_factory=structlog.WriteLoggerFactory(stream),
+        logger_factory=lambda *_: _Lines(stream),
         cache_logger_on_first_use=True,
     )
     logger: structlog.stdlib.BoundLogger = structlog.get_logger()
     return logger
+
+
+class _Lines(structlog.WriteLogger):
+    """Where lines go. One that can't be written, for the disk is full or nobody listens, is lost: it stops no work."""
+
+    def msg(self, message: str) -> None:
+        with suppress(OSError):
+            super().msg(message)
+
+    debug = info = warning = error = critical = exception = msg
 
 
 def _same(_logger: Any, _method: str, event: Event) -> Event:

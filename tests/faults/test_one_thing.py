@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from support.world import World
 
-linux = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no names that aren't Unicode")
+linux = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither such names nor /dev/full")
+NOWHERE_TO_WRITE = ("sh", "-c", 'exec "$@" >/dev/full 2>&1', "sh")  # begins a command whose every line is refused
 
 
 def test_a_folder_where_a_note_would_lie(world: World) -> None:
@@ -54,6 +55,30 @@ def test_a_name_that_is_not_unicode_in_the_channel(world: World) -> None:
         world.until(lambda: len(world.sandbox.store.sent("acme")) == 2)
         world.until(lambda: not list(world.outbound.glob("*.xml")))
         world.until(lambda: not list((world.outbound / "sending").glob("*.xml")))
+
+
+@linux
+def test_a_log_on_a_full_disk(world: World) -> None:
+    """Where the log can't be written, documents and messages go their ways all the same, and a stop is a stop."""
+    world.drop("invoice.xml", invoice("1"))
+    world.receive(invoice("2"))
+    with world.daemon(under=NOWHERE_TO_WRITE) as daemon:
+        world.until(world.settled)
+        daemon.terminate()
+        daemon.wait(30)
+    assert json.loads((world.root / "status.json").read_bytes())["running"] is False
+    world.invariants()
+
+
+@linux
+def test_progress_on_a_full_disk(world: World) -> None:
+    """Where `run --once` can't say what it does, it does it all the same, and leaves nothing to the next run."""
+    world.drop("invoice.xml", invoice("1"))
+    world.receive(invoice("2"))
+    done = world.filedrop("run", "--once", under=NOWHERE_TO_WRITE)
+    assert done.returncode == 1
+    assert world.filedrop("run", "--once").stdout.splitlines()[-1] == "0 sent, 0 failed, 0 received"
+    world.invariants()
 
 
 def test_the_longest_name_that_a_folder_holds(world: World) -> None:

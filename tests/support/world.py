@@ -35,7 +35,7 @@ from filedrop.sandbox import Sandbox, SandboxAccount
 from filedrop.service import Service, sole_use
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 PROJECT = Path(__file__).parents[2]
 PASSWORD = "secret"
@@ -169,10 +169,13 @@ inbound:{keys["inbound"]}
             service.run_once(lambda _service: None)
 
     @contextmanager
-    def daemon(self) -> Iterator[subprocess.Popen[bytes]]:
-        """The daemon as a process of its own; it is killed at the end, if it still runs."""
+    def daemon(self, *, under: Sequence[str] = ()) -> Iterator[subprocess.Popen[bytes]]:
+        """The daemon as a process of its own; it is killed at the end, if it still runs.
+
+        `under` begins the command: what it is to run under (`strace`), which must make it our child.
+        """
         with (self.base / "daemon.log").open("ab") as log:
-            process = subprocess.Popen(self._command("run"), stdout=log, stderr=log, cwd=PROJECT)
+            process = subprocess.Popen([*under, *self._command("run")], stdout=log, stderr=log, cwd=PROJECT)
         try:
             yield process
         finally:
@@ -180,11 +183,10 @@ inbound:{keys["inbound"]}
                 process.kill()
             process.wait()
 
-    def filedrop(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, as a process of its own."""
-        return subprocess.run(
-            self._command(*arguments), cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False
-        )
+    def filedrop(self, *arguments: str, under: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, as a process of its own; `under` as for the daemon."""
+        command = [*under, *self._command(*arguments)]
+        return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
 
     def _command(self, *arguments: str) -> list[str]:
         file = self.base / "config.yaml"
