@@ -58,14 +58,19 @@ class Commands(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error of ours is told, and becomes the exit status."""
+        """Run the command; an error of ours, or of the system's, is told, and becomes the exit status."""
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:  # nobody reads on: click knows what to do
+            raise
         except FiledropError as error:
-            from filedrop.cli.show import complain  # noqa: PLC0415 - rich isn't needed for --help
+            why, status = str(error), exit_status(error)
+        except OSError as error:
+            why, status = f"{error.filename or 'the output'} can't be used: {error.strerror}", FAILED
+        from filedrop.cli.show import complain  # noqa: PLC0415 - rich isn't needed for --help
 
-            complain(str(error))
-            ctx.exit(exit_status(error))
+        complain(why)
+        return ctx.exit(status)
 
 
 def exit_status(error: FiledropError) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
+from support.world import PROJECT
 
 from filedrop import __version__
 from filedrop.cli import COMMANDS
@@ -76,6 +77,15 @@ def test_a_refused_login(filedrop: Filedrop, world: World) -> None:
     assert done.returncode == 3
     assert "login" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no /dev/full")
+def test_output_that_goes_to_a_full_disk(tmp_path: Path) -> None:
+    """What can't be printed is status 1 and a sentence."""
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - no file of a folder
+        command = [sys.executable, "-m", "filedrop", "identify", str(tmp_path)]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=PROJECT, check=False)
+    assert (done.returncode, done.stderr) == (1, "the output can't be used: No space left on device\n")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can act as another")
