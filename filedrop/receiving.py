@@ -122,6 +122,7 @@ class Receiving:
                 folder.take_up(self._desk.journal)  # gone with its share is not placed
                 if (folder.path / row.temporary).exists():
                     raise
+                files.sync_folder(folder.path)  # whoever renamed it may have been cut off before this
                 return
             self._place(folder, message, row, reading)
 

@@ -142,6 +142,29 @@ def test_a_forgetful_disk_keeps_what_is_marked_read(tmp_path: Path) -> None:
     assert len(pull_everywhere(tmp_path, _a_message, forgets=True)) > 10
 
 
+def test_a_message_is_on_the_disk_before_it_is_read(tmp_path: Path) -> None:
+    """A message that a process renamed in before it was killed is brought to the disk before it is marked read."""
+    whole = _steps_of_a_message(tmp_path / "whole", pull_at=0)
+    brought = whole.index("mark_read")  # counted from 1, what comes just before: the folder is brought to the disk
+    assert whole[brought - 2 : brought] == ["place", "fsync"]
+    after = _steps_of_a_message(tmp_path / "cut", pull_at=brought)
+    assert after[: after.index("mark_read")].count("fsync") == 1
+
+
+def _steps_of_a_message(base: Path, *, pull_at: int) -> list[str]:
+    """The side effects of receiving a message, from the last start on; before, the plug may have been pulled."""
+    base.mkdir()
+    with World(base, outbound=QUICK) as world:
+        world.run_once()
+        _a_message(world)
+        if pull_at:
+            assert live(world, finished=0, received=1, pull_at=pull_at) is None
+        steps = live(world, finished=0, received=1)
+        assert steps is not None
+        world.invariants()
+        return steps
+
+
 def _a_document(fate: str) -> Callable[[World], None]:
     def prepare(world: World) -> None:
         world.drop("invoice.xml", invoice("1"))
