@@ -158,10 +158,13 @@ class Account:
         """Has everything that can be done now been done? (`run --once`)
 
         What waits for its writer or is in doubt isn't; what is held, incomplete, or waits for the access point to
-        come back is.
+        come back or for a journal that can be written is.
         """
         if self._errands or not (self._crew_out.idle() and self._crew_in.idle()):
             return False
+        return bool(self.desk.journal.trouble) or self._is_done()
+
+    def _is_done(self) -> bool:
         if self.standing.report.condition == "unknown" or not all(lane.swept or lane.trouble for lane in self.lanes):
             return False
         if not self.standing.ready:

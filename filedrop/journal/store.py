@@ -32,10 +32,14 @@ class _Ticket:
 
 
 class Store:
-    """The open SQLite file. Thread-safe. Raises JournalError where it can't be read or written."""
+    """The open SQLite file. Thread-safe. Raises JournalError where it can't be read or written.
+
+    `trouble` is the sentence that says why the last write failed, "" where it didn't.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.trouble = ""
         self._queue: list[_Ticket] = []
         self._queue_lock = threading.Lock()
         self._writer_lock = threading.Lock()
@@ -89,6 +93,7 @@ class Store:
                     except FiledropError as error:  # its checks come before its writes: nothing is to be undone
                         ticket.error = error
                 self._writer.exec_driver_sql("COMMIT")
+            self.trouble = ""
         except BaseException as error:  # noqa: BLE001 - each thread that waits must hear it, whatever it is
             self._roll_back()
             if len(batch) > 1:  # one thread's trouble must not be the others'
@@ -97,6 +102,7 @@ class Store:
                     self._commit([ticket])
                 return
             batch[0].error = error
+            self.trouble = str(error)
         finally:
             for ticket in batch:
                 ticket.done = True

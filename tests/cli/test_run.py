@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -65,6 +67,23 @@ def test_once_beside_what_is_stuck(process: Filedrop, world: World) -> None:
         assert done.returncode == 1
         assert "acme: message 1 can't be taken: " in done.stdout
         assert done.stdout.splitlines()[-1] == "0 sent, 0 failed, 0 received, 1 stuck"
+
+
+def test_once_beside_a_journal_that_takes_no_more(process: Filedrop, world: World) -> None:
+    """`run --once` is status 1 where the journal can't be written any more, and what it did is not done again."""
+    world.drop("invoice.xml", invoice("1"))
+    world.run_once()
+    world.drop("another.xml", invoice("2"))
+    with closing(sqlite3.connect(world.state / "journal.sqlite")) as journal:
+        journal.execute(
+            "CREATE TRIGGER worn BEFORE UPDATE ON documents BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END"
+        )
+        done = process("run", "--once")
+        journal.execute("DROP TRIGGER worn")
+    assert done.returncode == 1
+    assert "journal.sqlite can't be used: disk I/O error" in done.stdout
+    world.settle()
+    world.invariants()
 
 
 def test_dry_run_of_nothing(filedrop: Filedrop, world: World) -> None:
