@@ -45,11 +45,20 @@ class WayOut:
         self._reconciling = Reconciling(desk, self._claiming, self.why)
 
     def sweep(self, lane: Lane) -> None:
-        """Look at an outbound folder and give out what is to be done there. Raises JournalError, OSError."""
+        """Look at an outbound folder and give out what is to be done there. Raises JournalError."""
         desk, folder = self._desk, lane.folder
         rescan = desk.rules.rescan.total_seconds()
         try:
             folder.take_up(desk.journal)
+            if lane.trouble:
+                lane.next_full = desk.steady()  # whatever may have happened there meanwhile
+            with folder.busy():
+                if desk.steady() >= lane.next_full:
+                    lane.local = sys.platform == "linux" and not file_system(folder.path).network
+                    lane.next_full = desk.steady() + rescan  # before: what fails below isn't tried without a pause
+                    self._reconcile(lane)
+                closed = lane.closed.copy()  # before the listing: what comes after it, it needn't show
+                names = self._list(folder)
         except FolderUnavailable as error:
             if lane.trouble != str(error):
                 lane.trouble = str(error)
@@ -61,14 +70,6 @@ class WayOut:
         if lane.trouble:
             desk.log.info("folder.back", company=folder.company, folder=str(folder.path))
             lane.trouble = ""
-            lane.next_full = desk.steady()  # whatever may have happened there meanwhile
-        with folder.busy():
-            if desk.steady() >= lane.next_full:
-                lane.local = sys.platform == "linux" and not file_system(folder.path).network
-                lane.next_full = desk.steady() + rescan  # before, so that what fails below isn't tried without a pause
-                self._reconcile(lane)
-            closed = lane.closed.copy()  # before the listing: what comes after it, it needn't show
-            names = folder.dropped()
         lane.forget_all_but(names, closed)
         for name in names:
             if name not in lane.given and (lane.may_be_ready(name, desk.steady()) or folder.ready_file(name)):
@@ -76,6 +77,13 @@ class WayOut:
                 self._give(folder, partial(self._claim, lane, name))
         self._give_steps(lane)
         lane.swept = True
+
+    def _list(self, folder: OutboundFolder) -> list[str]:
+        try:
+            return folder.dropped()
+        except OSError as error:
+            why = f"{folder.path} can't be listed: {error.strerror or error}; see that the service may read it"
+            raise FolderUnavailable(why) from error
 
     def _reconcile(self, lane: Lane) -> None:
         try:
