@@ -108,18 +108,33 @@ def create_temporary(path: Path) -> BinaryIO:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder in one that exists, with its parent's group and mode. No harm where it is there already."""
+    """Make a folder in one that exists, with its parent's group and mode. No harm where it is there already.
+
+    It has its name only when it has its rights: nobody would give them to one that a process which was killed has made.
+    """
+    draft = path.with_name(f".{path.name}.tmp")
     try:
-        path.mkdir()
-    except FileExistsError:
+        _make(draft, path)
+    except FileNotFoundError:  # another thread has placed what both were making
+        if not path.is_dir():
+            raise
+    sync_folder(path.parent)
+
+
+def _make(draft: Path, path: Path) -> None:
+    if path.is_dir():
         return
+    draft.mkdir(exist_ok=True)
     if sys.platform != "win32":
         parent = path.parent.stat()
         with contextlib.suppress(PermissionError):
-            os.chown(path, -1, parent.st_gid)
+            os.chown(draft, -1, parent.st_gid)
         with contextlib.suppress(PermissionError):
-            path.chmod(stat.S_IMODE(parent.st_mode))
-    sync_folder(path.parent)
+            draft.chmod(stat.S_IMODE(parent.st_mode))
+    try:
+        place(draft, path)
+    except FileExistsError:
+        draft.rmdir()
 
 
 def _write(draft: Path, content: bytes) -> None:

@@ -205,6 +205,16 @@ def test_new_files_belong_to_whoever_owns_the_share(tmp_path: Path) -> None:
     assert (made.st_gid, stat.S_IMODE(made.st_mode)) == (group, 0o2770)
 
 
+@posix
+def test_a_folder_that_was_begun(tmp_path: Path) -> None:
+    """A folder that a killed process had begun to make gets its rights, and nothing of the beginning is left."""
+    tmp_path.chmod(0o770)
+    (tmp_path / ".archive.tmp").mkdir(mode=0o700)
+    files.make_folder(tmp_path / "archive")
+    assert names(tmp_path) == ["archive"]
+    assert stat.S_IMODE((tmp_path / "archive").stat().st_mode) == 0o770
+
+
 def test_make_folder_twice(tmp_path: Path) -> None:
     """A folder that is there already stays as it is."""
     (tmp_path / "archive").mkdir()
