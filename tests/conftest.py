@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+from support import matrix
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from support.world import World
@@ -36,3 +38,24 @@ def world(make_world: Callable[..., World]) -> World:
 def either_world(make_world: Callable[..., World], request: pytest.FixtureRequest) -> World:
     """A world whose access point follows the interface document, and one whose follows the field notes."""
     return make_world(quirks=request.param)
+
+
+@pytest.fixture
+def sample(record_property: Callable[[str, Any], None]) -> Callable[[Sequence[Any], int], list[Any]]:
+    """Draws so many items of a long matrix, or all of them (see `support.matrix`); the run's summary tells of it."""
+    seed = matrix.draw_seed()
+
+    def draw(items: Sequence[Any], count: int) -> list[Any]:
+        drawn = matrix.sample(items, count, seed)
+        record_property(matrix.PROPERTY, f"{len(drawn)} of {len(items)}")
+        return drawn
+
+    return draw
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How much of each long matrix was run."""
+    reports = chain.from_iterable(terminalreporter.stats.values())
+    if lines := list(matrix.told(reports)):
+        terminalreporter.section("matrices" if matrix.is_full() else f"matrices ({matrix.MATRIX}=full runs all)")
+        terminalreporter.write("\n".join([*lines, ""]))

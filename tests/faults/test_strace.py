@@ -1,0 +1,205 @@
+"""The real filedrop under strace: killed just before any of its calls that change the world, or told an error by them.
+
+What such a call is, and how one of several threads is struck, says `support.strace`. Each test counts the calls in a
+dry run and strikes at a sample of them, each time in a new world; FILEDROP_MATRIX=full strikes at every one. After
+each, one `filedrop run --once`, by itself, settles everything.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support import promises
+from support.documents import invoice
+from support.strace import Place, calls, missing, places, strace
+from support.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from support.strace import Call
+
+    Prepare = Callable[[World], None]
+    Sample = Callable[[Sequence[Any], int], list[Any]]
+
+pytestmark = [
+    pytest.mark.skipif(bool(missing()), reason=f"{missing()}: nothing is killed or failed at its calls"),
+    pytest.mark.slow,
+    pytest.mark.timeout(3600),  # for all of a matrix; each process in it has a limit of its own
+]
+KILLED = (0, -signal.SIGKILL)  # 0: this time, no thread has come there
+ENDS = ("sent", "archive", "failed")  # `run --once` doesn't wait for delivery
+NOBODY = "nobody.xml"  # a document that says nowhere who receives it
+ERRORS = {
+    "fsync": "EIO", "fdatasync": "EIO", "rename": "EIO", "renameat2": "EIO", "write": "ENOSPC", "pwrite64": "ENOSPC",
+    "openat": "EMFILE", "unlink": "EACCES", "mkdir": "ENOSPC", "connect": "EHOSTUNREACH", "sendto": "ECONNRESET",
+}  # fmt: skip
+
+
+def documents(world: World) -> None:
+    """Documents to be sent, and one that fails, in folders that filedrop has served before."""
+    world.run_once()
+    _drop(world)
+
+
+def messages(world: World) -> None:
+    """Messages to be received, in folders that filedrop has served before."""
+    world.run_once()
+    _receive(world)
+
+
+def first_start(world: World) -> None:
+    """Both, where filedrop has never been; what it makes is to have the rights of what was made for it."""
+    for path in (world.root, world.root / "acme", world.outbound):
+        path.chmod(0o770)
+    _drop(world)
+    _receive(world)
+
+
+def _drop(world: World) -> None:
+    for number in range(2):
+        world.drop(f"invoice-{number}.xml", invoice(f"out {number}"))
+    world.drop(NOBODY, invoice("out nobody", receiver=None))
+
+
+def _receive(world: World) -> None:
+    for number in range(2):
+        world.receive(invoice(f"in {number}"))
+
+
+either_way = pytest.mark.parametrize("prepare", [documents, messages, first_start])
+
+
+@pytest.mark.parametrize("journal", [True, False], ids=["writing the journal", "at all else"])
+@either_way
+def test_killed(tmp_path: Path, sample: Sample, prepare: Prepare, *, journal: bool) -> None:
+    """A daemon that is killed just before a call loses nothing, does nothing twice and leaves nothing behind."""
+    with new_world(tmp_path, prepare) as world:
+        found = places(world, live(world))
+        assert not list(unkept(world))
+    chosen = [place for place, call in found.items() if call.changes and (place.name == "pwrite64") == journal]
+
+    def kill(world: World, place: Place) -> None:
+        live(world, *place.struck(world, "signal=KILL"))
+
+    strike(tmp_path, prepare, sample(chosen, 2 if journal else 10), kill)
+
+
+@either_way
+def test_an_error(tmp_path: Path, sample: Sample, prepare: Prepare) -> None:
+    """A call that fails, once or from then on, is said in a sentence; and when the fault is gone, all is done."""
+    with new_world(tmp_path, prepare) as world:
+        found = places(world, once(world))
+        assert not list(unkept(world))
+    faults = [
+        (place, lasting)
+        for place, call in found.items()
+        for lasting in (False, True)
+        if place.name in ERRORS
+        and (call.changes or place.path)  # what a start opens of libraries aside
+        and (lasting or place.name != "pwrite64")  # a disk that is full stays so for a while
+    ]
+
+    def fail(world: World, fault: tuple[Place, bool]) -> None:
+        place, lasting = fault
+        once(world, *place.struck(world, f"error={ERRORS[place.name]}", lasting=lasting))
+
+    strike(tmp_path, prepare, sample(faults, 8), fail)
+
+
+@pytest.mark.parametrize("prepare", [documents, messages])
+@pytest.mark.parametrize("name", ["pwrite64", "fdatasync"])
+def test_a_journal_that_takes_nothing(tmp_path: Path, prepare: Prepare, name: str) -> None:
+    """While the journal can't be written, nothing is posted and nothing is marked read."""
+
+    def fail(world: World, place: Place) -> None:
+        once(world, *place.struck(world, f"error={ERRORS[name]}", lasting=True))
+        assert not world.front.asked("POST")
+
+    strike(tmp_path, prepare, [Place(name, "state/journal.sqlite-wal", 1)], fail)
+
+
+def test_a_folder_that_can_not_be_listed(tmp_path: Path) -> None:
+    """`run --once` goes by a folder that it may not list, and says so."""
+
+    def fail(world: World, place: Place) -> None:
+        assert "outbound can't be listed: Permission denied" in said(
+            world, *place.struck(world, "error=EACCES", lasting=True)
+        )
+
+    strike(tmp_path, documents, [Place("openat", "root/acme/outbound", 1)], fail)
+
+
+def live(world: World, *struck: str) -> list[Call]:
+    """Run a daemon under strace until it is killed, or all is done and it is stopped; its calls."""
+    trace = world.base / "trace"
+    with world.daemon(under=strace(trace, *struck)) as daemon:
+        world.until(lambda: daemon.poll() is not None or world.settled(), 60, what="its end, or everything settles")
+        daemon.terminate()
+        assert daemon.wait(60) in KILLED
+    world.until(lambda: f"\n{daemon.pid} +++ " in trace.read_text(errors="replace"), what="strace has ended, too")
+    return calls(trace)
+
+
+def once(world: World, *struck: str) -> list[Call]:
+    """Let `run --once` come to its end under strace; its calls."""
+    said(world, *struck)
+    return calls(world.base / "trace")
+
+
+def said(world: World, *struck: str) -> str:
+    """What `run --once` says under strace, which may be about faults, but in sentences."""
+    # Of the calls that aren't traced, strace is not told. (With this, strace 6.1 loses signals.)
+    done = world.filedrop("run", "--once", under=strace(world.base / "trace", "--seccomp-bpf", *struck))
+    assert "Traceback" not in done.stdout + done.stderr, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def strike(tmp_path: Path, prepare: Prepare, marks: Sequence[Any], how: Callable[[World, Any], None]) -> None:
+    """Strike at each mark in turn, in a new world each time. AssertionError tells after which a promise wasn't kept."""
+    problems = []
+    for mark in marks:
+        with new_world(tmp_path, prepare) as world:
+            try:
+                how(world, mark)
+                broken = list(unkept(world))
+            except (AssertionError, subprocess.TimeoutExpired) as error:
+                broken = [str(error)]
+            if broken:
+                problems.append("\n".join([f"== {mark}", *broken, str(world)]))
+    assert not problems, f"{len(problems)} of {len(marks)}:\n\n" + "\n\n".join(problems)
+
+
+@contextmanager
+def new_world(tmp_path: Path, prepare: Prepare) -> Iterator[World]:
+    """A world, prepared; its folder is gone in the end, because a matrix makes hundreds."""
+    base = tmp_path / "world"
+    base.mkdir()
+    with World(base, outbound={"workers": "1", "doubt": "200ms", "track": "20ms"}) as world:
+        prepare(world)
+        yield world
+    shutil.rmtree(base)
+
+
+def unkept(world: World) -> Iterator[str]:
+    """What isn't as promised after one `run --once`."""
+    done = world.filedrop("run", "--once")
+    if done.returncode not in (0, 1) or not world.settled(ENDS):
+        yield f"`run --once` ({done.returncode}) hasn't settled everything: {done.stdout}{done.stderr}"
+    yield from promises.broken(world)
+    if world.accepted() != dict.fromkeys(world.dropped.keys() - {NOBODY}, 1):
+        yield "not every document was accepted once"
+    if NOBODY in world.dropped and world.error(NOBODY) != "no-receiver":
+        yield f"{NOBODY} failed as {world.error(NOBODY)}"
+    hidden = {path.name for path in world.root.rglob(".*")} - {".filedrop"}
+    if left := hidden | {path.name for path in world.state.iterdir()} - {"journal.sqlite", "lock"}:
+        yield f"left behind: {', '.join(sorted(left))}"
+    for folder in world.root.rglob("*/"):
+        if folder.stat().st_mode != world.root.stat().st_mode:
+            yield f"{folder} hasn't the rights of the folder that it is in"
