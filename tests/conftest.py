@@ -41,13 +41,13 @@ def either_world(make_world: Callable[..., World], request: pytest.FixtureReques
 
 
 @pytest.fixture
-def sample(record_property: Callable[[str, Any], None]) -> Callable[[Sequence[Any], int], list[Any]]:
-    """Draws so many items of a long matrix, or all of them (see `support.matrix`); the run's summary tells of it."""
+def sample(record_property: Callable[[str, Any], None]) -> matrix.Sample:
+    """Draws so many items of a long matrix, or all of them (`support.matrix`), and has the run's summary tell of it."""
     seed = matrix.draw_seed()
 
     def draw(items: Sequence[Any], count: int) -> list[Any]:
         drawn = matrix.sample(items, count, seed)
-        record_property(matrix.PROPERTY, f"{len(drawn)} of {len(items)}")
+        record_property(matrix.PROPERTY, (len(drawn), len(items)))
         return drawn
 
     return draw

@@ -1,15 +1,13 @@
 """The wire breaks at any byte of a request or of its answer: still each document and each message arrives once.
 
 A break is a cut (FIN) or a reset (RST), which both sides see. Many documents or messages share a world, each with a
-break of its own. Of each exchange some bytes are broken, evenly spaced from a first one that is another each time; with
-FILEDROP_MATRIX=full, all of them.
+break of its own. Of each exchange a sample of the bytes is broken, another one each time; with FILEDROP_MATRIX=full,
+all of them.
 """
 
 from __future__ import annotations
 
-import os
 import threading
-import time
 from collections import Counter
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -20,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support import promises
 from support.documents import invoice
+from support.matrix import is_full
 from support.wire import Break, Wire
 from support.world import World
 
@@ -30,13 +29,12 @@ from filedrop.errors import Unavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from support.matrix import Sample
     from support.wire import Way
 
     from filedrop.accesspoint import Message
 
-FULL = os.environ.get("FILEDROP_MATRIX") == "full"
-SEED = int(os.environ.get("FILEDROP_SEED", time.time_ns() % 10**6))
-SHARES = 16 if FULL else 1  # of the bytes of each exchange, so that several processes can take them
+SHARES = 16 if is_full() else 1  # of the bytes of each exchange, so that several processes can take them
 UPLOADS, MESSAGES, LISTS, LISTS_ALONE = (
     40,
     24,
@@ -45,7 +43,7 @@ UPLOADS, MESSAGES, LISTS, LISTS_ALONE = (
 )  # breaks in one world; of a sample, all. There are 25 messages on a page
 DIFFERENCE = 8  # bytes by which exchanges of a kind differ: there are numbers and links in them
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600 if FULL else 120)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600 if is_full() else 120)]
 matrix = pytest.mark.parametrize(
     ("how", "share"), [(how, share) for how in ("cut", "reset") for share in range(SHARES)]
 )
@@ -54,11 +52,11 @@ either_dialect = pytest.mark.parametrize("quirks", [False, True], ids=["as docum
 
 @matrix
 @either_dialect
-def test_an_upload(tmp_path: Path, quirks: bool, how: str, share: int) -> None:  # noqa: FBT001 - a parameter
+def test_an_upload(tmp_path: Path, sample: Sample, *, quirks: bool, how: str, share: int) -> None:
     """Wherever the upload of a document or the answer to it breaks, it is accepted once and arrives once."""
     line = "POST /outbox"
     quick = {"doubt": "1s", "retry": "{first: 10ms, longest: 20ms}", "rescan": "200ms"}
-    for breaks in batches(lengths(quirks)[line], how, share, UPLOADS):
+    for breaks in batches(sample, lengths(quirks)[line], how, share, UPLOADS):
         with wired_world(tmp_path, quirks=quirks, outbound=quick) as (world, wire):
             wire.next(line, *breaks)
             for number in range(len(breaks)):
@@ -84,11 +82,11 @@ def test_an_upload(tmp_path: Path, quirks: bool, how: str, share: int) -> None: 
     ],
     ids=["download", "mark read", "download in the field", "download from elsewhere", "mark read in the field"],
 )
-def test_a_message(tmp_path: Path, line: str, quirks: bool, how: str, share: int) -> None:  # noqa: FBT001 - a parameter
+def test_a_message(tmp_path: Path, sample: Sample, *, line: str, quirks: bool, how: str, share: int) -> None:
     """Wherever the download or the mark-read of a message breaks, it is delivered once, and read."""
     # All at once: so none is broken at each of its three attempts, which would put it off for a minute.
     together = {"workers": str(MESSAGES)}
-    for breaks in batches(lengths(quirks)[line], how, share, MESSAGES):
+    for breaks in batches(sample, lengths(quirks)[line], how, share, MESSAGES):
         with wired_world(tmp_path, quirks=quirks, outbound=together) as (world, wire):
             wire.next(line, *breaks)
             for number in range(len(breaks)):
@@ -100,10 +98,10 @@ def test_a_message(tmp_path: Path, line: str, quirks: bool, how: str, share: int
 
 @matrix
 @either_dialect
-def test_the_inbox(tmp_path: Path, quirks: bool, how: str, share: int) -> None:  # noqa: FBT001 - a parameter
+def test_the_inbox(tmp_path: Path, sample: Sample, *, quirks: bool, how: str, share: int) -> None:
     """Wherever the list breaks that shows a message, the message is delivered once, and read."""
     line = "GET /inbox "
-    for breaks in batches(lengths(quirks)[line], how, share, LISTS):
+    for breaks in batches(sample, lengths(quirks)[line], how, share, LISTS):
         with wired_world(tmp_path, quirks=quirks) as (world, wire):
             for number, one in enumerate(breaks):
                 wire.next(line, one)
@@ -116,7 +114,7 @@ def test_the_inbox(tmp_path: Path, quirks: bool, how: str, share: int) -> None: 
 @matrix
 @either_dialect
 @pytest.mark.parametrize("name", ["inbox", "outbox", "messages"])
-def test_a_list(tmp_path: Path, name: str, quirks: bool, how: str, share: int) -> None:  # noqa: FBT001 - a parameter
+def test_a_list(tmp_path: Path, sample: Sample, *, name: str, quirks: bool, how: str, share: int) -> None:
     """A list that breaks is an error, and never a shorter list: what isn't in a list is believed not to be there."""
     with wired_world(tmp_path, quirks=quirks, deliver_after=3600) as (world, wire):
         world.drop("invoice.xml", invoice("out"))
@@ -130,7 +128,7 @@ def test_a_list(tmp_path: Path, name: str, quirks: bool, how: str, share: int) -
 
         whole = ask()
         ends = wire.exchanges[-1].came
-        for breaks in batches(ends, how, share, LISTS_ALONE):
+        for breaks in batches(sample, ends, how, share, LISTS_ALONE):
             for one in breaks:
                 wire.next(f"GET /{name}", one)
                 with suppress(Unavailable):
@@ -167,16 +165,12 @@ def lengths(quirks: bool) -> dict[str, dict[Way, int]]:  # noqa: FBT001 - a cach
     }
 
 
-def batches(ends: dict[Way, int], how: str, share: int, at_once: int) -> Iterator[list[Break]]:
+def batches(sample: Sample, ends: dict[Way, int], how: str, share: int, at_once: int) -> Iterator[list[Break]]:
     """This share of all breaks of an exchange that is so long, so many at a time; or of a sample of them."""
     breaks = [Break(way, at, how) for way, end in ends.items() for at in range(end + 1)]
-    if not FULL:
-        print(f"FILEDROP_SEED={SEED}")  # noqa: T201 - pytest shows it where a test fails
-        step = -(-len(breaks) // at_once)
-        breaks = breaks[SEED % step :: step]
-    breaks = breaks[share::SHARES]
-    for start in range(0, len(breaks), at_once):
-        yield breaks[start : start + at_once]
+    drawn = sample(breaks[share::SHARES], at_once)
+    for start in range(0, len(drawn), at_once):
+        yield drawn[start : start + at_once]
 
 
 def assert_broken(wire: Wire, breaks: list[Break], ends: dict[Way, int]) -> None:

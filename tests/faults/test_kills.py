@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import random
-import secrets
 import signal
 import threading
 from typing import TYPE_CHECKING
 
 from support.documents import invoice
 from support.faults import answered, cut_after, reset_before
+from support.matrix import draw_seed
 
 if TYPE_CHECKING:
     import subprocess
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 KILLS = 10
 LATEST = 15  # requests of one life: so that ten lives don't come to the end of the work
 OUT, IN = 60, 40
-SEED = "FILEDROP_TEST_SEED"  # the environment variable that repeats a run
 
 
 def killed_at(world: World, daemon: subprocess.Popen[bytes], request: int, fate: Fault) -> None:
@@ -42,9 +40,7 @@ def killed_at(world: World, daemon: subprocess.Popen[bytes], request: int, fate:
 
 def test_killed_ten_times(world: World) -> None:
     """A daemon that is killed at ten random moments loses nothing, sends and delivers nothing twice, leaves nothing."""
-    seed = int(os.environ.get(SEED) or secrets.randbits(32))
-    print(f"{SEED}={seed}")  # noqa: T201 - pytest shows it when the test fails
-    chance = random.Random(seed)  # noqa: S311 - it is to be repeated, not secret
+    chance = random.Random(draw_seed())  # noqa: S311 - it is to be repeated, not secret
     for number in range(OUT):
         world.drop(f"invoice-{number}.xml", invoice(f"out {number}"))
     for number in range(IN):

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from support.matrix import Sample
     from support.strace import Call
 
     Prepare = Callable[[World], None]
-    Sample = Callable[[Sequence[Any], int], list[Any]]
 
 pytestmark = [
     pytest.mark.skipif(bool(missing()), reason=f"{missing()}: nothing is killed or failed at its calls"),

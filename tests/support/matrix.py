@@ -1,9 +1,9 @@
-"""How much of a long matrix is run: a sample of it, spread evenly, unless FILEDROP_MATRIX=full asks for all of it.
+"""How much of a long matrix is run: a sample of it, another one each time, or all of it.
 
     FILEDROP_MATRIX=full .venv/bin/pytest -n 4 -m slow tests/faults
 
-Each run draws another sample. A test that fails shows its seed; FILEDROP_TEST_SEED repeats it. The end of each run says
-how many of how many were run (`told`).
+A test asks the fixture `sample` for its part. When it fails, it shows its seed; FILEDROP_TEST_SEED repeats a run. The
+summary of each run says how many of how many were run (`told`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import random
 import secrets
+from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import pytest
 
@@ -23,7 +24,13 @@ _T = TypeVar("_T")
 
 MATRIX = "FILEDROP_MATRIX"
 SEED = "FILEDROP_TEST_SEED"
-PROPERTY = "matrix"  # a test report's, by which the summary hears from all processes of a run
+PROPERTY = "matrix"  # of a test's report, which comes to the summary from whichever process ran the test
+
+
+class Sample(Protocol):
+    """Draws so many items of a matrix, in their order, or all of them."""
+
+    def __call__(self, items: Sequence[_T], count: int) -> list[_T]: ...
 
 
 def is_full() -> bool:
@@ -35,7 +42,7 @@ def is_full() -> bool:
 
 
 def draw_seed() -> int:
-    """The seed for one test's lots, printed for when the test fails."""
+    """The seed of a test's lots, printed for when the test fails."""
     seed = int(os.environ.get(SEED) or secrets.randbits(32))
     print(f"{SEED}={seed}")  # noqa: T201 - pytest shows it when the test fails
     return seed
@@ -51,7 +58,12 @@ def sample(items: Sequence[_T], count: int, seed: int) -> list[_T]:
 
 
 def told(reports: Iterable[object]) -> Iterator[str]:
-    """Lines for the summary of a run: how much of its matrix each test has run."""
+    """Lines for the summary of a run: how much of its matrix each test has run, with all its parameters."""
+    drawn, whole = Counter[str](), Counter[str]()
     for report in reports:
         if isinstance(report, pytest.TestReport) and report.when == "call":
-            yield from (f"{said}: {report.nodeid}" for name, said in report.user_properties if name == PROPERTY)
+            test = report.nodeid.partition("[")[0]
+            for run, items in (said for name, said in report.user_properties if name == PROPERTY):
+                drawn[test] += run
+                whole[test] += items
+    return (f"{drawn[test]} of {whole[test]}: {test}" for test in sorted(whole))
