@@ -148,7 +148,6 @@ class Folder:
                 create_whole(self.path / MARKER, _marker_text(folder, journal.id), draft=self.path / f"{MARKER}.tmp")
             except FileExistsError:
                 raise FolderUnavailable(f"{self.path} was just taken up by another filedrop") from None
-            sync_folder(self.path)
             marker = (folder, journal.id)
         folder, owner = marker
         if owner != journal.id:
@@ -162,6 +161,7 @@ class Folder:
                 raise FolderUnavailable(
                     f"{self.path} is a copy of {known}: delete {self.path / MARKER} to make it a folder of its own"
                 )
+            sync_folder(self.path)  # else a power cut might take a marker from the disk that the journal looks for
             journal.record_folder(folder, self.path)
         self.id = folder
         for name in self.subfolders:

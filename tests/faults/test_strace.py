@@ -136,6 +136,18 @@ def test_a_folder_that_can_not_be_listed(tmp_path: Path) -> None:
     strike(tmp_path, documents, [Place("openat", "root/acme/outbound", 1)], fail)
 
 
+def test_a_marker_that_was_not_brought_to_the_disk(tmp_path: Path) -> None:
+    """The journal knows a folder only when its marker is on the disk, also one that a killed daemon had renamed in."""
+    with new_world(tmp_path, first_start) as world:
+        inbound = Place("fsync", "root/acme/inbound", 1)
+        live(world, *inbound.struck(world, "signal=KILL"))
+        after = once(world)
+        brought = next(call for call in after if call.name == inbound.name and str(world.inbound) in call.paths)
+        of_its_thread = [call.name for call in after if call.thread == brought.thread]
+        assert of_its_thread.index("fsync") < of_its_thread.index("fdatasync")
+        assert not list(unkept(world))
+
+
 def live(world: World, *struck: str) -> list[Call]:
     """Run a daemon under strace until it is killed, or all is done and it is stopped; its calls."""
     trace = world.base / "trace"
