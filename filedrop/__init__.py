@@ -43,6 +43,7 @@ The rooms; imports only point down, which tests/test_architecture.py keeps:
                 readiness     when is a dropped file ready?
                 files         write whole or not at all, move without overwriting
     nouns       config/       YAML -> checked models
+                wording       strangers' words and names, safe to show
                 document      Document, State, the legal steps, backoff
                 errors        the tree of errors
     apart       sandbox/      an access point of one's own

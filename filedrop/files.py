@@ -13,7 +13,10 @@ import stat
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from io import FileIO
 
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "ncpfs", "afs", "ceph", "9p", "fuse.sshfs", "fuse.glusterfs",
@@ -47,7 +50,7 @@ class FileSystem:
     network: bool
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> FileIO:
     """Open a regular file for reading, never through a symbolic link, never waiting for a pipe.
 
     Raises OSError (`ELOOP` for a link, `EINVAL` for what is no regular file).
@@ -62,6 +65,17 @@ def open_regular(path: Path) -> BinaryIO:
 def may_use(path: Path) -> bool:
     """May whoever we act as read and write there? False where nothing is there."""
     return os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def is_missing(path: Path) -> bool:
+    """Is certainly nothing there? False where we may not look."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def seal(path: Path) -> Seal | None:

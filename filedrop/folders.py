@@ -296,5 +296,5 @@ def read_marker(folder: Path) -> tuple[str, str] | None:
     try:
         marker = json.loads((folder / MARKER).read_bytes())
         return str(marker["folder"]), str(marker["journal"])
-    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, KeyError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, KeyError, RecursionError):
         return None

@@ -36,7 +36,11 @@ def configure(log: Log, hear: Callable[[Event], None] | None = None) -> structlo
     stream: TextIO = log.file.open("a", encoding="utf-8", errors="backslashreplace") if log.file else sys.stderr
     console = log.format == "console" or (log.format == "auto" and log.file is None and stream.isatty())
     renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer()
+        structlog.dev.ConsoleRenderer(
+            exception_formatter=structlog.dev.plain_traceback
+        )  # others show variables: secrets
+        if console
+        else structlog.processors.JSONRenderer()
     )
     structlog.configure(
         processors=[

@@ -70,11 +70,14 @@ def sole_use(state: Path) -> Iterator[Journal]:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(PermissionError):
             state.chmod(0o700)
+            for name in (JOURNAL, LOCK):  # SQLite gives its other files the journal's mode
+                (state / name).touch(mode=0o600)
+                (state / name).chmod(0o600)
         lies_on = file_system(state)
         if lies_on.network:
             damaged = f"lies on a network file system ({lies_on.kind}), where the journal can be damaged"
             raise ConfigError([f"the state folder {state} {damaged}: set `state` to a folder on a local disk"])
-        lock = FileLock(state / LOCK)
+        lock = FileLock(state / LOCK, mode=0o600)
         lock.acquire(timeout=A_GLANCE)
     except Timeout:
         raise AlreadyRunning(

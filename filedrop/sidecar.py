@@ -6,11 +6,12 @@ Pure but for `identity_of`, which reads whose a sidecar is. A sidecar holds enou
 from __future__ import annotations
 
 import json
-import shlex
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from filedrop.document import Document, Event, Fault, State
+from filedrop.files import open_regular
+from filedrop.wording import command, printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,7 +105,7 @@ def inbound(
 def read(path: Path) -> dict[str, Any] | None:
     """What a sidecar says; None for whatever isn't one of ours."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             content = json.loads(file.read(LARGEST))
     except (OSError, ValueError, RecursionError):
         return None
@@ -172,13 +173,14 @@ def why(document: Document, fault: Fault, file: str) -> bytes:
     """The note for people beside a document that failed and lies under the name `file`."""
     not_done = "sent" if document.msg_no is None else "delivered"
     lines = [f"{document.dropped_as} was not {not_done}.", "", _sentence(fault.message)]
-    if fault.hint:  # as it is: it may end in a line to be copied
-        lines += ["", "What to do:", fault.hint]
-    anyway = "--anyway " if fault.code in ANYWAY else ""
+    if fault.hint:  # its lines as they are: the last may be one to be copied
+        lines += ["", "What to do:", *fault.hint.split("\n")]
+    anyway = ["--anyway"] if fault.code in ANYWAY else []
+    dashes = ["--"] if file.startswith("-") or document.company.startswith("-") else []  # else they were options
     lines += [
         "",
         "To try again, move the file back to outbound/ (with or without this note), or run:",
-        f"  filedrop retry {anyway}{shlex.quote(document.company)} {shlex.quote(file)}",
+        f"  {command('filedrop', 'retry', *anyway, *dashes, document.company, file)}",
         "",
         f"Reason: {fault.code}",
     ]
@@ -209,7 +211,7 @@ def _sentence(text: str) -> str:
 
 def _text(lines: list[str]) -> bytes:
     # A BOM would help old editors and hurt everything else; CR LF helps Notepad and hurts nothing.
-    return ("\r\n".join(line for text in lines for line in text.split("\n")) + "\r\n").encode("utf-8", "replace")
+    return ("\r\n".join(map(printable, lines)) + "\r\n").encode()
 
 
 def _encode(content: dict[str, Any]) -> bytes:

@@ -15,7 +15,7 @@ from filedrop.cli import FAILED, MISUSED, UNREACHABLE
 from filedrop.cli.opening import has_journal, open_access_point, open_config, open_journal
 from filedrop.cli.show import show_json, show_table
 from filedrop.errors import AccessPointError, ConfigError, FolderUnavailable
-from filedrop.files import file_system, may_use
+from filedrop.files import file_system, is_missing, may_use
 from filedrop.folders import MARKER, InboundFolder, OutboundFolder, read_marker
 from filedrop.glimpse import NotYetThere, folders, see_ours
 from filedrop.identify.mapping import Rules
@@ -99,7 +99,7 @@ def _mapping(config: Config) -> Iterator[Finding]:
 
 def _state(config: Config) -> Iterator[Finding]:
     about, state = "state", config.state
-    if not state.exists():
+    if is_missing(state):
         yield Finding(about, "ok", f"{state} isn't there yet; filedrop makes it at its first start")
         return
     lies_on = file_system(state)

@@ -11,13 +11,14 @@ import click
 
 from filedrop.cli import FAILED
 from filedrop.cli.explain import FIELDS, rules_told, show_explanation
-from filedrop.cli.show import printable, say, show_json
+from filedrop.cli.show import say, show_json
 from filedrop.config import find, load
 from filedrop.errors import DocumentError
 from filedrop.files import open_regular
 from filedrop.identify import demand, read
 from filedrop.identify import identify as settle
 from filedrop.identify.mapping import Rules
+from filedrop.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

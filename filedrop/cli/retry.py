@@ -14,7 +14,7 @@ from filedrop.cli import FAILED
 from filedrop.cli.opening import has_journal, open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, show_table
 from filedrop.errors import FolderUnavailable
-from filedrop.files import place, sync_folder
+from filedrop.files import open_regular, place, sync_folder
 from filedrop.folders import OutboundFolder
 from filedrop.glimpse import folders, see_ours, why_failed
 
@@ -94,7 +94,7 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
 
 def _put_back(document: Failed, let_through: Journal | None) -> str:
     if let_through:  # before it is back, so that no sweep comes between
-        with document.path.open("rb") as file:
+        with open_regular(document.path) as file:
             let_through.let_through(hashlib.file_digest(file, "sha256").hexdigest())
     return document.put_back()
 

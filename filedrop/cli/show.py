@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from filedrop.wording import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -21,14 +23,6 @@ STYLES = {
     "warning": "yellow", "waiting": "yellow", "held": "yellow", "overdue": "yellow", "not ready": "yellow",
     "failed": "red", "doubt": "red", "would fail": "red", "refused": "red", "away": "red",
 }  # fmt: skip
-
-
-def printable(text: object) -> str:
-    """The text in one line, with escapes for whatever a terminal would obey or can't show."""
-    said = str(text)
-    if said.isprintable():
-        return said
-    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in said)
 
 
 def console() -> Console:

@@ -12,7 +12,7 @@ from filedrop import statusfile
 from filedrop.cli.opening import has_journal, open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, show_table, tell
 from filedrop.errors import FiledropError
-from filedrop.files import may_use
+from filedrop.files import is_missing, may_use
 from filedrop.service import is_running
 from filedrop.status import Survey
 
@@ -47,7 +47,7 @@ def status(config_option: str | None, *, as_json: bool) -> None:
 
 def _look(config: Config) -> Status:
     told = statusfile.read(config.root)
-    if config.state.exists() and not may_use(config.state):
+    if not is_missing(config.state) and not may_use(config.state):
         if told is None:
             raise FiledropError(
                 f"you may not read {config.state}, and there is no {statusfile.NAME} in {config.root}: "

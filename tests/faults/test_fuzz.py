@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import io
-import os
 from dataclasses import astuple, is_dataclass
 from encodings.aliases import aliases
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from accesspoint.test_answers import DEPLOYED, DOCUMENTED
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.documents import credit_note, envelope, invoice, order
+from support.matrix import is_full
 
 from filedrop.accesspoint import answers
 from filedrop.errors import DocumentError, NoClearAnswer
@@ -25,7 +25,7 @@ from filedrop.identify.reading import wire
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-FULL = os.environ.get("FILEDROP_MATRIX") == "full"
+FULL = is_full()
 TRIES = settings(
     deadline=None,
     max_examples=50_000 if FULL else 100,

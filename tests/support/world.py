@@ -69,6 +69,7 @@ class World:
         unassigned: str = "leave",
         read_timeout: str = "2s",
         ahead: timedelta = timedelta(),
+        password: str = PASSWORD,
     ) -> None:
         self.base = base
         self.root = base / "root"
@@ -82,7 +83,7 @@ class World:
         self._companies = {"acme": f'{{participants: ["{SELLER}"]}}'} | (companies or {})
         self._unassigned = unassigned
         self._read_timeout = read_timeout
-        accounts = [SandboxAccount("acme", PASSWORD, (SELLER,)), SandboxAccount("buyer", PASSWORD, (BUYER,))]
+        accounts = [SandboxAccount("acme", password, (SELLER,)), SandboxAccount("buyer", PASSWORD, (BUYER,))]
         self.sandbox = Sandbox(
             base / "access point",
             accounts,
@@ -92,7 +93,7 @@ class World:
         )
         self.front = Front(self.sandbox.app, date=lambda: http_date(datetime.now(UTC) + ahead))
         self.outbound.mkdir(parents=True)
-        self.password_file.write_text(PASSWORD)
+        self.password_file.write_text(password)
         self.password_file.chmod(0o600)
         self._log_file = (base / "log").open("a")
         self._log = structlog.wrap_logger(

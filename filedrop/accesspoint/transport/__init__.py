@@ -130,7 +130,7 @@ class Transport:
                 response = self._send(line.own, method, url, headers, body, silence=silence)
             if "Date" in response.headers:
                 self._heard = (response.headers["Date"], self._monotonic())
-            yield Incoming(url, response)
+            yield Incoming(url, response, login=headers["Authorization"])
         finally:
             response.close()
             line.used = self._monotonic()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import zlib
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from requests.structures import CaseInsensitiveDict
 from urllib3.exceptions import HTTPError
 
+from filedrop.accesspoint.transport.login import conceal
 from filedrop.accesspoint.transport.troubles import why
 from filedrop.accesspoint.verdict import Answer
 from filedrop.errors import Unavailable
@@ -22,13 +25,14 @@ _GZIP = b"\x1f\x8b"
 
 
 class Incoming:
-    """An answer whose head is here, and whose body is still to be read."""
+    """An answer whose head is here, and whose body is still to be read. `login` is the header that was sent for it."""
 
-    def __init__(self, url: str, response: requests.Response) -> None:
+    def __init__(self, url: str, response: requests.Response, *, login: str = "") -> None:
         self.url = url
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
         self._raw = response.raw
+        self._login = login
 
     def chunks(self) -> Iterator[bytes]:
         """The body, piece by piece and unpacked; checked against Content-Length. Raises Unavailable when it is cut.
@@ -69,4 +73,9 @@ class Incoming:
                     break
         except Unavailable as error:
             flaw = str(error)
-        return Answer(self.url, self.status, self.headers, bytes(body), flaw)
+        if self.status < HTTPStatus.MULTIPLE_CHOICES:
+            return Answer(self.url, self.status, self.headers, bytes(body), flaw)
+        headers = {
+            name: conceal(said.encode("latin-1"), self._login).decode("latin-1") for name, said in self.headers.items()
+        }
+        return Answer(self.url, self.status, CaseInsensitiveDict(headers), conceal(bytes(body), self._login), flaw)

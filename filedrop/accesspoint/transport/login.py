@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from filedrop.config import Account
 
 
+SHORTEST = 6  # bytes of a password that is looked for; a shorter one is part of too many words
+
+
 class Login:
     """An account's Authorization header. Shows nothing of it."""
 
@@ -45,6 +48,16 @@ class Login:
         except ConfigError as error:  # it could be read at the start: for whoever asks now, this is a login that fails
             raise Unauthorized(str(error)) from error
         return basic(self._account.username, password)
+
+
+def conceal(said: bytes, login: str) -> bytes:
+    """What a server says of a request that it refuses, without the header's login: some repeat what they were asked."""
+    token = login.removeprefix("Basic ").encode()
+    password = base64.b64decode(token).partition(b":")[2]
+    for secret in (token, password):
+        if len(secret) >= SHORTEST:
+            said = said.replace(secret, b"***")
+    return said
 
 
 def basic(username: str, password: str) -> str:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import click
 from rich.tree import Tree
 
-from filedrop.cli.show import console, printable, say
+from filedrop.cli.show import console, say
 from filedrop.errors import FiledropError
 from filedrop.sandbox import SAMPLE_ACCOUNTS
 from filedrop.service import is_running
+from filedrop.wording import printable
 
 if TYPE_CHECKING:
     import threading
