@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -45,6 +46,19 @@ def now() -> datetime:
     return datetime.now().astimezone()
 
 
+@dataclass(frozen=True, slots=True)
+class Clockwork:
+    """What drives an account: the wall clock with its offset, the monotonic clock in seconds, its crews of threads.
+
+    `pauses` are the seconds between attempts at a request that never arrived.
+    """
+
+    now: Callable[[], datetime] = now
+    steady: Callable[[], float] = time.monotonic
+    crew: type[Crew] = Crew
+    pauses: Sequence[float] = (0.5, 1.5)
+
+
 class Account:
     """What the daemon does for one account, in threads of its own. Raises FiledropError when it can't be set up."""
 
@@ -59,21 +73,24 @@ class Account:
         unassigned: InboundFolder | None,
         watcher: Watcher | None,
         stopped: threading.Event,
+        clockwork: Clockwork,
         log: structlog.stdlib.BoundLogger,
     ) -> None:
+        now, steady = clockwork.now, clockwork.steady
         self.name = account.name
         self._log = log = log.bind(account=account.name)
         self._stopped = stopped
         self._watcher = watcher
+        self._steady = steady
         self._poll_every = settings.inbound.poll.total_seconds()
         self._next_poll = -math.inf
         self._was_ready = False
         self._errands: set[str] = set()
         self._not_before: dict[str, float] = {}
-        self.access_point = AccessPoint(account, stopped=stopped)
+        self.access_point = AccessPoint(account, stopped=stopped, pauses=clockwork.pauses, monotonic=steady)
         retry = settings.outbound.retry
         self.standing = Standing(
-            self.access_point.probe, first=retry.first, longest=retry.longest, steady=time.monotonic, log=log
+            self.access_point.probe, first=retry.first, longest=retry.longest, steady=steady, log=log
         )
         self.desk = Desk(
             account=account.name,
@@ -85,16 +102,16 @@ class Account:
             journal=journal,
             rules=settings.outbound,
             now=now,
-            steady=time.monotonic,
+            steady=steady,
             log=log,
         )
         survive = partial(attempt, log)
         self._loop_out = Loop(f"out-{account.name}", self._turn_out, stopped=stopped, log=log)
         self._loop_in = Loop(f"in-{account.name}", self._turn_in, stopped=stopped, log=log)
-        self._crew_out = Crew(
+        self._crew_out = clockwork.crew(
             settings.outbound.workers, name=f"out-{account.name}", attempt=survive, on_idle=self._loop_out.wake
         )
-        self._crew_in = Crew(
+        self._crew_in = clockwork.crew(
             settings.outbound.workers, name=f"in-{account.name}", attempt=survive, on_idle=self._loop_in.wake
         )
         self.lanes = [
@@ -169,7 +186,7 @@ class Account:
             return False
         if not self.standing.ready:
             return True
-        if self.way_in.summary.last_poll is None or self.way_in.again or self._next_poll <= time.monotonic():
+        if self.way_in.summary.last_poll is None or self.way_in.again or self._next_poll <= self._steady():
             return False
         if self.looks.undecided() or not all(self._lane_quiet(lane) for lane in self.lanes):
             return False
@@ -208,7 +225,7 @@ class Account:
 
     def _look_at(self, lane: Lane) -> float:
         """Sweep a lane if that is due; in how many seconds it is."""
-        wait = lane.due() - time.monotonic()
+        wait = lane.due() - self._steady()
         if lane.sweeping or lane.folder.stuck():
             return DISTANT
         if wait <= 0:
@@ -220,7 +237,7 @@ class Account:
         """Look or track if that is due, and put away what came to an end; in how many seconds it is."""
         if wait is None:
             return DISTANT
-        wait = max(wait, self._not_before.get(what, 0.0) - time.monotonic())
+        wait = max(wait, self._not_before.get(what, 0.0) - self._steady())
         if wait <= 0:
             self._errand(what, partial(self._conclude, find))
         return max(wait, 0.0) or DISTANT
@@ -232,7 +249,7 @@ class Account:
         self._errands.add(what)
 
         def run() -> None:
-            self._not_before[what] = time.monotonic() + AFTER_FAILURE
+            self._not_before[what] = self._steady() + AFTER_FAILURE
             try:
                 errand()
                 del self._not_before[what]
@@ -266,8 +283,8 @@ class Account:
             self.way_in.settle()
         else:
             self._crew_in.relieve()
-        if time.monotonic() < self._next_poll:
-            return self._next_poll - time.monotonic() if self._crew_in.idle() else 1.0
+        if self._steady() < self._next_poll:
+            return self._next_poll - self._steady() if self._crew_in.idle() else 1.0
         if not self.standing.see():
             return max(self.standing.wait(), 0.1)
         try:
@@ -275,5 +292,5 @@ class Account:
         except AccessPointError as error:
             self.standing.heard(error)
             self._log.warning("poll.failed", why=str(error))
-        self._next_poll = time.monotonic() + self._poll_every
+        self._next_poll = self._steady() + self._poll_every
         return 1.0

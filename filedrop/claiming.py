@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop import identify, sidecar
-from filedrop.document import Document, Event, Fault, State, new_id, same_participant
+from filedrop.document import Document, Event, Fault, new_id, same_participant
 from filedrop.errors import DocumentError
 from filedrop.files import InUse, Seal, discard, place
 from filedrop.putaway import lies_at
@@ -133,7 +134,7 @@ class Claiming:
         file = self._move_in(lane, name, opened.seal)
         if file is None:
             return None
-        document = self._document(lane, name, file, opened.seal)
+        document = self.document(lane, name, file, opened.seal)
         document = identified(lane, document, reading, self._desk.rules, self._desk.now())
         self._desk.in_hand.take(document.id)
         return Claimed(document, opened)
@@ -164,7 +165,7 @@ class Claiming:
         file = self._move_in(lane, name, seal)
         if file is None:
             return None
-        document = self._document(lane, name, file, seal)
+        document = self.document(lane, name, file, seal)
         self._desk.in_hand.take(document.id)
         return Claimed(document.failed(self._desk.now(), Fault(fault.code, fault.message, fault.hint)), None)
 
@@ -187,7 +188,7 @@ class Claiming:
         """Rename into `sending/`; None when it is gone, or when another file lay there by the time of the rename."""
         folder = lane.folder
         try:
-            file = folder.claim(name)
+            file = folder.claim(name, partial(self._is_spoken_for, lane, name))
         except FileNotFoundError:
             return None
         if folder.seal("sending", file) != seal:
@@ -196,6 +197,12 @@ class Claiming:
         lane.forget(name)
         self._clear_beside(folder, name)
         return file
+
+    def _is_spoken_for(self, lane: Lane, name: str, file: str) -> bool:
+        """Is this another document's name in `sending/`? Asked for a dropped file that is about to take it."""
+        lane.given[name] = file  # before the others are asked: of two threads, at least one sees the other
+        others = {taken for given, taken in lane.given.copy().items() if given != name}
+        return file in others or self._desk.journal.speaks_of(lane.folder.id, "sending", file)
 
     def _clear_beside(self, folder: OutboundFolder, name: str) -> None:
         """The ready file, and the note and sidecar that came back with a resubmitted document, have done their work."""
@@ -207,7 +214,8 @@ class Claiming:
         if sidecar.identity_of(beside) is not None:
             discard(beside)
 
-    def _document(self, lane: Lane, name: str, file: str, seal: Seal) -> Document:
+    def document(self, lane: Lane, name: str, file: str, seal: Seal) -> Document:
+        """A new document, not recorded yet: what was dropped as `name` and lies in `sending/` as `file`."""
         desk, now = self._desk, self._desk.now()
         return Document(
             id=new_id(now),
@@ -220,29 +228,6 @@ class Claiming:
             size=seal.size,
             history=(Event(now, "claimed"),),
         )
-
-    def adopt(self, lane: Lane, file: str, *, doubtful: bool) -> Document | None:
-        """Make the document of a file that lies in `sending/` without a row. `doubtful`: it may have been posted.
-
-        Raises OSError, JournalError.
-        """
-        path = lane.folder.path / "sending" / file
-        try:
-            with contextlib.closing(Opened.open(path)) as opened:
-                reading = opened.read(self._desk.rules.max_size, lane.xpaths)
-        except OSError:  # gone meanwhile, or nothing that we would have claimed: a folder, a pipe
-            return None
-        except (DocumentError, Changing):  # it was never ready: back, to be judged as it is
-            self.put_back(lane.folder, file, file)
-            return None
-        for document in self._desk.journal.open_like(lane.folder.id, reading.sha256):
-            if not lies_at(lane.folder, document):  # a person has renamed it here, or moved it in from `sent/`
-                return document.at("sending", file)
-        document = self._document(lane, file, file, opened.seal)
-        document = identified(lane, document, reading, self._desk.rules, self._desk.now())
-        if doubtful and document.state is State.WAITING:
-            document = replace(document, state=State.DOUBT, identity=self._desk.access_point.identity, unclear=1)
-        return document
 
     def _clock(self) -> Clock:
         return Clock(self._desk.steady(), self._desk.now().timestamp())

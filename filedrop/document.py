@@ -10,12 +10,9 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from datetime import datetime
+from typing import Any
 
 PARTICIPANT_PREFIX = "iso6523-actorid-upis::"
 UNCLEAR_AT_MOST = 10  # contract 6: the tenth unclear attempt fails
@@ -77,6 +74,11 @@ def backoff(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
     # In floats, and bounded: a timedelta overflows after a night of attempts.
     wanted = first.total_seconds() * 2.0 ** min(max(attempts - 1, 0), 100)
     return longest if wanted >= longest.total_seconds() else timedelta(seconds=wanted)
+
+
+def is_due(due: datetime | None, now: datetime, longest: timedelta) -> bool:
+    """Is it time for something that never waits longer than this? Where it seems to, the clock has been set back."""
+    return due is None or not now < due <= now + longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +264,16 @@ class Document:
         if state not in _LEGAL[self.state]:
             raise ValueError(f"{self.id}: no step leads from {self.state} to {state}")
         return replace(self, state=state, history=(*self.history, Event(now, event, facts or {})), **changes)
+
+
+def moment(timestamp: str | None) -> datetime | None:
+    """A timestamp of the access point's as a moment; None where it can't be read or has no offset."""
+    try:
+        read = datetime.fromisoformat(timestamp or "")
+        read.astimezone(UTC)  # fails at either end of the calendar; whoever compares moments would
+    except (ValueError, OverflowError):
+        return None
+    return read if read.tzinfo else None
 
 
 def month(timestamp: str | None, otherwise: datetime) -> str:

@@ -16,7 +16,7 @@ import secrets
 import shutil
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from filedrop.errors import FolderUnavailable
@@ -227,15 +227,13 @@ class OutboundFolder(Folder):
         except FileNotFoundError:
             return frozenset()
 
-    def claim(self, name: str) -> str:
-        """Move a dropped file into `sending/` and return its name there. Raises OSError (FileNotFoundError: gone)."""
-        sending = self.path / "sending"
-        for free in self.free_names(sending, shortened(name)):
-            try:
-                place(self.path / name, sending / free)
-            except FileExistsError:
-                continue
-            return free
+    def claim(self, name: str, is_spoken_for: Callable[[str], bool] = lambda _: False) -> str:
+        """Move a dropped file to a name in `sending/` that nobody else may lay claim to. OSError: gone, and others."""
+        for free in self.free_names(self.path / "sending", shortened(name)):
+            if not is_spoken_for(free):
+                with suppress(FileExistsError):
+                    place(self.path / name, self.path / "sending" / free)
+                    return free
         raise AssertionError  # free_names never ends
 
     def ready_file(self, name: str) -> Path | None:
@@ -247,9 +245,9 @@ class OutboundFolder(Folder):
         return seal(self.path / place_in / file)
 
     def came_back(self, document: Document) -> bool:
-        """Does a file like this document's lie in `outbound/`, where it was dropped? Then it isn't taken."""
-        there = seal(self.path / document.dropped_as)
-        return there is not None and there.size == document.size
+        """Does a file that may be this document's lie in `outbound/`, under whatever name? Then it isn't taken."""
+        found = (self.seal("", name) for name in self.dropped())
+        return any(there is not None and there.size == document.size for there in found)
 
     def draft(self, document_id: str, suffix: str) -> Path:
         """Where something that belongs to this document is written before it is placed."""

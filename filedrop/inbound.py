@@ -13,9 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import Message
-from filedrop.document import backoff, participant_key
+from filedrop.document import backoff, is_due, participant_key
 from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
 from filedrop.files import InUse
+from filedrop.journal import key_of
 from filedrop.receiving import NotTaken, Receiving, row_of
 
 if TYPE_CHECKING:
@@ -25,10 +26,9 @@ if TYPE_CHECKING:
     from filedrop.accesspoint import Listing
     from filedrop.desk import InboundDesk
     from filedrop.folders import InboundFolder
-    from filedrop.journal import MessageRow
+    from filedrop.journal import Key, MessageRow
 
     Give = Callable[[InboundFolder, Callable[[], object]], None]
-    Key = tuple[int, str, str, str]
 
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)  # between tries of a message that can't be taken
 DAYS_WIDER = 2  # the archive is read from this many days before the last complete pass on
@@ -84,13 +84,13 @@ class WayIn:
         self.settle()
         identity = desk.access_point.identity
         listing = desk.access_point.inbox()
-        messages = {_key(message): message for message in listing.messages}
+        messages = {key_of(message): message for message in listing.messages}
         rows = desk.journal.messages(identity, [message.msg_no for message in listing.messages])
         self._more = not listing.complete
         if self._more:
             blocked = [key for key in messages if self._blocked(messages[key], rows.get(key))]
             if blocked:
-                messages |= {_key(message): message for message in self._beyond(listing)}
+                messages |= {key_of(message): message for message in self._beyond(listing)}
                 rows = desk.journal.messages(identity, [message.msg_no for message in messages.values()])
         messages |= self._unfinished(messages, rows, complete=listing.complete)
         self._sum_up(messages, rows)
@@ -111,9 +111,9 @@ class WayIn:
 
     def _give_out(self, key: Key, message: Message, row: MessageRow | None) -> None:
         folder = self._folder(message)
-        if folder is None or (
-            row is not None and row.state == "stuck" and row.due is not None and row.due > self._desk.now()
-        ):
+        if folder is None:
+            return
+        if row is not None and row.state == "stuck" and not is_due(row.due, self._desk.now(), LONGEST_PAUSE):
             return
         with self._lock:
             if key in self._in_hand:
@@ -239,10 +239,6 @@ class WayIn:
             elif row is not None and row.state == "stuck":
                 summary.stuck[folder.company] = summary.stuck.get(folder.company, 0) + 1
         self.summary = summary
-
-
-def _key(message: Message) -> Key:
-    return (message.msg_no, message.received or "", message.sender or "", message.receiver or "")
 
 
 def _message(row: MessageRow) -> Message:

@@ -29,7 +29,8 @@ class Lane:
     `watch`: how the configuration wants its files found. `local`: file times there are by our own clock (set by the
     first sweep). `swept`: has it been swept since the start? `closed`: names whose writer the system has seen closing
     them.
-    `given`: names that a job has been given out for. `missed`: ids of documents whose file wasn't where it should be,
+    `given`: names that a job has been given out for, and each one's name in `sending/` as soon as it is about to lie
+    there without a row, "" before. `missed`: ids of documents whose file wasn't where it should be,
     since when. `notes`: what the notes in `sending/` say, by the document's id.
     `wake` is called when the folder is to be looked at sooner.
     `trouble` is the sentence that says why the folder is unavailable, "" while it isn't.
@@ -45,7 +46,7 @@ class Lane:
     closed: set[str] = field(default_factory=set)
     seen: dict[str, Seen] = field(default_factory=dict)
     settling: dict[str, float] = field(default_factory=dict)
-    given: set[str] = field(default_factory=set)
+    given: dict[str, str] = field(default_factory=dict)
     missed: dict[str, float] = field(default_factory=dict)
     suspects: dict[str, frozenset[str]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)

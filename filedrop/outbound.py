@@ -73,7 +73,7 @@ class WayOut:
         lane.forget_all_but(names, closed)
         for name in names:
             if name not in lane.given and (lane.may_be_ready(name, desk.steady()) or folder.ready_file(name)):
-                lane.given.add(name)
+                lane.given[name] = ""
                 self._give(folder, partial(self._claim, lane, name))
         self._give_steps(lane)
         lane.swept = True
@@ -112,7 +112,8 @@ class WayOut:
         """Give out the documents that are due; what only waits to be posted, not while nothing can be."""
         desk = self._desk
         sends = desk.standing.ready and not lane.folder.held()
-        due = desk.journal.steps_due(lane.folder.id, desk.now() if sends else None, limit=STEPS_AT_ONCE)
+        now, longest = desk.now() if sends else None, desk.rules.retry.longest
+        due = desk.journal.steps_due(lane.folder.id, now, longest=longest, limit=STEPS_AT_ONCE)
         for document in due:
             if document.id in lane.missed and lane.folder.came_back(document):
                 continue  # the claim of that file takes it in hand
@@ -134,7 +135,7 @@ class WayOut:
             with contextlib.closing(claimed.opened) if claimed.opened else contextlib.nullcontext():
                 self._go_on(lane, claimed.document, claimed.opened)
         finally:
-            lane.given.discard(name)
+            del lane.given[name]
 
     def _step(self, lane: Lane, document: Document) -> None:
         """One step of a document that lies in `sending/` and is in this thread's hand."""
@@ -222,7 +223,8 @@ class WayOut:
         """Put a document away that is in hand; it is given back when disk and journal know its new place."""
         desk = self._desk
         try:
-            after = put_away(lane.folder, document, resumed=resumed)
+            spoken_for = partial(desk.journal.speaks_of, document.folder)
+            after = put_away(lane.folder, document, is_spoken_for=spoken_for, resumed=resumed)
         except FileGone:
             try:
                 self._miss(lane, document)

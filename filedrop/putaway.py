@@ -19,6 +19,7 @@ from filedrop.files import InUse, create_whole, discard, make_folder, place, rep
 from filedrop.names import shortened
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from filedrop.desk import Desk
@@ -32,9 +33,16 @@ class FileGone(FiledropError):
     """The document's file lies neither where it was nor where it belongs."""
 
 
-def put_away(folder: OutboundFolder, document: Document, *, resumed: bool = False) -> Document:
+def put_away(
+    folder: OutboundFolder,
+    document: Document,
+    *,
+    is_spoken_for: Callable[[str, str], bool] = lambda _place, _file: False,
+    resumed: bool = False,
+) -> Document:
     """Move a document's file where its state belongs, sidecar and note first, and return it at its new place.
 
+    `is_spoken_for`: may a place and file name be another document's, though nothing lies there?
     `resumed`: an earlier process may have begun this move. Raises FileGone, OSError (InUse: nothing was moved).
     """
     source, home = folder.path / document.place / document.file, folder.path / document.home
@@ -51,7 +59,7 @@ def put_away(folder: OutboundFolder, document: Document, *, resumed: bool = Fals
         for missing in reversed([home, *home.parents][: document.home.count("/") + 1]):
             make_folder(missing)
     for name in folder.free_names(home, shortened(document.dropped_as)):
-        if _place(folder, document, source, home / name):
+        if _place(folder, document, source, home / name, is_spoken_for):
             _clear_notes(source)
             return document.at(document.home, name)
     raise AssertionError  # free_names never ends
@@ -66,12 +74,21 @@ def lies_at(folder: OutboundFolder, document: Document) -> bool:
     return found is not None and (home / found).exists()
 
 
-def _place(folder: OutboundFolder, document: Document, source: Path, target: Path) -> bool:
+def _place(
+    folder: OutboundFolder,
+    document: Document,
+    source: Path,
+    target: Path,
+    is_spoken_for: Callable[[str, str], bool],
+) -> bool:
     """Sidecar, note, file. False where the name turns out to be taken."""
     content = sidecar.outbound(document, target.name)
     try:
         create_whole(target.with_name(f"{target.name}.json"), content, draft=folder.draft(document.id, ".json"))
     except FileExistsError:
+        return False
+    if is_spoken_for(document.home, target.name):  # asked when nobody can take the name any more
+        _clear_notes(target)
         return False
     if document.state is State.FAILED and document.error:
         note = sidecar.why(document, document.error, target.name)

@@ -17,7 +17,7 @@ from filedrop.accesspoint import Gone
 from filedrop.document import new_id
 from filedrop.errors import FiledropError, FolderUnavailable
 from filedrop.folders import read_marker
-from filedrop.journal import MessageRow
+from filedrop.journal import MessageRow, key_of
 from filedrop.names import inbound_name
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from filedrop.desk import InboundDesk
     from filedrop.folders import InboundFolder
     from filedrop.identify import Reading
+    from filedrop.journal import Key
 
 DRAFT = ".part"
 
@@ -36,13 +37,15 @@ class NotTaken(FiledropError):
 
 
 def row_of(desk: InboundDesk, folder: InboundFolder, message: Message, state: str) -> MessageRow:
-    """The journal's row of a message that belongs in this folder."""
+    """The journal's row of a message that belongs in this folder; as it was written first, where there is a row."""
+    identity = desk.access_point.identity
+    first = desk.journal.messages(identity, [message.msg_no]).get(key_of(message), message)
     return MessageRow(
-        identity=desk.access_point.identity,
+        identity=identity,
         msg_no=message.msg_no,
-        received=message.received or "",
-        sender=message.sender or "",
-        receiver=message.receiver or "",
+        received=first.received or "",
+        sender=first.sender or "",
+        receiver=first.receiver or "",
         state=state,
         company=folder.company,
         folder=str(folder.path),
@@ -77,12 +80,27 @@ class Receiving:
 
     def __init__(self, desk: InboundDesk) -> None:
         self._desk = desk
+        self._unnamed: dict[Key, tuple[MessageRow, Reading]] = {}
 
     def fetch(self, folder: InboundFolder, message: Message) -> MessageRow:
         """Fetch a message and place it. Raises NotTaken, DocumentError, AccessPointError, JournalError, OSError."""
+        key = key_of(message)
+        fetched = self._unnamed.pop(key, None)
+        if fetched is None or not (folder.path / fetched[0].temporary).exists():
+            fetched = self._fetched(folder, message)
+        # From here on the temporary file stays whatever happens: a row may name it, and where none could be written,
+        # the next try begins here.
+        self._unnamed[key] = row, reading = fetched
+        self._desk.journal.record_message(row)
+        del self._unnamed[key]
+        with folder.busy():
+            self._place(folder, message, row, reading)
+        return row
+
+    def _fetched(self, folder: InboundFolder, message: Message) -> tuple[MessageRow, Reading]:
         desk = self._desk
-        message_id = new_id(desk.now())
-        temporary = folder.draft(message_id, DRAFT)
+        temporary = folder.draft(new_id(desk.now()), DRAFT)
+        row = replace(row_of(desk, folder, message, "named"), temporary=temporary.name)
         try:
             with folder.busy(), files.create_temporary(temporary) as file:
                 with folder.not_busy():
@@ -99,12 +117,7 @@ class Receiving:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        row = replace(row_of(desk, folder, message, "named"), temporary=temporary.name)
-        # From here on the temporary file stays whatever happens: a row may name it.
-        desk.journal.record_message(row)
-        with folder.busy():
-            self._place(folder, message, row, reading)
-        return row
+        return row, reading
 
     def place(self, folder: InboundFolder, message: Message, row: MessageRow) -> None:
         """Place a message that was fetched before; where its temporary file is gone, it has been placed.

@@ -6,13 +6,17 @@ difference too: while sweeping, only what two full sweeps in a row have found co
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from filedrop import sidecar
+from filedrop.claiming import identified
 from filedrop.document import Document, State
-from filedrop.errors import Changed
+from filedrop.errors import Changed, DocumentError
 from filedrop.files import InUse, discard, replace_whole
+from filedrop.putaway import lies_at
+from filedrop.sending import Changing, Opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,32 +39,70 @@ class Reconciling:
         self._why = why
 
     def reconcile(self, lane: Lane) -> None:
-        """Compare `sending/`, `sent/` and `failed/` with the journal. Raises OSError, JournalError."""
+        """Compare `outbound/`, `sending/`, `sent/` and `failed/` with the journal. Raises OSError, JournalError."""
         folder, journal = lane.folder, self._desk.journal
         known = journal.is_settled(folder.id)
         if not lane.suspects:
             folder.clear_drafts(folder.path / "sending")
         if not known:
             self._read_in(lane)
-        claiming = bool(lane.given)  # then a file without a row may be one that is just being claimed
         sending = folder.names("sending")
+        claimed = set(lane.given.copy().values())  # between the two: a claim's file comes first, then its row
         rows = {document.file: document for document in journal.lying_in(folder.id, "sending")}
-        for name in sorted(sending - rows.keys()):
-            document = None
-            if not claiming and folder.names_document(name):
-                document = self._claiming.adopt(lane, name, doubtful=not known)
-            if document is not None:
-                with suppress(Changed):  # one that has come back, and was just taken a step further
-                    journal.record(document)
+        trouble = self._adopt(lane, sorted(sending - claimed - rows.keys()), doubtful=not known)
         self._see_gone(lane, "sending", [document for name, document in rows.items() if name not in sending])
         self._write_notes(lane, rows)
         sent = folder.names("sent")
         on_their_way = {document.file: document for document in journal.lying_in(folder.id, "sent")}
         self._see_gone(lane, "sent", [document for name, document in on_their_way.items() if name not in sent])
-        for place in ("sending", "sent", "failed"):
+        for place in ("", "sending", "sent", "failed"):
             self._clear_notes(lane, place)
+        if trouble is not None:
+            raise trouble
         if not known:
             journal.settle(folder.id)
+
+    def _adopt(self, lane: Lane, names: list[str], *, doubtful: bool) -> OSError | None:
+        """Take up what lies in `sending/` without a row; what stood in the way of one of them, if anything did."""
+        trouble = None
+        for name in names:
+            if lane.folder.names_document(name):
+                try:
+                    document = self._adopted(lane, name, doubtful=doubtful)
+                except OSError as error:
+                    trouble = error
+                    continue
+                if document is not None:
+                    with suppress(Changed):  # one that has come back, and was just taken a step further
+                        self._desk.journal.record(document)
+        return trouble
+
+    def _adopted(self, lane: Lane, file: str, *, doubtful: bool) -> Document | None:
+        """The document of a file that lies in `sending/` without a row. `doubtful`: it may have been posted.
+
+        Raises OSError (where that may have been posted, also when it can't be read), JournalError.
+        """
+        path, desk, claiming = lane.folder.path / "sending" / file, self._desk, self._claiming
+        try:
+            with closing(Opened.open(path)) as opened:
+                reading = opened.read(desk.rules.max_size, lane.xpaths)
+        except OSError:
+            if path.is_symlink() or not path.is_file():  # gone meanwhile, or nothing that we would have claimed
+                return None
+            if doubtful:
+                raise
+            claiming.put_back(lane.folder, file, file)  # there it fails in the end, and a note says why
+            return None
+        except (DocumentError, Changing):  # it was never ready: back, to be judged as it is
+            claiming.put_back(lane.folder, file, file)
+            return None
+        for document in desk.journal.open_like(lane.folder.id, reading.sha256):
+            if not lies_at(lane.folder, document):  # a person has renamed it here, or moved it in from `sent/`
+                return document.at("sending", file)
+        document = identified(lane, claiming.document(lane, file, file, opened.seal), reading, desk.rules, desk.now())
+        if doubtful and document.state is State.WAITING:
+            document = replace(document, state=State.DOUBT, identity=desk.access_point.identity, unclear=1)
+        return document
 
     def _read_in(self, lane: Lane) -> None:
         """A folder that this journal hasn't seen, with documents of an earlier one: their sidecars are rows enough."""
@@ -153,5 +195,8 @@ class Reconciling:
         ):  # a sidecar comes before its document: somebody may be between the two
             return
         for name in orphans:
-            if not (lane.folder.path / place / name.removesuffix(".json").removesuffix(".why.txt")).exists():
-                discard(lane.folder.path / place / name)
+            note = lane.folder.path / place / name
+            if place == "" and name.endswith(".json") and sidecar.identity_of(note) is None:
+                continue  # others than we may write into outbound/
+            if not note.with_name(name.removesuffix(".json").removesuffix(".why.txt")).exists():
+                discard(note)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from filedrop.account import Account
+from filedrop.account import Account, Clockwork
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.files import file_system
 from filedrop.folders import InboundFolder
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 LAST_WORDS = 20.0  # seconds for what is on the wire when a stop comes (contract 5, `run`)
 REPORT_EVERY = 2.0  # seconds between two looks at what status.json should say
+REAL = Clockwork()  # the computer's own clocks, and threads
 JOURNAL = "journal.sqlite"
 LOCK = "lock"
 A_GLANCE = 1.0  # seconds: the lock may be taken for a moment by somebody who asks `is_running`
@@ -112,6 +113,7 @@ class Service:
         stopped: threading.Event,
         log: structlog.stdlib.BoundLogger,
         watch: bool = True,
+        clockwork: Clockwork = REAL,
     ) -> None:
         self.config = config
         self.journal = journal
@@ -132,6 +134,7 @@ class Service:
                 unassigned=unassigned,
                 watcher=self._watcher,
                 stopped=stopped,
+                clockwork=clockwork,
                 log=log,
             )
             for account in config.accounts.values()

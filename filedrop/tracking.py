@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from filedrop.document import Document, Fault, backoff
+from filedrop.document import Document, Fault, backoff, is_due
 from filedrop.errors import NoClearAnswer, Unavailable, WrongAddress
 
 if TYPE_CHECKING:
@@ -28,11 +28,14 @@ class Tracking:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._longest = max(LONGEST, desk.rules.track)
 
     def wait(self) -> float | None:
         """Seconds until the next document is to be asked after; None when none is on its way."""
-        first = self._desk.journal.tracking_due(self._desk.access_point.identity)
-        return None if first is None else max(0.0, (first - self._desk.now()).total_seconds())
+        first, now = self._desk.journal.tracking_due(self._desk.access_point.identity), self._desk.now()
+        if first is None:
+            return None
+        return 0.0 if is_due(first, now, self._longest) else (first - now).total_seconds()
 
     def track(self) -> list[Document]:
         """Ask after all that are due, record what is heard, and return those that came to an end.
@@ -40,7 +43,7 @@ class Tracking:
         Raises AccessPointError when the access point can't be asked: then nothing is concluded.
         """
         desk = self._desk
-        due = desk.journal.tracked(desk.access_point.identity, desk.now())
+        due = desk.journal.tracked(desk.access_point.identity, desk.now(), longest=self._longest)
         documents = [document for document in due if desk.in_hand.take(document.id)]
         try:
             return self._track(documents) if documents else []
@@ -111,8 +114,8 @@ class Tracking:
 
     def _asked(self, document: Document) -> Document:
         """Not delivered as far as is known: asked again after a pause that doubles."""
-        track = self._desk.rules.track
-        return document.asked_after(self._desk.now() + backoff(document.asked + 2, track, max(LONGEST, track)))
+        pause = backoff(document.asked + 2, self._desk.rules.track, self._longest)
+        return document.asked_after(self._desk.now() + pause)
 
 
 def _has_left(msg_no: int | None, outbox: Listing) -> bool:

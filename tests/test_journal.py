@@ -320,10 +320,14 @@ def test_what_a_sweep_is_given(journal: Journal) -> None:
     journal.record_all(documents.values())
 
     def given(now: datetime | None = NOON, limit: int = 9) -> list[str]:
-        return [names[document.id] for document in journal.steps_due("f1", now, limit=limit)]
+        return [names[document.id] for document in journal.steps_due("f1", now, longest=LATER - NOON, limit=limit)]
 
     assert given() == ["waiting", "sending", "to put away", "failed"]
-    assert given(now=LATER) == ["waiting", "not yet", "sending", "to put away", "failed"]
+    assert (
+        given(now=LATER)
+        == given(now=NOON - timedelta(days=1))
+        == ["waiting", "not yet", "sending", "to put away", "failed"]
+    )
     assert given(now=None) == ["sending", "to put away", "failed"]
     assert given(limit=1) == ["waiting"]
     assert journal.next_due("f1") == LATER

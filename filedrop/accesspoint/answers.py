@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from filedrop.document import moment
 from filedrop.errors import NoClearAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from lxml.etree import _Element
 
@@ -50,12 +51,7 @@ class Message:
     @property
     def received_at(self) -> datetime | None:
         """`received` as a moment; None when it can't be read or has no offset."""
-        try:
-            moment = datetime.fromisoformat(self.received or "")
-            moment.astimezone(UTC)  # fails at either end of the calendar; whoever compares moments would
-        except (ValueError, OverflowError):
-            return None
-        return moment if moment.tzinfo else None
+        return moment(self.received)
 
 
 @dataclass(frozen=True, slots=True)

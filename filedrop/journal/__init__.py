@@ -10,9 +10,9 @@ command meanwhile) is refused with `Changed` instead of overwriting what was hea
 
 from filedrop.journal.documents import Documents, Duplicate
 from filedrop.journal.folders import Folders
-from filedrop.journal.messages import MessageRow, Messages
+from filedrop.journal.messages import Key, MessageRow, Messages, key_of
 
-__all__ = ["Duplicate", "Journal", "MessageRow"]
+__all__ = ["Duplicate", "Journal", "Key", "MessageRow", "key_of"]
 
 
 class Journal(Documents, Messages, Folders):

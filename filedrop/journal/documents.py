@@ -17,6 +17,7 @@ from filedrop.journal.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import timedelta
 
 _COLUMNS = tuple(field.name for field in fields(Document))
 _OPEN = DOCUMENTS.c.open.is_(True)
@@ -77,13 +78,13 @@ class Documents(Store):
             lambda connection: connection.execute(sa.insert(LET_THROUGH).prefix_with("OR IGNORE").values(sha256=sha256))
         )
 
-    def steps_due(self, folder: str, now: datetime | None, *, limit: int) -> list[Document]:
+    def steps_due(self, folder: str, now: datetime | None, *, longest: timedelta, limit: int) -> list[Document]:
         """Documents of a folder that its sweep takes a step further: found as sending, not yet put away, or waiting.
 
-        Of those that wait, the ones that are due `now`; none where that is None.
+        Of those that wait, for `longest` at most, the ones that are due `now`; none where that is None.
         """
         c = DOCUMENTS.c
-        waiting = sa.and_(c.state == State.WAITING.value, sa.or_(c.due.is_(None), c.due <= now)) if now else sa.false()
+        waiting = sa.and_(c.state == State.WAITING.value, _is_due(now, longest)) if now else sa.false()
         astray = sa.or_(
             sa.and_(c.state == State.SENT.value, c.place == "sending"),
             c.state.in_([State.DELIVERED.value, State.FAILED.value]),
@@ -98,6 +99,15 @@ class Documents(Store):
         return self._documents(
             sa.select(DOCUMENTS).where(DOCUMENTS.c.folder == folder, DOCUMENTS.c.place == place, _OPEN)
         )
+
+    def speaks_of(self, folder: str, place: str, file: str) -> bool:
+        """Is this an open document's name? Its file may have been moved since, and what has been heard of that is lost.
+
+        Whatever else took the name would be taken for it then.
+        """
+        c = DOCUMENTS.c
+        query = sa.select(c.id).where(_OPEN, c.folder == folder, c.place == place, c.file == file).limit(1)
+        return self.value(query) is not None
 
     def in_state(self, state: State, *, identity: str | None = None) -> list[Document]:
         """Unfinished documents in this state, oldest first; of one account, where asked."""
@@ -131,15 +141,16 @@ class Documents(Store):
         c = DOCUMENTS.c
         return self._moment(sa.func.min(c.due), sa.and_(c.folder == folder, _OPEN, c.state == State.WAITING.value))
 
-    def tracked(self, identity: str, due: datetime) -> list[Document]:
-        """An account's accepted documents to be asked after by then: those that lie in `sent/`, oldest first.
+    def tracked(self, identity: str, now: datetime, *, longest: timedelta) -> list[Document]:
+        """An account's accepted documents to be asked after `now`: those that lie in `sent/`, oldest first.
+
+        Each is asked after again after `longest` at most.
 
         One whose move isn't known yet has its sweep still to come: delivered now, it would be looked for in vain.
         """
         c = DOCUMENTS.c
         where = (_OPEN, c.identity == identity, c.state == State.SENT.value, c.place == "sent")
-        query = sa.select(DOCUMENTS).where(*where, sa.or_(c.due.is_(None), c.due <= due))
-        return self._documents(query.order_by(c.id))
+        return self._documents(sa.select(DOCUMENTS).where(*where, _is_due(now, longest)).order_by(c.id))
 
     def tracking_due(self, identity: str) -> datetime | None:
         """When the first of them is due; None where none is on its way."""
@@ -181,6 +192,12 @@ class Documents(Store):
     def _moment(self, what: sa.ColumnElement[Any], where: sa.ColumnElement[bool]) -> datetime | None:
         moment: datetime | None = self.value(sa.select(sa.type_coerce(what, Moment)).where(where))
         return moment
+
+
+def _is_due(now: datetime, longest: timedelta) -> sa.ColumnElement[bool]:
+    """As `document.is_due`."""
+    due = DOCUMENTS.c.due
+    return sa.or_(due.is_(None), due <= now, due > now + longest)
 
 
 def _put(connection: sa.Connection, document: Document) -> Document:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from filedrop.document import moment, participant_key
 from filedrop.journal.schema import ACCOUNTS, MESSAGES
 from filedrop.journal.store import Store
 
@@ -14,10 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
+    from filedrop.accesspoint import Message
+
+Key = tuple[int, str, str, str]
+
+
+def key_of(message: Message | MessageRow) -> Key:
+    """What a message is known by, within its account, however the access point writes it this time (contract 6)."""
+    at = moment(message.received)
+    received = at.astimezone(UTC).isoformat() if at else message.received or ""
+    return message.msg_no, received, participant_key(message.sender or ""), participant_key(message.receiver or "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageRow:
-    """What we know of a message of the inbox.
+    """What we know of a message of the inbox; `received`, `sender` and `receiver` are as they were written first.
 
     `state`: `named` (whole in its temporary file, which the journal now knows), `placed` (in its folder), `read`
     (marked read at the access point), or `stuck` (couldn't be taken; `attempts`, `due` and `why` say more).
@@ -38,9 +51,9 @@ class MessageRow:
     why: str = ""
 
     @property
-    def key(self) -> tuple[int, str, str, str]:
+    def key(self) -> Key:
         """What it is known by, within its account."""
-        return (self.msg_no, self.received, self.sender, self.receiver)
+        return key_of(self)
 
 
 class Messages(Store):
@@ -62,7 +75,7 @@ class Messages(Store):
         where = (table.identity == row.identity, table.msg_no == row.msg_no, table.received == row.received)
         self.write(lambda connection: connection.execute(sa.delete(MESSAGES).where(*where, table.state == "stuck")))
 
-    def messages(self, identity: str, numbers: Iterable[int]) -> dict[tuple[int, str, str, str], MessageRow]:
+    def messages(self, identity: str, numbers: Iterable[int]) -> dict[Key, MessageRow]:
         """What is known of the messages with these numbers, by what they are known by."""
         query = sa.select(MESSAGES).where(MESSAGES.c.identity == identity)
         rows = (MessageRow(**row._mapping) for row in self.read_in_parts(query, MESSAGES.c.msg_no, list(numbers)))  # noqa: SLF001 - SQLAlchemy's documented attribute

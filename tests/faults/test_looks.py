@@ -61,7 +61,7 @@ def test_a_late_commit(make_world: Callable[..., World]) -> None:
 @pytest.mark.parametrize("days", [-1, 1], ids=["a day behind", "a day ahead"])
 def test_another_day(make_world: Callable[..., World], days: int) -> None:
     """Where the access point's clock is a day off, what has arrived is found, what hasn't is sent again, as ever."""
-    world = make_world(ahead=timedelta(days=days))
+    world = make_world(clock=lambda: datetime.now(UTC) + timedelta(days=days))
     world.front.next("POST /outbox", cut_after, reset_before, answered)
     for name in ("one", "two", "three"):
         world.drop(f"{name}.xml", invoice(name))

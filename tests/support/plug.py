@@ -15,7 +15,8 @@ import shutil
 import stat
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,46 +88,70 @@ def _live(pipe: Connection, base: str, text: str, *, finished: int, received: in
     pipe.send(plug.steps)
 
 
-@dataclass
-class Plug:
-    """Counts side effects, and pulls before the `pull_at`-th; never, where that is 0."""
+class Tap:
+    """Where all side effects of a process pass by: `before` is told what comes, and the n-th of all is `steps[n - 1]`.
 
-    pull_at: int
-    disk: Disk | None
-    steps: list[str] = field(default_factory=list)
-    _lock: Any = field(default_factory=threading.RLock)
+    What `before` raises comes instead of the side effect; what it does itself passes by untold. `thread`: only what
+    this thread does. `disk` is told of what has happened.
+    """
+
+    def __init__(self, before: Callable[[str], object], disk: Disk | None = None, *, thread: int | None = None) -> None:
+        self.disk = disk
+        self.steps: list[str] = []
+        self._before = before
+        self._thread = thread
+        self._teller: int | None = None
+        self._lock = threading.RLock()
+        self._out: list[Callable[[], object]] = []
 
     def put_in(self) -> None:
-        """From now on, this process's side effects are counted."""
-        import sqlalchemy as sa  # noqa: PLC0415 - only the child needs it
+        """From now on, side effects pass by here."""
+        import sqlalchemy as sa  # noqa: PLC0415 - a child needs it, and whoever taps
 
         from filedrop import files  # noqa: PLC0415 - likewise
         from filedrop.accesspoint import AccessPoint  # noqa: PLC0415 - likewise
 
         for name in ("rename", "replace", "unlink", "remove", "mkdir", "fsync"):
-            setattr(os, name, self._counted(name, getattr(os, name)))
-        os.open = self._counted_open(os.open)
+            self._set(os, name, self._counted(name, getattr(os, name)))
+        self._set(os, "open", self._counted_open(os.open))
         if sys.platform != "win32" and files._renameat2 is not None:
-            files._renameat2 = self._counted("place", files._renameat2)
+            self._set(files, "_renameat2", self._counted("place", files._renameat2))
         for verb in ("send", "download", "mark_read"):
-            setattr(AccessPoint, verb, self._counted(verb, getattr(AccessPoint, verb)))
+            self._set(AccessPoint, verb, self._counted(verb, getattr(AccessPoint, verb)))
 
         def committing(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-            if statement == "COMMIT":
+            if statement == "COMMIT" and self._tells():
                 self._step("commit")
 
         sa.event.listen(sa.Engine, "before_cursor_execute", committing)
+        self._out.append(lambda: sa.event.remove(sa.Engine, "before_cursor_execute", committing))
+
+    def take_out(self) -> None:
+        """From now on, they don't."""
+        while self._out:
+            self._out.pop()()
+
+    def _set(self, where: Any, name: str, value: Any) -> None:
+        self._out.append(partial(setattr, where, name, getattr(where, name)))
+        setattr(where, name, value)
+
+    def _tells(self) -> bool:
+        me = threading.get_ident()
+        return self._teller != me and self._thread in (None, me)
 
     def _step(self, what: str) -> None:
         with self._lock:
             self.steps.append(what)
-            if len(self.steps) == self.pull_at:
-                if self.disk is not None:
-                    self.disk.forget()
-                os._exit(PULLED)
+            self._teller = threading.get_ident()
+            try:
+                self._before(what)
+            finally:
+                self._teller = None
 
     def _counted(self, what: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*args: Any, **keys: Any) -> Any:
+            if not self._tells():
+                return call(*args, **keys)
             with self._lock:
                 self._step(what)
                 if self.disk is not None and what not in ("send", "download", "mark_read"):
@@ -137,7 +162,7 @@ class Plug:
 
     def _counted_open(self, call: Callable[..., int]) -> Callable[..., int]:
         def counted(path: Any, flags: int, *args: Any, **keys: Any) -> int:
-            if not flags & os.O_CREAT:
+            if not (flags & os.O_CREAT and self._tells()):
                 return call(path, flags, *args, **keys)
             with self._lock:
                 self._step("create")
@@ -147,6 +172,20 @@ class Plug:
                 return descriptor
 
         return counted
+
+
+class Plug(Tap):
+    """Ends the process before its `pull_at`-th side effect; never, where that is 0."""
+
+    def __init__(self, pull_at: int, disk: Disk | None) -> None:
+        super().__init__(self._pull, disk)
+        self._pull_at = pull_at
+
+    def _pull(self, _what: str) -> None:
+        if len(self.steps) == self._pull_at:
+            if self.disk is not None:
+                self.disk.forget()
+            os._exit(PULLED)
 
 
 @dataclass

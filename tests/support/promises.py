@@ -13,7 +13,7 @@ import json
 import xml.etree.ElementTree as ET
 from collections import Counter
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -72,13 +72,16 @@ def _of_documents(world: World) -> Iterator[str]:
         elif accepted[name] > 1:
             yield f"{name} was accepted {accepted[name]} times"
         elif place == "sent" or place.startswith("archive/"):
-            yield from (f"{name}: {problem}" for problem in _of_accepted(world, name, place, content, sent))
+            said = world.sidecar(name)
+            yield from (f"{name}: {problem}" for problem in of_accepted(world, said, place, content, sent))
         elif place == "failed" and world.error(name) not in ("no-answer", "not-delivered") and accepted[name]:
             yield f"{name} failed as {world.error(name)}, but was accepted"
 
 
-def _of_accepted(world: World, name: str, place: str, content: bytes, sent: Mapping[int, Message]) -> Iterator[str]:
-    sidecar = world.sidecar(name)
+def of_accepted(
+    world: World, sidecar: dict[str, Any], place: str, content: bytes, sent: Mapping[int, Message]
+) -> Iterator[str]:
+    """What is wrong with the sidecar of a document in `sent/` or `archive/`; `sent`: the messages by number."""
     if missing := SIDECAR_KEYS - sidecar.keys():
         yield f"the sidecar lacks {sorted(missing)}"
         return
@@ -101,18 +104,19 @@ def _of_accepted(world: World, name: str, place: str, content: bytes, sent: Mapp
 
 def _of_messages(world: World) -> Iterator[str]:
     unread = {message.msg_no for message in world.sandbox.store.inbox("acme")}
-    delivered = Counter(_number(path) for path in world.delivered())
-    for number, content in world.received.items():
-        if delivered[number] != 1:
-            yield f"message {number} was delivered {delivered[number]} times"
-        elif next(path for path in world.delivered() if _number(path) == number).read_bytes() != content:
-            yield f"message {number} was delivered as something else"
-        if number in unread:
-            yield f"message {number} isn't marked read"
+    delivered = Counter(number(path) for path in world.delivered())
+    for msg_no, content in world.received.items():
+        if delivered[msg_no] != 1:
+            yield f"message {msg_no} was delivered {delivered[msg_no]} times"
+        elif next(path for path in world.delivered() if number(path) == msg_no).read_bytes() != content:
+            yield f"message {msg_no} was delivered as something else"
+        if msg_no in unread:
+            yield f"message {msg_no} isn't marked read"
     if delivered[None]:
         yield f"{delivered[None]} received documents have no sidecar"
 
 
-def _number(path: Path) -> int | None:
+def number(path: Path) -> int | None:
+    """The message number of a received document, by its sidecar; None where none lies."""
     beside = path.with_name(f"{path.name}.json")
     return json.loads(beside.read_bytes())["msg_no"] if beside.exists() else None

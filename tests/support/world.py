@@ -20,7 +20,7 @@ import time
 import xml.etree.ElementTree as ET
 from collections import Counter
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -32,10 +32,12 @@ from werkzeug.http import http_date
 
 from filedrop import config
 from filedrop.sandbox import Sandbox, SandboxAccount
+from filedrop.sandbox.store import utc_now
 from filedrop.service import Service, sole_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
 
 PROJECT = Path(__file__).parents[2]
 PASSWORD = "secret"
@@ -53,8 +55,8 @@ class World:
     """Sandbox, folders and configuration below `base`.
 
     `front` is the server in front of the sandbox: faults are told to it. `outbound` and `inbound` change the
-    configuration's keys there; `companies` says more of them in YAML, or other things of acme. `ahead` is what the
-    access point's clock is ahead of ours. It ends with its `with`.
+    configuration's keys there; `companies` says more of them in YAML, or other things of acme. `clock` is the access
+    point's. It ends with its `with`.
     """
 
     def __init__(
@@ -68,8 +70,8 @@ class World:
         companies: dict[str, str] | None = None,
         unassigned: str = "leave",
         read_timeout: str = "2s",
-        ahead: timedelta = timedelta(),
         password: str = PASSWORD,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self.base = base
         self.root = base / "root"
@@ -89,9 +91,9 @@ class World:
             accounts,
             deliver_after=timedelta(seconds=deliver_after),
             quirks=quirks,
-            clock=lambda: datetime.now(UTC) + ahead,
+            clock=clock,
         )
-        self.front = Front(self.sandbox.app, date=lambda: http_date(datetime.now(UTC) + ahead))
+        self.front = Front(self.sandbox.app, date=lambda: http_date(clock()))
         self.outbound.mkdir(parents=True)
         self.password_file.write_text(password)
         self.password_file.chmod(0o600)

@@ -1,0 +1,216 @@
+"""What came to light where filedrop goes a step at a time: each test is one order of events that once went wrong."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from support.documents import invoice
+from support.faults import answered, instead
+from support.rights import as_anyone
+from support.stepping import RULES, Clock, Life
+
+from filedrop.document import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from support.faults import Exchange
+    from support.world import World
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World], clock: Clock) -> World:
+    """A world that a life goes through a step at a time."""
+    return make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+
+
+@pytest.fixture
+def life(world: World, clock: Clock) -> Iterator[Life]:
+    """A filedrop that has made its folders."""
+    one = Life(world, clock)
+    one.go_on(10)
+    yield one
+    one.drop()
+
+
+def test_a_journal_that_cannot_be_written_costs_one_download(world: World, life: Life) -> None:
+    """While the journal can't be written, a message is fetched once and kept, not once more at each poll."""
+    number = world.receive(invoice("1"))
+    life.journal._writer.exec_driver_sql("PRAGMA query_only=1")
+    life.go_on(1000)
+    assert len(world.front.asked(f"GET /messages/{number}/")) == 1
+    assert len(list(world.inbound.glob(".*.part"))) == 1
+    assert not world.delivered()
+    life.journal._writer.exec_driver_sql("PRAGMA query_only=0")
+    life.go_on(400)
+    world.invariants()
+    assert len(world.front.asked(f"GET /messages/{number}/")) == 1
+
+
+def test_a_message_whose_time_is_written_in_two_ways(world: World, life: Life) -> None:
+    """A message is known by the moment at which it was received, however that is written, and is delivered once."""
+
+    def in_another_way(exchange: Exchange) -> None:
+        answer = exchange.arrive()
+        exchange.answer(answer.status, answer.body.replace(b"+00:00</received>", b"Z</received>"))
+
+    number = world.receive(invoice("1"))
+    world.front.next("POST /inbox", instead(500))
+    world.front.next("GET /inbox", answered, in_another_way)
+    life.go_on(1000)
+    assert len(world.front.asked(f"GET /messages/{number}/")) == 1
+    world.invariants()
+
+
+def test_what_is_left_over_in_sending_is_taken_up_while_others_are_claimed(world: World, life: Life) -> None:
+    """A file in `sending/` that the journal doesn't know is taken up however busy the folder is."""
+    world.drop("dropped.xml", invoice("1"))
+    life._clock.pass_on(130)
+    life.turn()
+    life.do(life.jobs.index("sweep"))  # which gives out the claim of what was dropped
+    world.drop("left-over.xml", invoice("2"))
+    (world.outbound / "left-over.xml").rename(world.outbound / "sending" / "left-over.xml")
+    life._clock.pass_on(130)
+    life.turn()
+    life.do(life.jobs.index("sweep"))  # the next full one, while that claim is still to come
+    assert [document.file for document in life.journal.lying_in(life.lane.folder.id, "sending")] == ["left-over.xml"]
+    life.go_on(400)
+    world.invariants()
+    assert set(world.accepted().values()) == {1}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have other rights there")
+def test_what_is_left_over_in_sending_and_cannot_be_read(world: World, life: Life) -> None:
+    """A file in `sending/` that the journal doesn't know and nobody may read fails as `unreadable`, with a note."""
+    world.drop("unreadable.xml", invoice("1"))
+    world.drop("another.xml", invoice("2"))
+    left_over = world.outbound / "sending" / "unreadable.xml"
+    (world.outbound / "unreadable.xml").rename(left_over)
+    left_over.chmod(0)
+    with as_anyone():
+        life.go_on(1000)
+    assert world.error("unreadable.xml") == "unreadable"
+    assert (world.outbound / "failed" / "unreadable.xml.why.txt").exists()
+    assert world.places()["another.xml"].startswith("archive/")
+    world.invariants()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have other rights there")
+def test_what_an_earlier_journal_may_have_posted_and_cannot_be_read(world: World, clock: Clock) -> None:
+    """A file in `sending/` of a new journal may have been posted; it is looked for as soon as it can be read."""
+    (world.outbound / "sending").mkdir()
+    for name, number in (("unreadable.xml", "1"), ("readable.xml", "2")):
+        world.drop(name, invoice(number))
+        (world.outbound / name).rename(world.outbound / "sending" / name)
+    (world.outbound / "sending" / "unreadable.xml").chmod(0)
+    life = Life(world, clock)
+    with as_anyone():
+        life.go_on(3000)
+        assert [path.name for path in (world.outbound / "archive").rglob("*.xml")] == ["readable.xml"]
+        (world.outbound / "sending" / "unreadable.xml").chmod(0o600)
+        life.go_on(200)
+        assert [document.dropped_as for document in life.journal.in_state(State.DOUBT)] == ["unreadable.xml"]
+        life.go_on(2000)
+    life.drop()
+    world.invariants()
+
+
+def look_twice(life: Life) -> None:
+    """Find what was dropped, see that it has settled and take it as far as it goes; but settle no move."""
+    for _ in range(2):
+        life.lane.look_now()
+        life.turn()
+        life.do_all(but="settle")
+        life._clock.pass_on(3)
+
+
+@pytest.mark.parametrize("place", ["sending", "sent"])
+def test_a_name_that_comes_again_before_the_journal_knows_of_a_move(world: World, clock: Clock, place: str) -> None:
+    """A file of the name that another one had before it stays itself, even if filedrop dies before it knows of that."""
+    life = Life(world, clock)
+    life.go_on(10)
+    world.drop("invoice.xml", invoice("1"))
+    look_twice(life)
+    if place == "sent":
+        life.turn()
+        life.do_all()
+        clock.pass_on(70)
+        life.turn()
+        life.do_all(but="settle")
+    world.drop("second.xml", invoice("2"))
+    (world.outbound / "second.xml").rename(world.outbound / "invoice.xml")
+    world.front.next("POST /outbox", answered if place == "sent" else instead(429))
+    look_twice(life)
+    assert [world.places()[name].split("/")[0] for name in world.dropped] == (
+        ["archive", "sent"] if place == "sent" else ["sent", "sending"]
+    )
+    life.drop()
+    life = Life(world, clock)
+    life.go_on(2000)
+    life.drop()
+    world.invariants()
+    assert world.accepted() == {"invoice.xml": 1, "second.xml": 1}
+
+
+def test_notes_that_come_after_their_document(world: World, life: Life) -> None:
+    """A note and a sidecar that are moved back to `outbound/` when the document has been claimed are cleared away."""
+    world.front.next("POST /outbox", instead(413))
+    world.drop("invoice.xml", invoice("1"))
+    life.go_on(400)
+    failed = world.outbound / "failed"
+    (failed / "invoice.xml").rename(world.outbound / "invoice.xml")
+    look_twice(life)
+    for name in ("invoice.xml.json", "invoice.xml.why.txt"):
+        (failed / name).rename(world.outbound / name)
+    (world.outbound / "theirs.xml.json").write_text("{}")
+    life.go_on(1000)
+    (world.outbound / "theirs.xml.json").unlink()
+    world.invariants()
+
+
+def test_moved_back_under_another_name_while_it_is_posted(make_world: Callable[..., World], clock: Clock) -> None:
+    """A file that is moved to `outbound/` under another name while it is posted is still the document that it was."""
+    world = make_world(outbound=RULES | {"duplicates": "allow"}, inbound={"poll": "5m"}, clock=clock.true)
+
+    def moved(exchange: Exchange) -> None:
+        (world.outbound / "sending" / "invoice.xml").rename(world.outbound / "other.xml")
+        answered(exchange)
+
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.next("POST /outbox", moved)
+    world.drop("invoice.xml", invoice("1"))
+    life.go_on(2000)
+    life.drop()
+    world.invariants()
+    assert world.accepted() == {"invoice.xml": 1}
+
+
+def test_a_clock_that_is_set_back(make_world: Callable[..., World], clock: Clock) -> None:
+    """When the clock is set back by days, whatever waits for its time waits no longer than its longest pause."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=3600)
+    life = Life(world, clock)
+    life.go_on(10)
+    number = world.receive(invoice("1"))
+    world.front.always(f"GET /messages/{number}/", instead(200, "<a>"))
+    world.drop("sent.xml", invoice("2"))
+    life.go_on(400)
+    world.drop("waiting.xml", invoice("3"))
+    world.front.always("POST /outbox", instead(429))
+    life.go_on(400)
+    assert life.journal.messages_in("acme@127.0.0.1", "stuck")
+    assert world.places() == {"sent.xml": "sent", "waiting.xml": "sending"}
+    world.front.heal()
+    clock.skew = timedelta(days=-3)
+    life.go_on(2 * 3600)
+    life.drop()
+    world.invariants()
+    assert {place.split("/")[0] for place in world.places().values()} == {"archive"}
