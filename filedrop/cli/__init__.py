@@ -11,6 +11,7 @@ A command's module is imported when the command is called, so that no command pa
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -100,4 +101,16 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name that the terminal's encoding lacks is escaped, no error
             stream.reconfigure(errors="backslashreplace")
-    filedrop(prog_name="filedrop")
+    try:
+        filedrop(prog_name="filedrop")
+    finally:
+        _give_up_output()
+
+
+def _give_up_output() -> None:
+    """What couldn't be written has been told of. At its end Python would try again, and exit with 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import xml.etree.ElementTree as ET
 from collections import Counter
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from support.world import World
 
@@ -37,8 +38,10 @@ def broken(world: World) -> Iterator[str]:
 
 def leftovers(world: World) -> Iterator[str]:
     """What ought to have been cleared away."""
-    for path in world.root.rglob("*"):
-        name = path.name
+    # os.walk goes by a folder that has just got its name; rglob doesn't.
+    walk = ((Path(folder), name) for folder, folders, files in os.walk(world.root) for name in (*folders, *files))
+    for folder, name in walk:
+        path = folder / name
         if path.parent == world.root and name.strip(".").startswith("status.json"):
             continue  # the daemon's own
         if (name.startswith(".") and name != ".filedrop") or name.endswith(TEMPORARY):

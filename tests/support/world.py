@@ -13,6 +13,7 @@ of every document and message, whatever happened, is `invariants` (see `promises
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -231,7 +232,9 @@ inbound:{keys["inbound"]}
 
     def files(self) -> list[Path]:
         """All documents below `outbound/`: what is neither sidecar, note nor hidden."""
-        return [path for path in sorted(self.outbound.rglob("*")) if path.is_file() and promises.is_document(path)]
+        # os.walk goes by a folder that has just got its name; rglob doesn't.
+        paths = (Path(folder, name) for folder, _, names in os.walk(self.outbound) for name in names)
+        return [path for path in sorted(paths) if path.is_file() and promises.is_document(path)]
 
     def delivered(self) -> list[Path]:
         """The received documents in `inbound/`."""
