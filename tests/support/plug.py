@@ -8,6 +8,7 @@ commit of the journal, a request. The process counts them and ends, at once and 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import multiprocessing
 import os
@@ -240,10 +241,12 @@ class Disk:
 
     def forget(self) -> None:
         """Lose what was never brought to the disk, the latest first."""
-        for path in self._attic.parent.rglob("*"):
-            status = path.lstat()
-            if stat.S_ISREG(status.st_mode) and status.st_ino in self._unwritten:
-                os.truncate(path, 0)
+        # A folder or a file may just be moved by another thread: os.walk goes by it, rglob doesn't.
+        for path in [Path(folder, name) for folder, _, names in os.walk(self._attic.parent) for name in names]:
+            with contextlib.suppress(FileNotFoundError):
+                status = path.lstat()
+                if stat.S_ISREG(status.st_mode) and status.st_ino in self._unwritten:
+                    os.truncate(path, 0)
         for change in reversed(self._changes):
             try:
                 change.undo()
