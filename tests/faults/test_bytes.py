@@ -35,12 +35,8 @@ if TYPE_CHECKING:
     from filedrop.accesspoint import Message
 
 SHARES = 16 if is_full() else 1  # of the bytes of each exchange, so that several processes can take them
-UPLOADS, MESSAGES, LISTS, LISTS_ALONE = (
-    40,
-    24,
-    12,
-    200,
-)  # breaks in one world; of a sample, all. There are 25 messages on a page
+# How many breaks share a world; a sample is of one world. No more messages than there are on a page.
+UPLOADS, MESSAGES, LISTS, LISTS_ALONE = 40, 24, 12, 200
 DIFFERENCE = 8  # bytes by which exchanges of a kind differ: there are numbers and links in them
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600 if is_full() else 120)]

@@ -68,7 +68,7 @@ class Wire:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self.exchanges: list[Exchange] = []
-        self._breaks: list[tuple[str, deque[Break | None]]] = []
+        self._breaks: list[tuple[str, deque[Break]]] = []
         self._tasks: set[asyncio.Task[None] | None] = set()
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
@@ -82,8 +82,8 @@ class Wire:
         self._loop.call_soon_threadsafe(self._closing.set)
         self._thread.join()
 
-    def next(self, line: str, *breaks: Break | None) -> None:
-        """Do this to the next exchanges for `line` (a method and the beginning of a path), one each; None: nothing."""
+    def next(self, line: str, *breaks: Break) -> None:
+        """Do this to the next exchanges for `line` (a method and the beginning of a path), one each."""
         self._breaks.append((line, deque(breaks)))
 
     def broken(self) -> list[Break]:
