@@ -18,7 +18,7 @@ import pytest
 from support import promises
 from support.documents import invoice
 from support.matrix import is_full
-from support.strace import Place, calls, missing, places, strace
+from support.strace import Place, calls, ended, missing, places, strace
 from support.world import World
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def live(world: World, *struck: str) -> list[Call]:
         world.until(lambda: daemon.poll() is not None or world.settled(), 60, what="its end, or everything settles")
         daemon.terminate()
         assert daemon.wait(60) in KILLED
-    world.until(lambda: f"\n{daemon.pid} +++ " in trace.read_text(errors="replace"), what="strace has ended, too")
+    world.until(lambda: ended(trace, daemon.pid), what="strace has ended, too")
     return calls(trace)
 
 

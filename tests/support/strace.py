@@ -96,6 +96,11 @@ def calls(trace: Path) -> list[Call]:
     return [Call(*match.groups()) for match in found if match]
 
 
+def ended(trace: Path, process: int) -> bool:
+    """Has strace seen this process's end? Then the trace is whole."""
+    return re.search(rf"^{process} +\+\+\+ ", trace.read_text(errors="replace"), re.MULTILINE) is not None
+
+
 def places(world: World, calls: list[Call]) -> dict[Place, Call]:
     """The places of a dry run's calls, in this order; where several threads share one, the first thread's call."""
     found: dict[Place, Call] = {}
