@@ -14,6 +14,7 @@ The rooms; imports only point down, which tests/test_architecture.py keeps:
                 status        what `status` shows
                 service       wires configuration to the accounts; startup, main loop, shutdown; signals
                 account       the turns of one account's way out and way in
+                clockwork     the clocks and threads that drive an account
                 notify        what systemd wants to hear
                 logs          what a log line looks like and where it goes
                 loop          sweep, then sleep until woken, due or stopped
@@ -21,6 +22,7 @@ The rooms; imports only point down, which tests/test_architecture.py keeps:
                 watcher       turns file events into wake()
     what        outbound      the way out: claim what is ready, take each document one step
                 reconcile     where the folders and the journal differ, the difference is mended
+                restoring     a folder that knows more than the journal
                 claiming      a dropped file that is ready becomes a document
                 looks         one step: looking for what is in doubt, and what follows from it
                 sending       one step: the request, and what each answer means
@@ -36,6 +38,7 @@ The rooms; imports only point down, which tests/test_architecture.py keeps:
                 standing      may this account be spoken to now? an outage is one probe
                 folders       a company's tree
                 journal/      what we have said and heard
+                marker        whose folder this is
                 names         which names are a document's, which are free, what a received document is called
                 sidecar       what is written beside a document
                 accesspoint/  client (the interface's verbs), transport, answers

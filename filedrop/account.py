@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import AccessPoint
-from filedrop.crew import Crew
 from filedrop.desk import Desk, InboundDesk
 from filedrop.directory import Directory
 from filedrop.document import State, participant_key
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop import config
+    from filedrop.clockwork import Clockwork
     from filedrop.document import Document
     from filedrop.identify.mapping import Rules
     from filedrop.journal import Journal
@@ -39,24 +37,6 @@ if TYPE_CHECKING:
 
 DISTANT = 3600.0  # seconds: nothing is due
 AFTER_FAILURE = 30.0  # seconds until a look or a tracking that failed is tried again
-
-
-def now() -> datetime:
-    """The wall clock, with its offset."""
-    return datetime.now().astimezone()
-
-
-@dataclass(frozen=True, slots=True)
-class Clockwork:
-    """What drives an account: the wall clock with its offset, the monotonic clock in seconds, its crews of threads.
-
-    `pauses` are the seconds between attempts at a request that never arrived.
-    """
-
-    now: Callable[[], datetime] = now
-    steady: Callable[[], float] = time.monotonic
-    crew: type[Crew] = Crew
-    pauses: Sequence[float] = (0.5, 1.5)
 
 
 class Account:
@@ -119,7 +99,7 @@ class Account:
             for company in companies
             for path in company.outbound
         ]
-        self.way_out = WayOut(self.desk, self._crew_out.give)
+        self.way_out = WayOut(self.desk, self._crew_out.give, self._ready)
         self.looks = Looks(self.desk)
         self._tracking = Tracking(self.desk)
         inbound = {
@@ -167,7 +147,7 @@ class Account:
             crew.close(max(0.0, deadline - time.monotonic()))
         for loop in (self._loop_out, self._loop_in):
             loop.join(max(0.0, deadline - time.monotonic()))
-        attempt(self._log, "settle", self.way_out.moved.settle)
+        attempt(self._log, "settle", partial(self.way_out.close, self.lanes))
         attempt(self._log, "settle", self.way_in.settle)
         self.access_point.close()
 
@@ -182,7 +162,7 @@ class Account:
         return bool(self.desk.journal.trouble) or self._is_done()
 
     def _is_done(self) -> bool:
-        if self.standing.report.condition == "unknown" or not all(lane.swept or lane.trouble for lane in self.lanes):
+        if self.standing.report.condition == "unknown" or not self._has_looked_round():
             return False
         if not self.standing.ready:
             return True
@@ -210,18 +190,26 @@ class Account:
             self._crew_out.relieve()
         if not self.standing.ready and self.standing.wait() <= 0:
             self._errand("probe", self.standing.see)
-        if self.standing.ready and not self._was_ready:
+        ready = self._ready()
+        if ready and not self._was_ready:
             for lane in self.lanes:
                 lane.woken = True
-        self._was_ready = self.standing.ready
+        self._was_ready = ready
         waits = [DISTANT if idle else 1.0]  # while somebody works, a folder may begin to hang
         waits += [self._look_at(lane) for lane in self.lanes]
-        if self.standing.ready:
+        if ready:
             waits += [self._do_when_due("look", self.looks.look, self.looks.wait())]
             waits += [self._do_when_due("track", self._tracking.track, self._tracking.wait())]
-        else:
+        elif not self.standing.ready:
             waits += [self.standing.wait()]
         return min(waits)
+
+    def _ready(self) -> bool:
+        """May documents be posted and looked for? What was sent before must be known, from whatever folder it was."""
+        return self.standing.ready and self._has_looked_round()
+
+    def _has_looked_round(self) -> bool:
+        return all(lane.swept or lane.folder.stuck() for lane in self.lanes)
 
     def _look_at(self, lane: Lane) -> float:
         """Sweep a lane if that is due; in how many seconds it is."""
@@ -269,7 +257,7 @@ class Account:
                 with lane.folder.busy():
                     self._watcher.watch(lane)
         finally:
-            lane.sweeping = False
+            lane.sweeping, lane.swept = False, True
             self._loop_out.wake()
 
     def _conclude(self, find: Callable[[], list[Document]]) -> None:

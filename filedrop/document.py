@@ -189,6 +189,12 @@ class Document:
             return self.msg_no is not None or self.unclear > 0
         return self.state is not State.WAITING
 
+    @property
+    def why_in_doubt(self) -> str:
+        """The reason for which it was last put in doubt, "" where it never was."""
+        reasons = [event.facts.get("why", "") for event in self.history if event.event == "in doubt"]
+        return reasons[-1] if reasons else ""
+
     def warned(self, warning: str) -> Document:
         """The same document with a warning, which is said once."""
         return self if warning in self.warnings else replace(self, warnings=(*self.warnings, warning))
@@ -230,6 +236,24 @@ class Document:
             unexplained=self.unexplained + unexplained,
         )
 
+    def suspected(self, now: datetime, identity: str, *, since: datetime | None = None) -> Document:
+        """It may have been posted to this account, though the journal doesn't know of it.
+
+        `since`: not before then, where it was claimed at a time that we don't know either.
+        """
+        if self.state is not State.WAITING:
+            raise ValueError(f"{self.id}: only what waits to be posted is suspected, not what is {self.state}")
+        why = "the journal has lost what was done with it: it may have been posted"
+        return replace(
+            self,
+            state=State.DOUBT,
+            identity=identity,
+            claimed=min(self.claimed, since or self.claimed),
+            unclear=max(1, self.unclear),
+            due=None,
+            history=(*self.history, Event(now, "in doubt", {"why": why})),
+        )
+
     def not_found(self, now: datetime, *, event: str = "not found at the access point") -> Document:
         """Two complete looks have not found it at the access point, or a person says so: it may be sent again."""
         return self._step(State.WAITING, now, event, due=None)
@@ -245,6 +269,10 @@ class Document:
     def taken(self, now: datetime) -> Document:
         """A person took the file away."""
         return self._step(State.TAKEN, now, "taken", due=None)
+
+    def gone(self, now: datetime) -> Document:
+        """Its file isn't here any more. One that had come to its end has done so all the same."""
+        return self.at(self.home, self.file) if self.state.finished else self.taken(now)
 
     def at(self, place: str, file: str) -> Document:
         """The same document, known to lie elsewhere."""

@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import shutil
 import stat
 import sys
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "ncpfs", "afs", "ceph", "9p", "fuse.sshfs", "fuse.glusterfs",
      "glusterfs", "lustre", "gpfs", "beegfs", "davfs", "fuse.davfs2", "fuse.s3fs", "fuse.rclone", "prl_fs", "vboxsf"}
 )  # fmt: skip
+
+A_FILE = 64 * 1024  # bytes that must be free for a sidecar or two
 
 
 class InUse(PermissionError):
@@ -198,6 +201,10 @@ if sys.platform == "win32":
             raise
         return msvcrt.open_osfhandle(handle, os.O_RDONLY | os.O_BINARY | os.O_NOINHERIT)
 
+    def shortage(path: Path) -> str:
+        """Why nothing more can be written there, in a sentence's second half; "" where it can. Raises OSError."""
+        return "its disk is full" if shutil.disk_usage(path).free < A_FILE else ""
+
     def sync_folder(path: Path) -> None:
         """Nothing to do: NTFS keeps its own journal of names, and a folder can't be flushed."""
 
@@ -260,6 +267,15 @@ else:
             return os.path.samestat(before, target.lstat())
         except FileNotFoundError:
             return False
+
+    def shortage(path: Path) -> str:
+        """Why nothing more can be written there, in a sentence's second half; "" where it can. Raises OSError."""
+        disk = os.statvfs(path)
+        if disk.f_flag & os.ST_RDONLY:
+            return "its disk is read-only"
+        if disk.f_bavail * disk.f_frsize < A_FILE:
+            return "its disk is full"
+        return "its disk has no names left for more files (inodes)" if disk.f_files and not disk.f_favail else ""
 
     def sync_folder(path: Path) -> None:
         """Bring the names in a folder to the disk."""

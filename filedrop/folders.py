@@ -9,7 +9,6 @@ see when it hangs.
 from __future__ import annotations
 
 import fnmatch
-import json
 import os
 import re
 import secrets
@@ -20,7 +19,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from filedrop.errors import FolderUnavailable
-from filedrop.files import create_whole, discard, make_folder, place, replace_whole, seal, sync_folder
+from filedrop.files import discard, make_folder, place, seal, sync_folder
+from filedrop.marker import DRAFT, MARKER, Marker, read_marker
 from filedrop.names import is_taken, names_document, numbered, shortened
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from filedrop.files import Seal
     from filedrop.journal import Journal
 
-MARKER = ".filedrop"
 PATIENCE = 30.0  # seconds until a folder that doesn't answer counts as unavailable (contract 1)
 PLACES = ("sending", "sent", "archive", "failed")
 HOLDS = ("HOLD", "HOLD.txt")
@@ -41,7 +40,8 @@ _DRAFT = re.compile(r"\.[0-9A-HJKMNP-TV-Z]{26}\.(json|why|part)")
 class Folder:
     """A folder of the configuration; `path` is where it lies. Thread-safe.
 
-    `below` is the root of all companies' folders: missing folders are made below it, elsewhere only the last one.
+    Taken up, it has an `id`, and `changes` is how many its marker has seen. `below` is the root of all companies'
+    folders: missing folders are made below it, elsewhere only the last one.
     """
 
     subfolders: Sequence[str] = ()
@@ -51,6 +51,7 @@ class Folder:
         self.path = path
         self.company = company
         self.id = ""
+        self.changes = 0
         self._below = below
         self._since: dict[int, float] = {}
         self._next_number: dict[Path, int] = {}
@@ -105,16 +106,15 @@ class Folder:
     def take_over(self, journal: Journal) -> None:
         """Make the folder this journal's whatever its marker says (`check --take-over`). Raises OSError."""
         marker = self._marker()
-        known = marker[0] if marker else None
-        folder = known or journal.folder_at(self.path) or secrets.token_hex(8)
-        replace_whole(self.path / MARKER, _marker_text(folder, journal.id), draft=self.path / f"{MARKER}.tmp")
+        folder = marker.folder if marker else journal.folder_at(self.path) or secrets.token_hex(8)
+        changes = journal.take_over(folder, self.path)  # first: else a daemon beside us takes it for the older one
+        Marker(folder, journal.id, changes).replace(self.path, draft=self.path / DRAFT)
         sync_folder(self.path)
-        journal.record_folder(folder, self.path)
 
     def clear_drafts(self, place_in: Path, keep: frozenset[str] = frozenset()) -> None:
         """Remove what a process that was killed was about to place, except `keep`. Only while no thread works there."""
         for name in os.listdir(place_in):  # noqa: PTH208 - names, not paths, are wanted
-            if _DRAFT.fullmatch(name) and name not in keep:
+            if (_DRAFT.fullmatch(name) and name not in keep) or name == DRAFT:
                 discard(place_in / name)
 
     def free_names(self, place_in: Path, wanted: str) -> Iterator[str]:
@@ -141,32 +141,38 @@ class Folder:
                     f"{self.path} has no {MARKER} any more: it isn't mounted, or another disk is; if this is the "
                     "folder, run: filedrop check --take-over"
                 )
-            for missing in self.missing():
-                make_folder(missing)
-            folder = secrets.token_hex(8)
-            try:
-                create_whole(self.path / MARKER, _marker_text(folder, journal.id), draft=self.path / f"{MARKER}.tmp")
-            except FileExistsError:
-                raise FolderUnavailable(f"{self.path} was just taken up by another filedrop") from None
-            marker = (folder, journal.id)
-        folder, owner = marker
-        if owner != journal.id:
+            marker = self._make(Marker(secrets.token_hex(8), journal.id))
+        if marker.journal != journal.id:
             raise FolderUnavailable(
-                f"another filedrop serves this folder: {self.path} belongs to the journal {owner}, and this one is "
-                f"{journal.id}; if that one is gone for good, run: filedrop check --take-over"
+                f"another filedrop serves this folder: {self.path} belongs to the journal {marker.journal}, and this "
+                f"one is {journal.id}; if that one is gone for good, run: filedrop check --take-over"
             )
-        known = journal.folder_path(folder)
+        if marker.changes < journal.changes(marker.folder).least:
+            raise FolderUnavailable(
+                f"{self.path} has the {MARKER} that it had before it was last taken over: it isn't mounted, or another "
+                "disk is; mount the right one"
+            )
+        known = journal.folder_path(marker.folder)
         if known != self.path:
-            if known is not None and read_marker(known) == marker:
+            if known is not None and marker.names_same(read_marker(known)):
                 raise FolderUnavailable(
                     f"{self.path} is a copy of {known}: delete {self.path / MARKER} to make it a folder of its own"
                 )
             sync_folder(self.path)  # else a power cut might take a marker from the disk that the journal looks for
-            journal.record_folder(folder, self.path)
-        self.id = folder
+            journal.record_folder(marker.folder, self.path)
+        self.id, self.changes = marker.folder, marker.changes
         for name in self.subfolders:
             if not (self.path / name).is_dir():
                 make_folder(self.path / name)
+
+    def _make(self, marker: Marker) -> Marker:
+        for missing in self.missing():
+            make_folder(missing)
+        try:
+            marker.create(self.path)
+        except FileExistsError:
+            raise FolderUnavailable(f"{self.path} was just taken up by another filedrop") from None
+        return marker
 
     def missing(self) -> list[Path]:
         """The folders to be made before this one is there, the outermost first. Raises FolderUnavailable."""
@@ -179,7 +185,7 @@ class Folder:
             raise FolderUnavailable(f"{missing[0].parent} isn't there; mount it or make it, it is not made up")
         return missing[::-1]
 
-    def _marker(self) -> tuple[str, str] | None:
+    def _marker(self) -> Marker | None:
         marker = read_marker(self.path)
         if marker is None and (self.path / MARKER).exists():
             raise FolderUnavailable(
@@ -200,6 +206,13 @@ class OutboundFolder(Folder):
         super().__init__(path, company=company, below=below)
         self._matches = re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns), re.IGNORECASE).match
         self._ready_suffix = ready_suffix
+
+    def mark(self, journal: Journal) -> None:
+        """Have the marker say how many changes the journal has counted. The journal is told first. Raises OSError."""
+        if journal.changes(self.id).counted != self.changes:
+            self.changes = journal.mark(self.id)
+            # Moved out of `sending/`, so that no marker comes to be where the share isn't mounted any more.
+            Marker(self.id, journal.id, self.changes).replace(self.path, draft=self.path / "sending" / DRAFT)
 
     def dropped(self) -> list[str]:
         """The names of the files in `outbound/` that may be documents, sorted. Raises OSError."""
@@ -283,16 +296,3 @@ class InboundFolder(Folder):
     def free_space(self) -> int:
         """How many bytes there is room for. Raises OSError."""
         return shutil.disk_usage(self.path).free
-
-
-def _marker_text(folder: str, journal: str) -> bytes:
-    return (json.dumps({"folder": folder, "journal": journal}) + "\n").encode()
-
-
-def read_marker(folder: Path) -> tuple[str, str] | None:
-    """The folder's id and that of the journal it belongs to, as its marker says; None without one. Raises OSError."""
-    try:
-        marker = json.loads((folder / MARKER).read_bytes())
-        return str(marker["folder"]), str(marker["journal"])
-    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, KeyError, RecursionError):
-        return None

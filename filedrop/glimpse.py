@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from filedrop import sidecar
-from filedrop.errors import FolderUnavailable
-from filedrop.files import may_use
-from filedrop.folders import HOLDS, MARKER, PLACES, InboundFolder, OutboundFolder, read_marker
+from filedrop.errors import FolderUnavailable, JournalError
+from filedrop.files import may_use, shortage
+from filedrop.folders import HOLDS, PLACES, InboundFolder, OutboundFolder
+from filedrop.marker import MARKER, read_marker, why_outdated
 from filedrop.names import names_document
 
 if TYPE_CHECKING:
@@ -39,10 +40,11 @@ class Glimpse:
     """What lies in a folder: how many documents by place, which of them failed and why, what has lain there ignored.
 
     `failed` and `ignored` name at most `LISTED`. `trouble` is the sentence that says why the folder is unavailable, ""
-    while it isn't.
+    while it isn't; `warning` one that says what else is wrong with it.
     """
 
     trouble: str = ""
+    warning: str = ""
     documents: Counter[str] = field(default_factory=Counter)
     failed: dict[str, str] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)
@@ -79,8 +81,10 @@ class Lookout:
 
     def _look(self, folder: Folder, now: datetime) -> None:
         try:
-            see_ours(folder, self._journal)
-            self._seen[folder.path] = _outbound(folder, now) if isinstance(folder, OutboundFolder) else _inbound(folder)
+            try:
+                self._seen[folder.path] = _glimpse(folder, self._journal, now)
+            except JournalError:
+                self._seen[folder.path] = _glimpse(folder, None, now)
         except FolderUnavailable as error:
             self._seen[folder.path] = Glimpse(trouble=str(error))
         except OSError as error:
@@ -121,11 +125,25 @@ def see_ours(folder: Folder, journal: Journal | None) -> None:
         )
     if marker is None or journal is None:
         return
-    if marker[1] != journal.id:
+    if marker.journal != journal.id:
         raise FolderUnavailable(f"another filedrop serves this folder; if that one is gone for good, run: {TAKE_OVER}")
-    elsewhere = journal.folder_path(marker[0])
-    if elsewhere not in (None, path) and read_marker(elsewhere) == marker:
+    if marker.changes < journal.changes(marker.folder).least:
+        raise FolderUnavailable(
+            f"it has the {MARKER} that it had before it was last taken over: it isn't mounted, or another disk is; "
+            "mount the right one"
+        )
+    elsewhere = journal.folder_path(marker.folder)
+    if elsewhere not in (None, path) and marker.names_same(read_marker(elsewhere)):
         raise FolderUnavailable(f"it is a copy of {elsewhere}: delete its {MARKER} to make it a folder of its own")
+
+
+def outdated(folder: Folder, journal: Journal | None) -> str:
+    """The sentence that says that the journal is older than this folder, "" where it isn't. Raises OSError."""
+    marker = read_marker(folder.path)
+    if marker is None or journal is None:
+        return ""
+    missing = marker.changes - journal.changes(marker.folder).marked
+    return why_outdated(missing) if missing > 0 else ""
 
 
 def _see_makeable(folder: Folder) -> None:
@@ -134,6 +152,13 @@ def _see_makeable(folder: Folder) -> None:
     within = folder.missing()[0].parent
     if not may_use(within):
         raise FolderUnavailable(f"it can't be made: give filedrop's user the right to read and write in {within}")
+
+
+def _glimpse(folder: Folder, journal: Journal | None, now: datetime) -> Glimpse:
+    see_ours(folder, journal)
+    glimpse = _outbound(folder, now) if isinstance(folder, OutboundFolder) else _inbound(folder)
+    glimpse.warning = outdated(folder, journal) or shortage(folder.path)
+    return glimpse
 
 
 def _outbound(folder: OutboundFolder, now: datetime) -> Glimpse:

@@ -55,6 +55,7 @@ class WayIn:
         self._read: list[MessageRow] = []
         self._receiving = Receiving(desk)
         self._trouble: dict[Path, str] = {}
+        self._refused: dict[Path, str] = {}
         self._walked_from_start = False
         self.summary = Summary()
         self._more = False
@@ -81,6 +82,8 @@ class WayIn:
             self._put_off = any(not folder.stuck() for folder in self._in_hand.values())
         if self._put_off:
             return
+        if desk.journal.trouble:  # what is fetched now could not be named
+            desk.journal.see_writable()
         self.settle()
         identity = desk.access_point.identity
         listing = desk.access_point.inbox()
@@ -105,7 +108,7 @@ class WayIn:
 
     def _blocked(self, message: Message, row: MessageRow | None) -> bool:
         folder = self._folder(message)
-        if folder is None or folder.path in self._trouble or folder.stuck():
+        if folder is None or folder.path in self.trouble() or folder.stuck():
             return True
         return row is not None and row.state == "stuck"
 
@@ -145,10 +148,10 @@ class WayIn:
             except InUse:  # somebody reads what was just written, a virus scanner say: the next poll places it
                 return
             except (FolderUnavailable, OSError) as error:  # disk full, share away: not the message's own trouble
-                self._say(
-                    folder, f"nothing can be put into {folder.path} now: {getattr(error, 'strerror', None) or error}"
-                )
+                why = getattr(error, "strerror", None) or error
+                self._say(folder, f"nothing can be put into {folder.path} now: {why}", self._refused)
                 return
+            self._refused.pop(folder.path, None)
             with self._lock:
                 self._read.append(replace(row, state="read"))
         finally:
@@ -215,19 +218,19 @@ class WayIn:
                         f"the disk of {folder.path} has less than {least} MB left (inbound.min_free): make room"
                     )
         except (FolderUnavailable, OSError) as error:
-            self._say(folder, str(error))
+            self._say(folder, str(error), self._trouble)
             return False
         self._trouble.pop(folder.path, None)
         return True
 
-    def _say(self, folder: InboundFolder, why: str) -> None:
-        if self._trouble.get(folder.path) != why:
+    def _say(self, folder: InboundFolder, why: str, where: dict[Path, str]) -> None:
+        if where.get(folder.path) != why:
             self._desk.log.error("folder.unavailable", company=folder.company, folder=str(folder.path), why=why)
-        self._trouble[folder.path] = why
+        where[folder.path] = why
 
     def trouble(self) -> Mapping[Path, str]:
-        """Which inbound folders are unavailable, and why."""
-        return dict(self._trouble)
+        """Which inbound folders nothing can be put into, and why."""
+        return self._refused | self._trouble
 
     def _sum_up(self, messages: Mapping[Key, Message], rows: Mapping[Key, MessageRow]) -> None:
         summary = Summary(self._desk.now())

@@ -27,13 +27,16 @@ class Lane:
 
     `xpaths`: those of the mapping rules, asked of each document while it is read.
     `watch`: how the configuration wants its files found. `local`: file times there are by our own clock (set by the
-    first sweep). `swept`: has it been swept since the start? `closed`: names whose writer the system has seen closing
-    them.
+    first sweep). `swept`: has it been swept since the start, whatever came of it? `closed`: names whose writer the
+    system has seen closing them.
     `given`: names that a job has been given out for, and each one's name in `sending/` as soon as it is about to lie
     there without a row, "" before. `missed`: ids of documents whose file wasn't where it should be,
     since when. `notes`: what the notes in `sending/` say, by the document's id.
     `wake` is called when the folder is to be looked at sooner.
-    `trouble` is the sentence that says why the folder is unavailable, "" while it isn't.
+    `not_before` is the moment before which it is left alone, whatever happens there.
+    `trouble` is the sentence that says why the folder is unavailable, "" while it isn't; `outdated` the one that says
+    why the journal didn't know what lay there, "" where it did; `refused` why files can't be moved or written there, ""
+    while they can; `unreconciled` what lies there wrongly. `jobs` are those that have been given out and are not done.
     """
 
     folder: OutboundFolder
@@ -55,19 +58,41 @@ class Lane:
     swept: bool = False
     next_full: float = 0.0
     next_step: float = math.inf
+    not_before: float = -math.inf
     trouble: str = ""
+    outdated: str = ""
+    unreconciled: str = ""
+    refused: str = ""
+    refused_again: bool = False
+    jobs: set[object] = field(default_factory=set)
 
     def due(self) -> float:
         """When it is to be swept again."""
         if self.woken:
-            return -math.inf
+            return self.not_before
         settling = [moment for name, moment in list(self.settling.items()) if name not in self.given]
-        return min([self.next_full, self.next_step, *settling])
+        return max(self.not_before, min([self.next_full, self.next_step, *settling]))
 
     def look_now(self) -> None:
         """Something has happened there."""
         self.woken = True
         self.wake()
+
+    def refuses(self, why: str) -> bool:
+        """The disk doesn't let something be done; is the reason news?"""
+        news = why != self.refused
+        self.refused, self.refused_again = why, True
+        return news
+
+    def see_refused(self) -> None:
+        """Before jobs are given out: if all of those before have been done, and none was refused, nothing is now."""
+        if not self.jobs:
+            self.refused, self.refused_again = self.refused if self.refused_again else "", False
+
+    @property
+    def warning(self) -> str:
+        """What is wrong with the folder though it is available, in sentences; "" for nothing."""
+        return "; ".join(why for why in (self.outdated, self.unreconciled, self.refused) if why)
 
     def remember(
         self, name: str, seal: Seal, now: float, *, look_again: float, fault: DocumentError | None = None

@@ -125,7 +125,7 @@ class Looks:
             memory.next = min((moment for moment in moments if desk.steady() < moment < over), default=over)
             return None
         if document.unexplained >= UNEXPLAINED_AT_MOST:
-            return document.failed(now, rejected(_last_reason(document), 400))
+            return document.failed(now, rejected(document.why_in_doubt, 400))
         if document.unclear >= UNCLEAR_AT_MOST:
             return document.failed(now, _no_answer(document))
         return document.not_found(now)
@@ -180,15 +180,10 @@ def _key(document: Document) -> tuple[str, int]:
     return document.id, document.unclear  # each unclear answer is a doubt of its own
 
 
-def _last_reason(document: Document) -> str:
-    reasons = [event.facts.get("why", "") for event in document.history if event.event == "in doubt"]
-    return reasons[-1] if reasons else ""
-
-
 def _no_answer(document: Document) -> Fault:
     return Fault(
         "no-answer",
         f"the access point gave no clear answer {document.unclear} times, and the document was not found there after "
-        f"any of them; the last time: {_last_reason(document)}",
+        f"any of them; the last time: {document.why_in_doubt}",
         "ask the access point's operator whether it has the document; if not, send it again with retry --anyway",
     )

@@ -22,7 +22,7 @@ from filedrop.reconcile import Reconciling
 from filedrop.sending import Changing, Opened, Upload, send, unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from filedrop.desk import Desk
     from filedrop.document import Document
@@ -35,19 +35,26 @@ STEPS_AT_ONCE = 200  # documents of one folder that are given out in one sweep: 
 
 
 class WayOut:
-    """The way out of one account's companies. Its methods may be called from several threads."""
+    """The way out of one account's companies. Its methods may be called from several threads.
 
-    def __init__(self, desk: Desk, give: Give) -> None:
+    `give` has a job done by another thread; `ready` says whether documents may be posted now.
+    """
+
+    def __init__(self, desk: Desk, give: Give, ready: Callable[[], bool]) -> None:
         self._desk = desk
+        self._ready = ready
         self._give = give
         self.moved = Moved(desk)
         self._claiming = Claiming(desk)
-        self._reconciling = Reconciling(desk, self._claiming, self.why)
+        self._reconciling = Reconciling(desk, self._claiming)
 
     def sweep(self, lane: Lane) -> None:
         """Look at an outbound folder and give out what is to be done there. Raises JournalError."""
         desk, folder = self._desk, lane.folder
         rescan = desk.rules.rescan.total_seconds()
+        lane.not_before = desk.steady() + rescan  # unless this sweep comes to its end
+        if desk.journal.trouble:
+            desk.journal.see_writable()  # what can't be recorded isn't claimed either
         try:
             folder.take_up(desk.journal)
             if lane.trouble:
@@ -71,12 +78,13 @@ class WayOut:
             desk.log.info("folder.back", company=folder.company, folder=str(folder.path))
             lane.trouble = ""
         lane.forget_all_but(names, closed)
+        lane.see_refused()
         for name in names:
             if name not in lane.given and (lane.may_be_ready(name, desk.steady()) or folder.ready_file(name)):
                 lane.given[name] = ""
-                self._give(folder, partial(self._claim, lane, name))
+                self._hand_out(lane, partial(self._claim, lane, name))
         self._give_steps(lane)
-        lane.swept = True
+        lane.not_before = -math.inf
 
     def _list(self, folder: OutboundFolder) -> list[str]:
         try:
@@ -89,36 +97,49 @@ class WayOut:
         try:
             self._reconciling.reconcile(lane)
         except OSError as error:  # one thing that lies there wrongly must not keep the others from being sent
-            why = f"{error.strerror or error} ({error.filename})"
-            self._desk.log.error("folder.not_reconciled", folder=str(lane.folder.path), why=why)  # noqa: TRY400 - said
+            why = f"{error.filename or lane.folder.path} can't be used: {error.strerror or error}"
+            if lane.unreconciled != why:
+                self._desk.log.error("folder.not_reconciled", folder=str(lane.folder.path), why=why)  # noqa: TRY400 - said
+            lane.unreconciled = why
+        else:
+            lane.unreconciled = ""
 
-    def why(self, lane: Lane, document: Document) -> str:
-        """Why a document waits in `sending/`, for people."""
-        if document.state is State.DOUBT and document.identity != self._desk.access_point.identity:
-            return (
-                f"it was posted to {document.identity}, which the configuration doesn't name any more, and there was "
-                "no clear answer: put that account back, or say what became of it: filedrop resolve"
-            )
-        if document.state is State.DOUBT:
-            return (
-                "the access point gave no clear answer when it was sent, so it may have arrived; filedrop looks for it "
-                "there and sends it again only when it certainly didn't. To end this yourself: filedrop resolve"
-            )
-        if lane.folder.held():
-            return f"a file HOLD lies in {lane.folder.path}; it is sent when that is removed"
-        return self._desk.standing.report.why or "it is waiting for its turn"
+    def _hand_out(self, lane: Lane, job: Callable[[], None]) -> None:
+        """Have something done in a folder. What the disk refuses is told once, and each sweep has it tried again."""
+
+        def work() -> None:
+            try:
+                job()
+            except OSError as error:
+                why = f"files can't be moved or written here: {error.strerror or error}"
+                if lane.refuses(why):
+                    self._desk.log.error("folder.refuses", company=company, folder=str(lane.folder.path), why=why)  # noqa: TRY400 - said
+            finally:
+                lane.jobs.discard(work)
+
+        company = lane.folder.company
+        lane.jobs.add(work)
+        self._give(lane.folder, work)
+
+    def close(self, lanes: Iterable[Lane]) -> None:
+        """The last word: an older copy of the journal that is put back now will be known by the folders' markers."""
+        self.moved.settle()
+        for lane in lanes:
+            if lane.folder.id and not lane.trouble and not lane.folder.stuck():
+                with lane.folder.busy():
+                    self._reconciling.mark(lane)
 
     def _give_steps(self, lane: Lane) -> None:
         """Give out the documents that are due; what only waits to be posted, not while nothing can be."""
         desk = self._desk
-        sends = desk.standing.ready and not lane.folder.held()
+        sends = self._ready() and not lane.folder.held()
         now, longest = desk.now() if sends else None, desk.rules.retry.longest
         due = desk.journal.steps_due(lane.folder.id, now, longest=longest, limit=STEPS_AT_ONCE)
         for document in due:
             if document.id in lane.missed and lane.folder.came_back(document):
                 continue  # the claim of that file takes it in hand
             if desk.in_hand.take(document.id):
-                self._give(lane.folder, partial(self._step, lane, document))
+                self._hand_out(lane, partial(self._step, lane, document))
         if len(due) == STEPS_AT_ONCE:
             lane.next_step = desk.steady() + 1.0
         elif sends and (moment := desk.journal.next_due(lane.folder.id)) is not None:
@@ -156,7 +177,7 @@ class WayOut:
 
     def _resend(self, lane: Lane, document: Document) -> None:
         desk, folder = self._desk, lane.folder
-        if folder.held() or not desk.standing.ready:
+        if folder.held() or not self._ready():
             desk.in_hand.give_back([document.id])
             return
         path = folder.path / "sending" / document.file
@@ -191,13 +212,7 @@ class WayOut:
         desk, folder = self._desk, lane.folder
         resumed = document.state is not State.WAITING  # one that has come back may have a sidecar at home already
         try:
-            if (
-                document.state is State.WAITING
-                and opened
-                and opened.reading
-                and desk.standing.ready
-                and not folder.held()
-            ):
+            if document.state is State.WAITING and opened and opened.reading and self._ready() and not folder.held():
                 posted = send(desk, document, Upload(folder, opened, opened.reading))
                 if posted is None:
                     self._put_back(lane, desk.journal.document(document.id) or document)
@@ -205,7 +220,7 @@ class WayOut:
                 document = posted
             elif document.revision == 0:
                 document = desk.journal.record(document)
-                if document.state is State.WAITING and desk.standing.ready:
+                if document.state is State.WAITING and self._ready():
                     lane.look_now()  # it became ready while we were claiming
         except Changed:
             desk.in_hand.give_back([document.id])
@@ -256,9 +271,7 @@ class WayOut:
             return
         del lane.missed[document.id]
         desk.log.warning("document.taken", company=document.company, file=document.file, state=document.state.value)
-        # One that came to its end has done so; only its file isn't here any more.
-        gone = document.at(document.home, document.file) if document.state.finished else document.taken(desk.now())
-        desk.journal.record(gone)
+        desk.journal.record(document.gone(desk.now()))
 
     def _put_back(self, lane: Lane, document: Document) -> None:
         """The bytes changed after the claim: back to `outbound/`, where readiness begins again (contract 1)."""
@@ -275,7 +288,7 @@ class WayOut:
         for document in documents:
             lane = lanes.get(document.folder)
             if lane and document.home != document.place and self._desk.in_hand.take(document.id):
-                self._give(lane.folder, partial(self._put_away_in, lane, document))
+                self._hand_out(lane, partial(self._put_away_in, lane, document))
             elif lane:
                 lane.look_now()
 

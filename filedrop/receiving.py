@@ -16,8 +16,8 @@ from filedrop import files, identify, sidecar
 from filedrop.accesspoint import Gone
 from filedrop.document import new_id
 from filedrop.errors import FiledropError, FolderUnavailable
-from filedrop.folders import read_marker
 from filedrop.journal import MessageRow, key_of
+from filedrop.marker import read_marker
 from filedrop.names import inbound_name
 
 if TYPE_CHECKING:

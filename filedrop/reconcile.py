@@ -7,45 +7,44 @@ difference too: while sweeping, only what two full sweeps in a row have found co
 from __future__ import annotations
 
 from contextlib import closing, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from filedrop import sidecar
 from filedrop.claiming import identified
-from filedrop.document import Document, State
+from filedrop.document import State
 from filedrop.errors import Changed, DocumentError
 from filedrop.files import InUse, discard, replace_whole
 from filedrop.putaway import lies_at
+from filedrop.restoring import Restoring
 from filedrop.sending import Changing, Opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from filedrop.claiming import Claiming
     from filedrop.desk import Desk
+    from filedrop.document import Document
     from filedrop.lane import Lane
 
 NOTE_AFTER = 300.0  # seconds in sending/ after which a note says why (contract 1)
 NOTES_AT_ONCE = 200
-ROWS_AT_ONCE = 500
 
 
 class Reconciling:
-    """Mends the differences in the outbound folders of one account; `why` says why a document waits, for people."""
+    """Mends the differences in the outbound folders of one account."""
 
-    def __init__(self, desk: Desk, claiming: Claiming, why: Callable[[Lane, Document], str]) -> None:
+    def __init__(self, desk: Desk, claiming: Claiming) -> None:
         self._desk = desk
         self._claiming = claiming
-        self._why = why
+        self._restoring = Restoring(desk)
 
     def reconcile(self, lane: Lane) -> None:
         """Compare `outbound/`, `sending/`, `sent/` and `failed/` with the journal. Raises OSError, JournalError."""
         folder, journal = lane.folder, self._desk.journal
+        self._restoring.see_outdated(lane)
         known = journal.is_settled(folder.id)
         if not lane.suspects:
             folder.clear_drafts(folder.path / "sending")
         if not known:
-            self._read_in(lane)
+            self._restoring.restore(lane)
         sending = folder.names("sending")
         claimed = set(lane.given.copy().values())  # between the two: a claim's file comes first, then its row
         rows = {document.file: document for document in journal.lying_in(folder.id, "sending")}
@@ -61,6 +60,7 @@ class Reconciling:
             raise trouble
         if not known:
             journal.settle(folder.id)
+        self.mark(lane)
 
     def _adopt(self, lane: Lane, names: list[str], *, doubtful: bool) -> OSError | None:
         """Take up what lies in `sending/` without a row; what stood in the way of one of them, if anything did."""
@@ -101,38 +101,13 @@ class Reconciling:
                 return document.at("sending", file)
         document = identified(lane, claiming.document(lane, file, file, opened.seal), reading, desk.rules, desk.now())
         if doubtful and document.state is State.WAITING:
-            document = replace(document, state=State.DOUBT, identity=desk.access_point.identity, unclear=1)
+            document = document.suspected(desk.now(), desk.access_point.identity, since=opened.modified)
         return document
 
-    def _read_in(self, lane: Lane) -> None:
-        """A folder that this journal hasn't seen, with documents of an earlier one: their sidecars are rows enough."""
-        batch: list[Document] = []
-        for document in self._restored(lane):
-            if self._desk.journal.document(document.id) is None:
-                batch.append(document)
-            if len(batch) >= ROWS_AT_ONCE:
-                self._desk.journal.record_all(batch)
-                batch = []
-        self._desk.journal.record_all(batch)
-
-    def _restored(self, lane: Lane) -> Iterator[Document]:
-        path, folder = lane.folder.path, lane.folder
-        for place in (
-            "sent",
-            "failed",
-            *(f"archive/{month.name}" for month in sorted((path / "archive").iterdir()) if month.is_dir()),
-        ):
-            names = folder.names(place)
-            for name in sorted(names):
-                if name.endswith(".json") and name.removesuffix(".json") in names:
-                    content = sidecar.read(path / place / name)
-                    document = (
-                        sidecar.restore(content, folder=folder.id, company=folder.company, place=place)
-                        if content
-                        else None
-                    )
-                    if document is not None and document.home == place:
-                        yield document
+    def mark(self, lane: Lane) -> None:
+        """Have the folder's marker say how far the journal has come; one that can't be written is trouble enough."""
+        with suppress(OSError):
+            lane.folder.mark(self._desk.journal)
 
     def _see_gone(self, lane: Lane, place: str, documents: list[Document]) -> None:
         """Documents whose file a person has taken: they are looked for once more, and end as taken (contract 1)."""
@@ -185,6 +160,22 @@ class Reconciling:
                 lane.notes[document.id] = why
         there = {document.id for document in rows.values()}
         lane.notes = {document_id: why for document_id, why in lane.notes.items() if document_id in there}
+
+    def _why(self, lane: Lane, document: Document) -> str:
+        """Why a document waits in `sending/`, for people."""
+        if document.state is State.DOUBT and document.identity != self._desk.access_point.identity:
+            return (
+                f"it was posted to {document.identity}, which the configuration doesn't name any more, and there was "
+                "no clear answer: put that account back, or say what became of it: filedrop resolve"
+            )
+        if document.state is State.DOUBT:
+            return (
+                f"it may have arrived at the access point ({document.why_in_doubt}); filedrop looks for it there and "
+                "sends it again only when it certainly didn't. To end this yourself: filedrop resolve"
+            )
+        if lane.folder.held():
+            return f"a file HOLD lies in {lane.folder.path}; it is sent when that is removed"
+        return self._desk.standing.report.why or "it is waiting for its turn"
 
     def _clear_notes(self, lane: Lane, place: str) -> None:
         orphans = lane.twice(

@@ -10,6 +10,7 @@ import hashlib
 import io
 import os
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, BinaryIO
 
 from filedrop import files, identify
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from filedrop.folders import OutboundFolder
     from filedrop.identify import Reading
 
+LATEST = 2.0**32  # seconds: a file's time may be anything
 IN_MEMORY = 256 * 1024  # bytes: a file of at most this size is read from the disk once; larger ones once more when sent
 
 
@@ -56,6 +58,11 @@ class Opened:
     def seal(self) -> Seal:
         """How it looked when it was opened."""
         return Seal.of(self.status)
+
+    @property
+    def modified(self) -> datetime:
+        """When it was last written, as its writer's system has it."""
+        return datetime.fromtimestamp(min(max(0.0, self.status.st_mtime), LATEST)).astimezone()
 
     def read(self, max_size: int, xpaths: Collection[str] = ()) -> Reading:
         """Read it whole, once; `xpaths` are those of the mapping. Raises DocumentError, Changing, OSError."""

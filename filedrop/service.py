@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from filedrop.account import Account, Clockwork
+from filedrop.account import Account
+from filedrop.clockwork import Clockwork
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.files import file_system
 from filedrop.folders import InboundFolder
@@ -91,6 +92,7 @@ def sole_use(state: Path) -> Iterator[Journal]:
     try:
         journal = Journal(state / JOURNAL)
         try:
+            journal.see_whole()
             yield journal
         finally:
             journal.close()

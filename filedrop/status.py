@@ -7,9 +7,11 @@ folders; what is in doubt or overdue, the journal says.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypedDict
 
 from filedrop.document import State
+from filedrop.errors import JournalError
 from filedrop.glimpse import LISTED, Lookout
 
 if TYPE_CHECKING:
@@ -27,12 +29,13 @@ VERSION = 1
 
 
 class FolderStatus(TypedDict):
-    """One folder of the configuration; `why` says why it isn't available."""
+    """One folder of the configuration; `why` says why it isn't available, `warning` what else a person should know."""
 
     path: str
     use: str
     available: bool
     why: str
+    warning: str
 
 
 class DocumentStatus(TypedDict):
@@ -90,14 +93,15 @@ class AccountStatus(TypedDict):
 class Status(TypedDict):
     """The whole. What is said of the accounts and the mapping's tables was `heard` then.
 
-    `tables` says in sentences what is wrong with them. `running`: does a daemon work with this state? None where we
-    can't tell.
+    `tables` says in sentences what is wrong with them, `journal` why that can't be used, "" while it can. `running`:
+    does a daemon work with this state? None where we can't tell.
     """
 
     filedrop: int
     written: str
     heard: str | None
     running: bool | None
+    journal: str
     companies: dict[str, CompanyStatus]
     accounts: dict[str, AccountStatus]
     tables: list[str]
@@ -125,6 +129,17 @@ def account_status(account: Account) -> AccountStatus:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What only the daemon can tell, `heard` then. `warnings`: of available folders, by their paths."""
+
+    heard: str | None = None
+    accounts: Mapping[str, AccountStatus] = field(default_factory=dict)
+    tables: Sequence[str] = ()
+    warnings: Mapping[str, str] = field(default_factory=dict)
+    journal: str = ""
+
+
 class Survey:
     """Looks at everything, as often as it is asked. Without a journal it shows what lies in the folders."""
 
@@ -133,53 +148,52 @@ class Survey:
         self._journal = journal
         self._lookout = Lookout(config, journal)
 
-    def take(
-        self,
-        accounts: Mapping[str, AccountStatus],
-        tables: Sequence[str],
-        *,
-        heard: str | None,
-        running: bool | None,
-        now: datetime,
-    ) -> Status:
-        """The status now, with `accounts` and `tables` as the daemon saw them when it was `heard` of.
+    def take(self, told: Told, *, running: bool | None, now: datetime) -> Status:
+        """The status now, with what the daemon has `told`."""
+        try:
+            return self._take(self._journal, told, running=running, now=now)
+        except JournalError as error:
+            return self._take(None, replace(told, journal=str(error)), running=running, now=now)
 
-        Raises JournalError.
-        """
-        config, journal = self._config, self._journal
-        glimpses = self._lookout.look(now)
+    def _take(self, journal: Journal | None, told: Told, *, running: bool | None, now: datetime) -> Status:
+        config, glimpses = self._config, self._lookout.look(now)
+        for path, glimpse in glimpses.items():
+            glimpse.warning = glimpse.warning or told.warnings.get(str(path), "")
         doubtful = journal.in_state(State.DOUBT) if journal else []
         overdue = journal.overdue(now - config.outbound.overdue) if journal else []
         stuck: list[MessageRow] = []
-        told: dict[str, AccountStatus] = {}
+        accounts: dict[str, AccountStatus] = {}
         for name, account in config.accounts.items():
-            told[name] = {**accounts.get(name, UNHEARD)}
+            accounts[name] = {**told.accounts.get(name, UNHEARD)}
             if journal:
                 stuck += journal.messages_in(account.identity, "stuck")
-                told[name]["surplus"] = [msg_no for msg_no, _ in journal.surplus(account.identity)][-LISTED:]
+                accounts[name]["surplus"] = [msg_no for msg_no, _ in journal.surplus(account.identity)][-LISTED:]
         return Status(
             filedrop=VERSION,
             written=now.isoformat(timespec="seconds"),
-            heard=heard,
+            heard=told.heard,
             running=running,
+            journal=told.journal,
             companies={
                 company.name: self._company(
+                    journal,
                     company,
                     glimpses,
                     doubtful=[document for document in doubtful if document.company == company.name],
                     overdue=[document for document in overdue if document.company == company.name],
                     stuck=[row for row in stuck if row.company == company.name],
-                    account_why=told[company.account]["why"],
+                    account_why=accounts[company.account]["why"],
                 )
                 for company in config.companies.values()
             },
-            accounts=told,
-            tables=list(tables),
+            accounts=accounts,
+            tables=list(told.tables),
             unassigned=_folder("unassigned", config.unassigned, glimpses) if config.unassigned else None,
         )
 
     def _company(
         self,
+        journal: Journal | None,
         company: Company,
         glimpses: Mapping[Path, Glimpse],
         *,
@@ -191,7 +205,7 @@ class Survey:
         lies: Counter[str] = Counter()
         for path in company.outbound:
             lies += glimpses[path].documents
-        claimed = min(self._claimed(company), lies["sending"])
+        claimed = min(_claimed(journal, company), lies["sending"])
         held = any(glimpses[path].held for path in company.outbound)
         return CompanyStatus(
             waiting=lies["outbound"] + claimed,
@@ -209,7 +223,7 @@ class Survey:
                 _folder("inbound", company.inbound, glimpses),
             ],
             documents=[
-                *(_listed(document, "doubt", _last_reason(document)) for document in doubtful[:LISTED]),
+                *(_listed(document, "doubt", document.why_in_doubt) for document in doubtful[:LISTED]),
                 *(_listed(document, "overdue", _accepted(document)) for document in overdue[:LISTED]),
                 *(
                     DocumentStatus(state="failed", file=name, why=why, id=None, msg_no=None)
@@ -221,24 +235,20 @@ class Survey:
             ignored=[name for path in company.outbound for name in glimpses[path].ignored],
         )
 
-    def _claimed(self, company: Company) -> int:
-        """How many documents have been claimed and wait to be posted."""
-        journal = self._journal
-        known = [journal.folder_at(path) for path in company.outbound] if journal else []
-        return sum(journal.counts(folder).get(State.WAITING, 0) for folder in known if journal and folder)
+
+def _claimed(journal: Journal | None, company: Company) -> int:
+    """How many documents have been claimed and wait to be posted."""
+    known = [journal.folder_at(path) for path in company.outbound] if journal else []
+    return sum(journal.counts(folder).get(State.WAITING, 0) for folder in known if journal and folder)
 
 
 def _folder(use: str, path: Path, glimpses: Mapping[Path, Glimpse]) -> FolderStatus:
     why = glimpses[path].trouble
-    return FolderStatus(path=str(path), use=use, available=not why, why=why)
+    return FolderStatus(path=str(path), use=use, available=not why, why=why, warning=glimpses[path].warning)
 
 
 def _listed(document: Document, state: str, why: str) -> DocumentStatus:
     return DocumentStatus(state=state, file=document.file, why=why, id=document.id, msg_no=document.msg_no)
-
-
-def _last_reason(document: Document) -> str:
-    return next((event.facts["why"] for event in reversed(document.history) if "why" in event.facts), "")
 
 
 def _accepted(document: Document) -> str:

@@ -13,12 +13,11 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from filedrop.errors import JournalError
 from filedrop.files import replace_whole
-from filedrop.folders import read_marker
 from filedrop.loop import attempt
+from filedrop.marker import read_marker
 from filedrop.notify import notify
-from filedrop.status import UNHEARD, VERSION, Status, Survey, account_status
+from filedrop.status import UNHEARD, VERSION, Status, Survey, Told, account_status
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +66,7 @@ class StatusFile:
 
     def _start(self, service: Service, *, running: bool) -> threading.Thread:
         def work() -> None:
-            with suppress(OSError, JournalError):  # the ways in and out say so already, and loud enough
+            with suppress(OSError):  # the ways in and out say so already, and loud enough
                 self._write(service, running=running)
 
         self._thread = threading.Thread(target=attempt, args=(self._log, NAME, work), name=NAME, daemon=True)
@@ -77,9 +76,16 @@ class StatusFile:
     def _write(self, service: Service, *, running: bool) -> None:
         begun = time.monotonic()
         now = datetime.now().astimezone()
-        accounts = {account.name: account_status(account) for account in service.accounts}
-        tables = self._tables(service)
-        status = self._survey.take(accounts, tables, heard=now.isoformat(timespec="seconds"), running=running, now=now)
+        warnings = [(str(lane.folder.path), lane.warning) for account in service.accounts for lane in account.lanes]
+        warnings += [(str(path), why) for account in service.accounts for path, why in account.way_in.trouble().items()]
+        told = Told(
+            heard=now.isoformat(timespec="seconds"),
+            accounts={account.name: account_status(account) for account in service.accounts},
+            tables=self._tables(service),
+            warnings=dict(warnings),
+            journal=service.journal.trouble,
+        )
+        status = self._survey.take(told, running=running, now=now)
         self._tell_manager(status)
         self._next = time.monotonic() + REST * (time.monotonic() - begun)
         said = {key: value for key, value in status.items() if key not in ("written", "heard")}
@@ -92,7 +98,7 @@ class StatusFile:
     def _served_by_another(self) -> bool:
         """Do all folders belong to another filedrop? Then so does the status.json in their root."""
         markers = [read_marker(path) for company in self._companies for path in (*company.outbound, company.inbound)]
-        owners = {marker[1] for marker in markers if marker}
+        owners = {marker.journal for marker in markers if marker}
         return bool(owners) and self._journal not in owners
 
     def _tables(self, service: Service) -> list[str]:
@@ -112,17 +118,17 @@ class StatusFile:
 
 def in_a_line(status: Status) -> str:
     """The whole in one line, as `systemctl status` shows it."""
-    parts = []
+    parts = [status["journal"]] if status["journal"] else []
     for count in ("waiting", "sending", "doubt", "overdue", "failed", "stuck"):
         number = sum(company[count] for company in status["companies"].values())
         if number:
             parts.append(f"{number} {count}")
     parts += [f"{name}: {account['why']}" for name, account in status["accounts"].items() if account["why"]]
     parts += [
-        f"{folder['path']}: {folder['why']}"
+        f"{folder['path']}: {folder['why'] or folder['warning']}"
         for company in status["companies"].values()
         for folder in company["folders"]
-        if not folder["available"]
+        if not folder["available"] or folder["warning"]
     ]
     parts += status["tables"]
     return "; ".join(parts) or "all is well"
@@ -145,15 +151,26 @@ def read(root: Path) -> Status | None:
     return cast("Status", status)
 
 
-def tables_in(status: Status | None) -> list[str]:
-    """What a status.json says of the mapping's tables, as far as it is in good form."""
-    tables = status.get("tables") if status else None
-    return [why for why in tables if isinstance(why, str)] if isinstance(tables, list) else []
-
-
-def accounts_in(status: Status | None) -> dict[str, AccountStatus]:
-    """What a status.json says of the accounts, as far as it is in good form."""
-    accounts = status.get("accounts") if status else None
-    if not isinstance(accounts, dict):
-        return {}
-    return {name: told for name, told in accounts.items() if isinstance(told, dict) and told.keys() == UNHEARD.keys()}
+def told_in(status: Status | None) -> Told:
+    """What the daemon has told in a status.json, as far as it is in good form: anybody may write to the share."""
+    if status is None:
+        return Told()
+    told: Any = status
+    tables, accounts = told["tables"], told["accounts"]
+    try:
+        folders = [folder for company in told["companies"].values() for folder in company["folders"]]
+        warnings = {str(folder["path"]): str(folder["warning"]) for folder in folders}
+    except (KeyError, TypeError, AttributeError):
+        warnings = {}
+    accounts = accounts.items() if isinstance(accounts, dict) else ()
+    return Told(
+        heard=str(told["written"]),
+        accounts={
+            name: cast("AccountStatus", one)
+            for name, one in accounts
+            if isinstance(one, dict) and one.keys() == UNHEARD.keys()
+        },
+        tables=[why for why in tables if isinstance(why, str)] if isinstance(tables, list) else [],
+        warnings=warnings,
+        journal=str(told["journal"]),
+    )

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filedrop.errors import FolderUnavailable
-from filedrop.folders import MARKER, PLACES, Folder, InboundFolder, OutboundFolder
+from filedrop.folders import PLACES, Folder, InboundFolder, OutboundFolder
+from filedrop.glimpse import see_ours
 from filedrop.journal import Journal
+from filedrop.marker import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,6 +131,27 @@ def test_take_over_of_a_folder_without_marker(root: Path, journal: Journal) -> N
     folder.take_over(journal)
     folder.take_up(journal)
     assert folder.id == known
+
+
+def test_what_a_take_over_has_left_behind(root: Path, journal: Journal) -> None:
+    """The folder that was made at a start before the mount isn't taken for the share when that is unmounted again."""
+    early, hidden = outbound(root), root / "hidden by the mount"
+    early.take_up(journal)
+    (root / "acme").rename(hidden)
+    (root / "acme" / "outbound").mkdir(parents=True)
+    share = outbound(root)
+    share.take_over(journal)
+    share.take_up(journal)
+    (root / "acme").rename(root / "unmounted")
+    hidden.rename(root / "acme")
+    for folder in (share, outbound(root)):
+        with pytest.raises(FolderUnavailable, match="before it was last taken over: it isn't mounted"):
+            folder.take_up(journal)
+        with pytest.raises(FolderUnavailable, match="before it was last taken over: it isn't mounted"):
+            see_ours(folder, journal)
+    (root / "acme").rename(hidden)
+    (root / "unmounted").rename(root / "acme")
+    outbound(root).take_up(journal)
 
 
 def test_a_copied_folder_is_refused(root: Path, journal: Journal) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filedrop.errors import FolderUnavailable
-from filedrop.folders import MARKER, InboundFolder
+from filedrop.folders import InboundFolder
 from filedrop.glimpse import NotYetThere, see_ours
 from filedrop.journal import Journal
+from filedrop.marker import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -197,7 +197,7 @@ def test_another_version_is_refused(path: Path) -> None:
 def test_a_damaged_file_is_told_as_a_sentence(path: Path) -> None:
     """A file that is no journal is named, with what to look at; it isn't overwritten."""
     path.write_bytes(b"this is not SQLite" * 100)
-    with pytest.raises(JournalError, match=r"journal\.sqlite can't be used: .*not a database"):
+    with pytest.raises(JournalError, match=r"journal\.sqlite is damaged: .*not a database"):
         Journal(path)
     assert path.read_bytes() == b"this is not SQLite" * 100
 
@@ -373,3 +373,37 @@ def test_folders(journal: Journal, tmp_path: Path) -> None:
     assert journal.folder_path("f1") == tmp_path / "moved"
     assert journal.folder_at(tmp_path / "moved") == "f1"
     assert journal.is_settled("f1")
+
+
+def test_changes_are_counted_by_folder(journal: Journal) -> None:
+    """Each record of a document counts for its folder, and what is refused doesn't; what was marked stays so."""
+    first = journal.record(drop(1))
+    with pytest.raises(Changed):
+        journal.record(drop(1))
+    journal.record_all([posted(first), first, drop(2), drop(3, folder="f2")])
+    assert [journal.changes(folder) for folder in ("f1", "f2", "f3")] == [(3, 0, 0), (1, 0, 0), (0, 0, 0)]
+    assert journal.mark("f1") == 3
+    journal.record(drop(4))
+    assert journal.changes("f1") == (4, 3, 0)
+
+
+def test_a_folder_is_to_be_taken_up_anew(journal: Journal, tmp_path: Path) -> None:
+    """That is written with the steps of its documents; from then on more is counted than its marker has seen."""
+    journal.record_folder("f1", tmp_path)
+    journal.settle("f1")
+    waiting = journal.record(drop())
+    journal.unsettle("f1", 40, [waiting.suspected(NOON, IDENTITY)])
+    assert not journal.is_settled("f1")
+    assert [document.id for document in journal.in_state(State.DOUBT)] == [waiting.id]
+    counted, marked, _ = journal.changes("f1")
+    assert counted > marked == 40
+
+
+def test_a_folder_is_taken_over(journal: Journal, tmp_path: Path) -> None:
+    """Its marker must have seen all that is counted by then, and whatever lies there is to be taken up."""
+    journal.record_folder("f1", tmp_path)
+    journal.settle("f1")
+    journal.record(drop())
+    assert journal.take_over("f1", tmp_path) == 2
+    assert journal.changes("f1") == (2, 2, 2)
+    assert not journal.is_settled("f1")

@@ -14,12 +14,13 @@ import click
 from filedrop.cli import FAILED, MISUSED, UNREACHABLE
 from filedrop.cli.opening import has_journal, open_access_point, open_config, open_journal
 from filedrop.cli.show import show_json, show_table
-from filedrop.errors import AccessPointError, ConfigError, FolderUnavailable
-from filedrop.files import file_system, is_missing, may_use
-from filedrop.folders import MARKER, InboundFolder, OutboundFolder, read_marker
-from filedrop.glimpse import NotYetThere, folders, see_ours
+from filedrop.errors import AccessPointError, ConfigError, FolderUnavailable, JournalError
+from filedrop.files import file_system, is_missing, may_use, shortage
+from filedrop.folders import InboundFolder, OutboundFolder
+from filedrop.glimpse import NotYetThere, folders, outdated, see_ours
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Journal
+from filedrop.marker import MARKER, read_marker
 from filedrop.service import JOURNAL, is_running
 from filedrop.watcher import mode
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from filedrop.folders import Folder
 
 CONFIGURATION = "configuration"
+STATE = "state"
 PATIENCE = 10.0  # seconds for a folder to answer
 SKEW = timedelta(minutes=1)  # between the clocks; more makes the times in sidecars misleading
 MEGABYTE = 10**6
@@ -58,12 +60,18 @@ def check(config_option: str | None, *, take_over: bool, as_json: bool) -> None:
     findings += _state(config)
     with ExitStack() as stack:
         journal = None
-        if take_over:
-            config.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-            journal = Journal(config.state / JOURNAL)
-            stack.callback(journal.close)
-        elif has_journal(config):
-            journal = stack.enter_context(open_journal(config))
+        try:
+            if take_over:
+                config.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+                journal = Journal(config.state / JOURNAL)
+                stack.callback(journal.close)
+            elif has_journal(config):
+                journal = stack.enter_context(open_journal(config))
+            if journal:
+                journal.see_whole()
+        except JournalError as error:
+            journal = None
+            findings.append(Finding(STATE, "failed", str(error)))
         for folder in folders(config):
             if take_over and journal:
                 findings += _patiently(folder, _take_over, folder, journal)
@@ -98,7 +106,7 @@ def _mapping(config: Config) -> Iterator[Finding]:
 
 
 def _state(config: Config) -> Iterator[Finding]:
-    about, state = "state", config.state
+    about, state = STATE, config.state
     if is_missing(state):
         yield Finding(about, "ok", f"{state} isn't there yet; filedrop makes it at its first start")
         return
@@ -107,6 +115,8 @@ def _state(config: Config) -> Iterator[Finding]:
         yield Finding(
             about, "failed", f"{state} lies on a network file system ({lies_on.kind}): it must be on a local disk"
         )
+    elif short := shortage(state):
+        yield Finding(about, "failed", f"{state} can't be written: {short}")
     elif not may_use(state):
         yield Finding(about, "failed", f"{state} isn't yours to use: run this as filedrop's user, or as root")
     else:
@@ -135,7 +145,7 @@ def _patiently(folder: Folder, look: Callable[..., Iterable[Finding]], *argument
 def _take_over(folder: Folder, journal: Journal) -> Iterator[Finding]:
     marker, marked = read_marker(folder.path), (folder.path / MARKER).exists()
     known = journal.folder_at(folder.path) is not None
-    if folder.path.is_dir() and (marked or known) and (marker is None or marker[1] != journal.id):
+    if folder.path.is_dir() and (marked or known) and (marker is None or marker.journal != journal.id):
         folder.take_over(journal)
         yield Finding(str(folder.path), "ok", "taken over: it is this filedrop's from now on")
 
@@ -150,7 +160,12 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
     except FolderUnavailable as error:
         yield Finding(about, "failed", str(error))
         return
-    yield from _rights(folder)
+    if short := shortage(folder.path):
+        yield Finding(about, "failed", f"nothing can be written there: {short}")
+    else:
+        yield from _rights(folder)
+    if older := outdated(folder, journal):
+        yield Finding(about, "warning", older)
     if isinstance(folder, OutboundFolder):
         how, why = mode(folder.path, config.companies[folder.company].watch)
         yield Finding(about, "ok", f"new files are found by {how}: {why}")

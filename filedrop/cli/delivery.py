@@ -6,8 +6,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from filedrop.account import now
 from filedrop.cli.opening import open_journal, open_log
+from filedrop.clockwork import now
 from filedrop.desk import InboundDesk
 from filedrop.document import same_participant
 from filedrop.errors import FiledropError

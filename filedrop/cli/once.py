@@ -35,11 +35,15 @@ SENTENCES = {  # what people are told of each event; of a document put away, by 
     "message.received": "{company}: received {file}",
     "message.stuck": "{company}: message {msg_no} can't be taken: {why}",
     "folder.unavailable": "{company}: {why}",
+    "folder.refuses": "{company}: {folder}: {why}",
+    "journal.outdated": "{company}: {folder}: {why}",
     "account.paused": "{account}: {why}",
     "table.broken": "{why}",
     "work.failed": "{what}: {why}",
 }
-FAILURES = frozenset({"document.failed", "message.stuck", "folder.unavailable", "table.broken", "work.failed"})
+FAILURES = frozenset(
+    {"document.failed", "message.stuck", "folder.unavailable", "folder.refuses", "table.broken", "work.failed"}
+)
 ENDS = frozenset({"sent", "document.failed", "document.taken", "message.received", "message.stuck"})
 OFTEN = 0.2  # seconds between two looks at how much is left
 

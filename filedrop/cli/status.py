@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -11,8 +12,8 @@ import click
 from filedrop import statusfile
 from filedrop.cli.opening import has_journal, open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, show_table, tell
-from filedrop.errors import FiledropError
-from filedrop.files import is_missing, may_use
+from filedrop.errors import FiledropError, JournalError
+from filedrop.files import is_missing, may_use, shortage
 from filedrop.service import is_running
 from filedrop.status import Survey
 
@@ -48,22 +49,27 @@ def status(config_option: str | None, *, as_json: bool) -> None:
 def _look(config: Config) -> Status:
     told = statusfile.read(config.root)
     if not is_missing(config.state) and not may_use(config.state):
+        short = shortage(config.state)
+        why = f"{config.state} can't be used: {short}" if short else f"you may not read {config.state}"
         if told is None:
             raise FiledropError(
-                f"you may not read {config.state}, and there is no {statusfile.NAME} in {config.root}: "
-                "run this as filedrop's user, or as root"
+                f"{why}, and there is no {statusfile.NAME} in {config.root}: run this as filedrop's user, or as root"
             )
-        complain(f"you may not read {config.state}: this is what the daemon wrote at {told['written']}")
+        complain(f"{why}: this is what the daemon wrote at {told['written']}")
         return told
+    running, heard = is_running(config.state), statusfile.told_in(told)
+    if not running:  # it has told the trouble that it had, not what there is now
+        heard = replace(heard, journal="")
+    journal = None
     with ExitStack() as stack:
-        journal = stack.enter_context(open_journal(config)) if has_journal(config) else None
-        return Survey(config, journal).take(
-            statusfile.accounts_in(told),
-            statusfile.tables_in(told),
-            heard=told["written"] if told else None,
-            running=is_running(config.state),
-            now=datetime.now().astimezone(),
-        )
+        try:
+            if has_journal(config):
+                journal = stack.enter_context(open_journal(config))
+            if journal and not running:  # a daemon has done so at its start
+                journal.see_whole()
+        except JournalError as error:
+            journal, heard = None, replace(heard, journal=str(error))
+        return Survey(config, journal).take(heard, running=running, now=datetime.now().astimezone())
 
 
 def _show(now: Status) -> None:
@@ -75,6 +81,8 @@ def _show(now: Status) -> None:
     )
     if now["heard"]:
         say(f"(accounts as of {now['heard']})")
+    if now["journal"]:
+        tell(now["journal"])
     for line in now["tables"]:
         tell(line)
     for name, account in now["accounts"].items():
@@ -111,6 +119,8 @@ def _company_lines(company: CompanyStatus) -> Iterator[str]:
     for folder in company["folders"]:
         if not folder["available"]:
             yield f"{folder['path']}: {folder['why']}"
+        elif folder["warning"]:
+            yield f"{folder['path']}: {folder['warning']}"
     if company["waiting"] and company["why"]:
         yield f"{company['waiting']} waiting: {company['why']}"
     for document in company["documents"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from filedrop.document import Document, Event, Fault, State, participant_key
 from filedrop.errors import Changed, FiledropError
+from filedrop.journal.folders import count_change, unsettle
 from filedrop.journal.schema import DOCUMENTS, LET_THROUGH, SURPLUS, Moment
 from filedrop.journal.store import Store
 
@@ -41,17 +43,20 @@ class Documents(Store):
     def record_all(self, documents: Iterable[Document]) -> list[Document]:
         """Write the steps of several documents in one commit, leaving out those that have changed meanwhile."""
         wanted = list(documents)
+        return self.write(lambda connection: _put_all(connection, wanted)) if wanted else []
 
-        def work(connection: sa.Connection) -> list[Document]:
-            written = []
-            for document in wanted:
-                try:
-                    written.append(_put(connection, document))
-                except Changed:
-                    continue
-            return written
+    def unsettle(self, folder: str, seen: int, suspects: Iterable[Document]) -> None:
+        """Write that whatever lies in a folder is to be taken up anew, in one commit with these steps of its documents.
 
-        return self.write(work) if wanted else []
+        `seen` is how many changes its marker has seen.
+        """
+        wanted = list(suspects)
+
+        def work(connection: sa.Connection) -> None:
+            _put_all(connection, wanted)
+            unsettle(connection, folder, seen)
+
+        self.write(work)
 
     def record_sending(self, document: Document, duplicates: str) -> Document:
         """Write durably that a document is about to be posted, unless the same content is or may be out already.
@@ -216,7 +221,16 @@ def _put(connection: sa.Connection, document: Document) -> Document:
         where = (DOCUMENTS.c.id == document.id, DOCUMENTS.c.revision == document.revision)
         if connection.execute(sa.update(DOCUMENTS).where(*where).values(values)).rowcount != 1:
             raise Changed(f"{document.dropped_as} was taken a step further meanwhile")
+    count_change(connection, document.folder)
     return replace(document, revision=document.revision + 1)
+
+
+def _put_all(connection: sa.Connection, documents: Iterable[Document]) -> list[Document]:
+    written = []
+    for document in documents:
+        with suppress(Changed):
+            written.append(_put(connection, document))
+    return written
 
 
 def _document(row: sa.Row[Any]) -> Document:

@@ -59,6 +59,14 @@ FOLDERS = sa.Table(
     sa.Column("path", _Name, nullable=False),
     sa.Column("settled", sa.Boolean, nullable=False),
 )  # fmt: skip
+# A table of its own: a filedrop that doesn't know of it leaves it alone, and one that does adds it to an older journal.
+CHANGES = sa.Table(
+    "changes", SCHEMA,
+    sa.Column("folder", sa.Text, primary_key=True),
+    sa.Column("counted", sa.Integer, nullable=False),
+    sa.Column("marked", sa.Integer, nullable=False),
+    sa.Column("least", sa.Integer, nullable=False),
+)  # fmt: skip
 DOCUMENTS = sa.Table(
     "documents", SCHEMA,
     sa.Column("id", sa.Text, primary_key=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sqlite3
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -63,6 +64,18 @@ class Store:
         """Give the file back. Nothing is lost when this is never called."""
         self._writer.close()
         self._engine.dispose()
+
+    def see_whole(self) -> None:
+        """See that nothing in the file is damaged, which takes seconds for a million documents. Raises JournalError."""
+        with _translated(self.path), self._engine.connect() as connection:
+            found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        if found != "ok":
+            raise JournalError(_damaged(self.path, str(found).replace("\n", " ")))
+
+    def see_writable(self) -> None:
+        """Write something. Raises JournalError."""
+        attempt = sa.insert(ABOUT).prefix_with("OR REPLACE").values(key="tried", value=secrets.token_hex(8))
+        self.write(lambda connection: connection.execute(attempt))
 
     def write(self, work: Callable[[sa.Connection], _T]) -> _T:
         """Do this in a transaction and return its result when the disk has it.
@@ -148,8 +161,19 @@ def _translated(path: Path) -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
-        reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+        cause = getattr(error, "orig", None)
+        reason = str(cause or error).splitlines()[0]
+        # The low byte is what happened, the others say where (sqlite.org/rescode.html).
+        if getattr(cause, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            raise JournalError(_damaged(path, reason)) from error
         raise JournalError(
             f"the journal {path} can't be used: {reason}; nothing is posted until it can: "
             "see that its disk has room and that its folder belongs to the service"
         ) from error
+
+
+def _damaged(path: Path, reason: str) -> str:
+    return (
+        f"the journal {path} is damaged: {reason}. Nothing is posted. Stop filedrop, move the file away, with its -wal "
+        "and -shm, and put the latest copy there; where there is none, run: filedrop check --take-over"
+    )

@@ -16,8 +16,8 @@ from support.documents import SELLER, invoice, order
 
 from filedrop import config
 from filedrop.service import Service, sole_use
-from filedrop.status import Survey
-from filedrop.statusfile import StatusFile, accounts_in, read
+from filedrop.status import Survey, Told
+from filedrop.statusfile import StatusFile, read, told_in
 
 if TYPE_CHECKING:
     from cli.conftest import Filedrop
@@ -106,7 +106,7 @@ def test_ignored_files(world: World) -> None:
     survey = Survey(config.parse(world.config_text()), None)
     now = datetime.now().astimezone()
     for later, named in ((timedelta(0), []), (timedelta(hours=2), ["invoice.pdf"])):
-        status = survey.take({}, [], heard=None, running=None, now=now + later)
+        status = survey.take(Told(), running=None, now=now + later)
         assert status["companies"]["acme"]["ignored"] == named
 
 
@@ -190,7 +190,7 @@ def test_a_share_full_of_nonsense(filedrop: Filedrop, world: World) -> None:
         "\0",
     ):
         (world.root / "status.json").write_text(nonsense)
-        assert accounts_in(read(world.root)) == {}
+        assert told_in(read(world.root)).accounts == {}
     done = filedrop("status", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["accounts"]["main"]["login"] == "unknown"

@@ -20,7 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from filedrop import config
-from filedrop.account import Clockwork
+from filedrop.clockwork import Clockwork
 from filedrop.crew import Crew
 from filedrop.loop import attempt
 from filedrop.service import Service, sole_use

@@ -142,7 +142,7 @@ inbound:{keys["inbound"]}
 
     def put(self, path: Path, content: bytes) -> None:
         """Write a file beside the folders and rename it in, as a careful writer would. The invariants don't know it."""
-        draft = self.base / "draft"
+        draft = self.root / "draft"
         draft.write_bytes(content)
         draft.rename(path)
 

@@ -1,0 +1,184 @@
+"""The disk is full, out of names, or read-only, under the journal, the share or both; then it isn't any more.
+
+Nothing is posted while the journal can't be written; what else could be done meanwhile is done; afterwards everything
+settles, nothing is lost or twice, and nothing is left over.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from support.asking import ask
+from support.disks import Disk, mounted
+from support.documents import invoice
+from support.faults import answered
+from support.world import World
+
+from filedrop.statusfile import StatusFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from support.faults import Exchange
+
+    from filedrop.service import Service
+
+Disks = dict[str, Disk]
+LATE = 7  # from this request on something fails that is tried again after half a minute: filedrop is started anew
+QUICK = {(1, "state"), (1, "share"), (3, "state+share"), (4, "state"), (6, "share"), (8, "state")}
+MOMENTS = [
+    pytest.param(
+        moment, full.split("+"), id=f"{moment}-{full}", marks=[] if (moment, full) in QUICK else pytest.mark.slow
+    )
+    for moment in range(1, 10)
+    for full in ("state", "share", "state+share")
+]
+EITHER_SHORTAGE = pytest.mark.parametrize("use_up", [Disk.fill, Disk.use_up_names], ids=["no room", "no names"])
+
+
+@pytest.fixture
+def disks(tmp_path: Path) -> Iterator[Disks]:
+    """The journal and the share, on a disk each."""
+    with mounted(tmp_path / "state") as state, mounted(tmp_path / "root") as share:
+        yield {"state": state, "share": share}
+
+
+@pytest.fixture
+def small_world(tmp_path: Path, disks: Disks) -> Iterator[World]:
+    """A world on these disks, which filedrop has served before."""
+    assert disks
+    with World(tmp_path, outbound={"rescan": "100ms", "track": "20ms"}, inbound={"min_free": "0KB"}) as world:
+        world.run_once()
+        yield world
+
+
+def sweeps(world: World, service: Service, number: int = 3) -> None:
+    """Wait until the folder has been looked through so often more, or that was tried."""
+    lane = service.accounts[0].lanes[0]
+
+    def tried() -> float:
+        return max(lane.next_full, lane.not_before)
+
+    for _ in range(number):
+        before = tried()
+        world.until(lambda before=before: tried() > before)  # type: ignore[misc] # this turn's
+
+
+@pytest.mark.parametrize(("moment", "full"), MOMENTS)
+@EITHER_SHORTAGE
+def test_at_any_moment(
+    small_world: World, disks: Disks, moment: int, full: list[str], use_up: Callable[[Disk], None]
+) -> None:
+    """Whatever disk is full from the n-th request on, and then has room again."""
+    world, used_up = small_world, threading.Event()
+    world.drop("one.xml", invoice("1"))
+    world.receive(invoice("2"))
+
+    def use_them_up(exchange: Exchange) -> None:
+        for name in full:
+            use_up(disks[name])
+        used_up.set()
+        answered(exchange)
+
+    world.front.next("", *[answered] * (moment - 1), use_them_up)
+    with world.service() as service:
+        world.until(used_up.is_set)
+        before = len(world.front.asked("POST /outbox"))
+        sweeps(world, service)
+        if "state" in full and use_up is Disk.fill:
+            assert len(world.front.asked("POST /outbox")) == before
+        if moment < LATE:
+            make_room(disks)
+            world.until(world.settled)
+    make_room(disks)
+    world.settle()
+    world.invariants()
+
+
+def make_room(disks: Disks) -> None:
+    for disk in disks.values():
+        disk.make_room()
+
+
+def test_a_share_that_is_full_before_the_start(small_world: World, disks: Disks) -> None:
+    """What was dropped on a share that is full is posted all the same, and put away when there is room."""
+    world = small_world
+    world.drop("one.xml", invoice("1"))
+    world.receive(invoice("2"))
+    disks["share"].fill()
+    with world.service():
+        world.until(world.accepted)
+        world.until(lambda: told(world, "folder.refuses") and told(world, "folder.unavailable"))
+        assert f"acme: {world.outbound}: its disk is full" in ask(world, "status").says
+        assert f"{world.inbound}: nothing can be written there: its disk is full" in ask(world, "check").says
+        assert world.sandbox.store.inbox("acme")
+        make_room(disks)
+        world.until(world.settled)
+    assert len(told(world, "folder.unavailable")) == 1
+    assert len(told(world, "folder.refuses")) == 1, told(world, "folder.refuses")
+    world.invariants()
+
+
+def test_a_share_that_becomes_read_only(small_world: World, disks: Disks) -> None:
+    """Nothing is claimed, posted or fetched where nothing can be written; it is said, once; afterwards all of it is."""
+    world = small_world
+    with world.service() as service:
+        sweeps(world, service, 1)
+        world.drop("one.xml", invoice("1"))
+        disks["share"].turn(read_only=True)
+        world.receive(invoice("2"))
+        world.until(lambda: told(world, "folder.refuses") and told(world, "folder.unavailable"))
+        sweeps(world, service)
+        assert not world.front.asked("POST /outbox")
+        assert world.sandbox.store.inbox("acme")
+        assert f"acme: {world.outbound}: its disk is read-only" in ask(world, "status").says
+        assert f"{world.outbound}: nothing can be written there: its disk is read-only" in ask(world, "check").says
+        disks["share"].turn(read_only=False)
+        world.until(world.settled)
+    assert len(told(world, "folder.unavailable")) == 1
+    assert len(told(world, "folder.refuses")) == 1, told(world, "folder.refuses")
+    world.invariants()
+
+
+@pytest.mark.parametrize("use_up", [Disk.fill, Disk.use_up_names, Disk.turn], ids=["no room", "no names", "read-only"])
+def test_a_journal_that_cannot_be_opened(small_world: World, disks: Disks, use_up: Callable[[Disk], None]) -> None:
+    """It is said, and filedrop doesn't start; status and check say it, too; when the disk has room, it goes on."""
+    world = small_world
+    world.drop("one.xml", invoice("1"))
+    use_up(disks["state"])
+    for command in (("run", "--once"), ("status",), ("check",)):
+        told = ask(world, *command)
+        assert re.search(f"{world.state}.* can't be (used|written)", told.says)
+        assert told.status == (0 if command == ("status",) and use_up is not Disk.turn else 1)
+    assert not world.front.asked("POST /outbox")
+    if use_up is Disk.turn:
+        disks["state"].turn(read_only=False)
+    make_room(disks)
+    world.settle()
+    world.invariants()
+
+
+def test_status_says_that_nothing_can_be_recorded(small_world: World, disks: Disks) -> None:
+    """While the journal's disk is full, status says that nothing is posted, and why; and run --once ends with 1."""
+    world = small_world
+    world.drop("one.xml", invoice("1"))
+    with world.service() as service:
+        sweeps(world, service, 1)
+        world.until(world.settled)
+        disks["state"].fill()
+        world.drop("two.xml", invoice("2"))
+        world.until(lambda: service.journal.trouble)
+        StatusFile(service.config, service.journal, service.accounts[0].desk.log).close(service)
+        why = f"the journal {world.state / 'journal.sqlite'} can't be used: database or disk is full; nothing is posted"
+        assert why in ask(world, "status").says
+        make_room(disks)
+        world.until(world.settled)
+    world.invariants()
+
+
+def told(world: World, event: str) -> list[str]:
+    return [line["why"] for line in world.log() if line["event"] == event]

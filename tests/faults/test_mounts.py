@@ -1,0 +1,233 @@
+"""Shares that are mounted late, go away, come back or hang; a journal on a network file system; no watches left."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from support.asking import ask
+from support.disks import foreign, share
+from support.documents import invoice
+from support.faults import answered
+from support.world import PROJECT, World
+
+from filedrop import config
+from filedrop.glimpse import folders
+from filedrop.statusfile import StatusFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from support.disks import Share
+    from support.faults import Exchange
+
+    from filedrop.service import Service
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Iterator[Share]:
+    """The world's root as a share, which isn't mounted yet."""
+    with share(tmp_path / "root", tmp_path / "server") as root:
+        yield root
+
+
+@pytest.fixture
+def shared_world(tmp_path: Path, root: Share) -> Iterator[World]:
+    """A world with its root on that share, mounted, which filedrop has served before."""
+    root.mount()
+    with World(tmp_path, outbound={"rescan": "100ms"}) as world:
+        world.run_once()
+        yield world
+
+
+def everything_in(path: Path) -> list[str]:
+    return sorted(str(one.relative_to(path)) for one in path.rglob("*"))
+
+
+def report(service: Service) -> None:
+    """Have the daemon in this process write its status.json, as it does every few seconds."""
+    StatusFile(service.config, service.journal, service.accounts[0].desk.log).close(service)
+
+
+def troubles(service: Service) -> tuple[str, int]:
+    """Why the outbound folder is unavailable, and how many inbound folders are."""
+    account = service.accounts[0]
+    return account.lanes[0].trouble, len(account.way_in.trouble())
+
+
+def test_unmounted_and_back(shared_world: World, root: Share) -> None:
+    """While the share is away nothing is made in the empty mount point, and it is said; then everything goes on."""
+    world = shared_world
+    world.drop("one.xml", invoice("1"))
+    with world.service() as service:
+        world.until(world.settled)
+        root.unmount()
+        world.receive(invoice("2"))
+        world.until(lambda: all(troubles(service)))
+        report(service)
+        assert f"acme: {world.outbound}: it is gone: see that it is mounted" in ask(world, "status").says
+        assert f"{world.outbound}: it is gone: see that it is mounted" in ask(world, "check").says
+        assert not everything_in(world.root)
+        root.mount()
+        world.drop("three.xml", invoice("3"))
+        world.until(world.settled)
+    world.invariants()
+
+
+def test_unmounted_while_a_message_is_fetched(shared_world: World, root: Share) -> None:
+    """A message whose share goes away while it is fetched leaves nothing in the empty mount point, and comes once."""
+    world = shared_world
+    number = world.receive(invoice("1"))
+
+    def unmount(exchange: Exchange) -> None:
+        root.unmount()
+        answered(exchange)
+
+    world.front.next(f"GET /messages/{number}/", unmount)
+    with world.service() as service:
+        world.until(service.accounts[0].way_in.trouble)
+        assert not everything_in(world.root)
+        root.mount()
+        world.until(world.settled)
+    world.invariants()
+
+
+def test_started_before_the_mount(tmp_path: Path, root: Share) -> None:
+    """What a first start before the mount has made is never taken for the share, before it is taken over or after."""
+    with World(tmp_path, outbound={"rescan": "100ms"}, deliver_after=3600) as world:
+        shutil.rmtree(world.root / "acme")
+        world.run_once()
+        made = everything_in(world.root)
+        assert "acme/outbound/.filedrop" in made
+        root.mount()
+        world.outbound.mkdir(parents=True)
+        world.inbound.mkdir()
+        world.drop("one.xml", invoice("1"))
+        world.run_once()
+        assert f"{world.outbound}: it has no .filedrop any more" in ask(world, "status").says
+        assert world.places() == {"one.xml": "."}
+        assert ask(world, "check", "--take-over").status == 0
+        world.settle(ends=("sent",))
+        root.unmount()
+        world.run_once()
+        assert f"{world.outbound}: it has the .filedrop that it had before" in ask(world, "status").says
+        assert everything_in(world.root) == made
+        root.mount()
+        world.settle(ends=("sent",))
+        world.invariants()
+
+
+def test_a_folder_that_was_deleted(make_world: Callable[..., World]) -> None:
+    """A folder that was removed and made again is away until a person says that this is it."""
+    world = make_world(outbound={"rescan": "100ms"})
+    world.run_once()
+    with world.service(watch=True) as service:
+        shutil.rmtree(world.outbound)
+        world.until(lambda: troubles(service)[0])
+        world.outbound.mkdir()
+        world.drop("one.xml", invoice("1"))
+        for folder in folders(config.parse(world.config_text())):
+            if folder.path == world.outbound:
+                folder.take_over(service.journal)
+        world.until(world.settled)
+    world.invariants()
+
+
+def test_a_journal_on_a_network_file_system(world: World) -> None:
+    """With a journal on a share of another machine filedrop doesn't start, and says why, as does check."""
+    with foreign(world.state, "fuse.sshfs", answers=True):
+        for command, status in ((("run", "--once"), 2), (("check",), 1)):
+            told = ask(world, *command)
+            assert told.status == status
+            assert f"{world.state} lies on a network file system (fuse.sshfs)" in told.says
+    assert not world.front.asked("POST")
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Path:
+    """The outbound folder of a second company, beside the root: what looks through the world isn't held up by it."""
+    folder = tmp_path / "beside"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def two_companies(make_world: Callable[..., World], beside: Path) -> World:
+    """A world with that second company, fjord, which filedrop has served before."""
+    fjord = f'{{participants: ["0192:123456785"], outbound: "{beside}"}}'
+    world = make_world(companies={"fjord": fjord}, outbound={"rescan": "100ms"})
+    world.run_once()
+    return world
+
+
+def test_a_folder_hangs(two_companies: World, beside: Path) -> None:
+    """While one company's share doesn't answer, another's documents go all the way; then its own do."""
+    world = two_companies
+    with world.service() as service:
+        (lane,) = (lane for lane in service.accounts[0].lanes if lane.folder.path == beside)
+        world.until(lambda: lane.swept)
+        with foreign(beside, "fuse", answers=False):
+            world.until(lambda: lane.sweeping and time.monotonic() > lane.not_before)
+            for number in range(3):
+                world.drop(f"{number}.xml", invoice(str(number)))
+            world.until(world.settled)
+            assert lane.sweeping
+        world.put(beside / "its own.xml", invoice("fjord", sender="0192:123456785"))
+        world.until(lambda: list((beside / "archive").rglob("*.xml")))
+    assert len(world.sandbox.store.sent("acme")) == 4
+
+
+@pytest.mark.slow
+def test_a_folder_hangs_at_the_start(two_companies: World, beside: Path) -> None:
+    """What is dropped for another company is posted as soon as the one that hangs counts as unavailable, in 30 s."""
+    world = two_companies
+    with foreign(beside, "fuse", answers=False), world.service():
+        world.drop("one.xml", invoice("1"))
+        world.until(world.settled, 60)
+    world.invariants()
+
+
+WITHOUT = 'echo 0 > "/proc/sys/user/$1"; shift; exec "$@"'  # in a user namespace of its own, whose limits these are
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux")
+@pytest.mark.parametrize("limit", ["max_inotify_instances", "max_inotify_watches"])
+def test_no_watches_left(world: World, limit: str) -> None:
+    """Where the kernel has no more inotify watches to give, files are found by scanning, and it is said, once."""
+    file = world.base / "config.yaml"
+    file.write_text(world.config_text())
+    command = [sys.executable, "-m", "filedrop", "--config", str(file), "run"]
+    log = (world.base / "daemon.log").open("ab")
+    daemon = subprocess.Popen(
+        ["unshare", "--map-root-user", "sh", "-c", WITHOUT, "sh", limit, *command], stdout=log, stderr=log, cwd=PROJECT
+    )
+    try:
+        world.drop("one.xml", invoice("1"))
+        if not started(world, daemon):
+            pytest.skip(f"no user namespaces here: {(world.base / 'daemon.log').read_text()}")
+        world.until(world.settled)
+        world.until(lambda: "found by scanning" in ask(world, "status").says)
+    finally:
+        daemon.kill()
+        daemon.wait()
+        log.close()
+    said = [line for line in logged(world) if line["event"] == "folder.scanned"]
+    assert len(said) == 1
+    assert "fs.inotify" in said[0]["why"]
+    world.invariants()
+
+
+def started(world: World, daemon: subprocess.Popen[bytes]) -> bool:
+    world.until(lambda: daemon.poll() is not None or any(line["event"] == "service.started" for line in logged(world)))
+    return daemon.poll() is None
+
+
+def logged(world: World) -> list[dict[str, str]]:
+    lines = (world.base / "daemon.log").read_text().splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{")]
