@@ -153,7 +153,7 @@ class Moved:
                 with folder.busy():
                     for name in {document.place for move in moves for document in move}:
                         sync_folder(folder.path / name)
-                self._desk.journal.record_all(after for _, after in moves)
+                self._desk.journal.record_places(after for _, after in moves)
             except (OSError, JournalError) as error:  # the others' moves are no worse for it
                 self._desk.log.warning("moves.not_settled", folder=str(folder.path), why=str(error))
             finally:

@@ -93,9 +93,8 @@ def test_a_record_outlives_its_process(path: Path) -> None:
 
 def test_a_record_reaches_the_disk(journal: Journal) -> None:
     """SQLite is told to flush at every commit."""
-    with journal._engine.connect() as connection:
-        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
-        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+    assert journal._writer.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert journal._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_a_stale_step_is_refused(journal: Journal) -> None:
@@ -150,7 +149,7 @@ def test_many_threads_write_at_once(journal: Journal) -> None:
 def test_threads_share_a_commit(journal: Journal) -> None:
     """What has queued while another commit was under way is written with one flush, not one each."""
     commits = []
-    journal._writer.connection.set_trace_callback(lambda said: commits.append(said) if said == "COMMIT" else None)  # type: ignore[attr-defined] # the driver's own connection
+    journal._writer.set_trace_callback(lambda said: commits.append(said) if said == "COMMIT" else None)
     threads = [threading.Thread(target=journal.record, args=(drop(number),)) for number in range(1, 9)]
     with journal._writer_lock:
         for thread in threads:
@@ -204,11 +203,11 @@ def test_a_damaged_file_is_told_as_a_sentence(path: Path) -> None:
 
 def test_a_journal_that_cannot_be_written_says_so(journal: Journal) -> None:
     """On a full disk a record raises, so that nothing is posted; with room again, it works as before."""
-    pages = journal._writer.exec_driver_sql("PRAGMA page_count").scalar()
-    journal._writer.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    (pages,) = journal._writer.execute("PRAGMA page_count").fetchone()
+    journal._writer.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(JournalError, match=r"can't be used: .*full; nothing is posted until it can"):
         journal.record_all(drop(number, warnings=("x" * 1000,)) for number in range(100))
-    journal._writer.exec_driver_sql("PRAGMA max_page_count = 100000")
+    journal._writer.execute("PRAGMA max_page_count = 100000")
     journal.record(drop())
     assert len(journal.lying_in("f1", "sending")) == 1
 

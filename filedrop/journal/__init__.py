@@ -4,7 +4,9 @@ A record is on the disk when its call returns. Rows carry a revision, so that a 
 command meanwhile) is refused with `Changed` instead of overwriting what was heard. No SQL is written elsewhere.
 
     documents, messages, folders    what is asked and recorded, by subject
+    document_statements             the SQL for the first of them
     store                           how it is written and read
+    statement                       SQL that is made once
     schema                          the tables
 """
 

@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
 
 from filedrop.journal.schema import CHANGES, FOLDERS
+from filedrop.journal.statement import Statement
 from filedrop.journal.store import Store
 
-_ONE_MORE = sa.update(CHANGES).where(CHANGES.c.folder == sa.bindparam("changed")).values(counted=CHANGES.c.counted + 1)
+if TYPE_CHECKING:
+    import sqlite3
+
+_FOLDER: sa.BindParameter[str] = sa.bindparam("folder_id")
+_IS_KNOWN = FOLDERS.c.id == _FOLDER
+_IS_COUNTED = CHANGES.c.folder == _FOLDER
+
+_RECORD_FOLDER = insert(FOLDERS).values(id=_FOLDER, path=sa.bindparam("at"), settled=False)
+_COUNT_MORE = insert(CHANGES).values(folder=_FOLDER, counted=sa.bindparam("more"), marked=0, least=0)
+
+_PATH = Statement(sa.select(FOLDERS.c.path).where(_IS_KNOWN))
+_AT = Statement(sa.select(FOLDERS.c.id).where(FOLDERS.c.path == sa.bindparam("at")))
+_RECORD = Statement(_RECORD_FOLDER.on_conflict_do_update(set_={"path": _RECORD_FOLDER.excluded.path}))
+_SETTLED = Statement(sa.select(FOLDERS.c.settled).where(_IS_KNOWN))
+_SETTLE = Statement(sa.update(FOLDERS).where(_IS_KNOWN).values(settled=sa.bindparam("is_so")))
+_CHANGES = Statement(sa.select(CHANGES.c.counted, CHANGES.c.marked, CHANGES.c.least).where(_IS_COUNTED))
+_COUNT = Statement(
+    _COUNT_MORE.on_conflict_do_update(set_={"counted": CHANGES.c.counted + _COUNT_MORE.excluded.counted})
+)
+_MARK = Statement(sa.update(CHANGES).where(_IS_COUNTED).values(marked=CHANGES.c.counted))
+_MARK_AT = Statement(sa.update(CHANGES).where(_IS_COUNTED).values(marked=sa.bindparam("seen")))
+_LEAST = Statement(sa.update(CHANGES).where(_IS_COUNTED).values(least=CHANGES.c.counted))
 
 
 class Changes(NamedTuple):
@@ -26,29 +49,29 @@ class Folders(Store):
 
     def folder_path(self, folder: str) -> Path | None:
         """Where a folder was last seen; None for one that this journal doesn't know."""
-        path = self.value(sa.select(FOLDERS.c.path).where(FOLDERS.c.id == folder))
+        path = self.value(_PATH, folder_id=folder)
         return None if path is None else Path(path)
 
     def folder_at(self, path: Path) -> str | None:
         """The id of the folder that was last seen there."""
-        known: str | None = self.value(sa.select(FOLDERS.c.id).where(FOLDERS.c.path == str(path)))
+        known: str | None = self.value(_AT, at=str(path))
         return known
 
     def record_folder(self, folder: str, path: Path) -> None:
         """Write that a folder is ours and where it lies."""
-        self.write(lambda connection: _record(connection, folder, path))
+        self.write(lambda connection: _RECORD.run(connection, {"folder_id": folder, "at": str(path)}))
 
     def is_settled(self, folder: str) -> bool:
         """Has everything that lay in this folder been taken up since the journal first saw it?"""
-        return bool(self.value(sa.select(FOLDERS.c.settled).where(FOLDERS.c.id == folder)))
+        return bool(self.value(_SETTLED, folder_id=folder))
 
     def settle(self, folder: str) -> None:
         """Write that it has: from now on, a file in `sending/` without a row was claimed and never posted."""
-        self.write(lambda connection: _set_settled(connection, folder, settled=True))
+        self.write(lambda connection: _SETTLE.run(connection, {"folder_id": folder, "is_so": True}))
 
     def changes(self, folder: str) -> Changes:
         """What has been counted of a folder."""
-        rows = self.read(sa.select(CHANGES.c.counted, CHANGES.c.marked, CHANGES.c.least).where(_is(folder)))
+        rows = self.read(_CHANGES, folder_id=folder)
         return Changes(*rows[0]) if rows else Changes()
 
     def mark(self, folder: str) -> int:
@@ -64,44 +87,24 @@ class Folders(Store):
         A marker that has seen less from now on isn't this folder's, but another disk's or the empty mount point's.
         """
 
-        def work(connection: sa.Connection) -> int:
-            _record(connection, folder, path)
-            _set_settled(connection, folder, settled=False)
-            count_change(connection, folder)
-            connection.execute(sa.update(CHANGES).where(_is(folder)).values(least=CHANGES.c.counted))
+        def work(connection: sqlite3.Connection) -> int:
+            _RECORD.run(connection, {"folder_id": folder, "at": str(path)})
+            _SETTLE.run(connection, {"folder_id": folder, "is_so": False})
+            _COUNT.run(connection, {"folder_id": folder, "more": 1})
+            _LEAST.run(connection, {"folder_id": folder})
             return _mark(connection, folder)
 
         return self.write(work)
 
 
-def count_change(connection: sa.Connection, folder: str) -> None:
-    """Count a change of a folder's documents, within the transaction that makes it."""
-    if not connection.execute(_ONE_MORE, {"changed": folder}).rowcount:
-        connection.execute(sa.insert(CHANGES), {"folder": folder, "counted": 1, "marked": 0, "least": 0})
-
-
-def unsettle(connection: sa.Connection, folder: str, seen: int) -> None:
+def unsettle(connection: sqlite3.Connection, folder: str, seen: int) -> None:
     """Have whatever lies in a folder taken up anew, whose marker has seen so many changes; within a transaction."""
-    _set_settled(connection, folder, settled=False)
-    count_change(connection, folder)
-    connection.execute(sa.update(CHANGES).where(_is(folder)).values(counted=CHANGES.c.counted + seen, marked=seen))
+    _SETTLE.run(connection, {"folder_id": folder, "is_so": False})
+    _COUNT.run(connection, {"folder_id": folder, "more": seen + 1})
+    _MARK_AT.run(connection, {"folder_id": folder, "seen": seen})
 
 
-def _mark(connection: sa.Connection, folder: str) -> int:
-    connection.execute(sa.update(CHANGES).where(_is(folder)).values(marked=CHANGES.c.counted))
-    counted: int = connection.execute(sa.select(CHANGES.c.counted).where(_is(folder))).scalar_one()
-    return counted
-
-
-def _record(connection: sa.Connection, folder: str, path: Path) -> None:
-    update = sa.update(FOLDERS).where(FOLDERS.c.id == folder).values(path=str(path))
-    if not connection.execute(update).rowcount:
-        connection.execute(sa.insert(FOLDERS).values(id=folder, path=str(path), settled=False))
-
-
-def _set_settled(connection: sa.Connection, folder: str, *, settled: bool) -> None:
-    connection.execute(sa.update(FOLDERS).where(FOLDERS.c.id == folder).values(settled=settled))
-
-
-def _is(folder: str) -> sa.ColumnElement[bool]:
-    return CHANGES.c.folder == folder
+def _mark(connection: sqlite3.Connection, folder: str) -> int:
+    _MARK.run(connection, {"folder_id": folder})
+    ((counted, _, _),) = _CHANGES.rows(connection, {"folder_id": folder})
+    return int(counted)

@@ -8,8 +8,11 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 SCHEMA_VERSION = 1
+DIALECT = sqlite.dialect(paramstyle="qmark")
 
 
 class _Name(sa.types.TypeDecorator[str]):
@@ -71,7 +74,7 @@ DOCUMENTS = sa.Table(
     "documents", SCHEMA,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("revision", sa.Integer, nullable=False),
-    # Unfinished, or finished and not yet put away: few, however many rows there are.
+    # Unfinished, or finished and not yet put away.
     sa.Column("open", sa.Boolean, nullable=False),
     sa.Column("company", sa.Text, nullable=False),
     sa.Column("folder", sa.Text, nullable=False),
@@ -110,10 +113,17 @@ DOCUMENTS = sa.Table(
     sa.Column("history", _Json, nullable=False),
     sa.Index("documents_msg_no", "identity", "msg_no"),
     sa.Index("documents_meaning", "meaning"),
-    sa.Index("documents_sha256", "sha256"),
     sa.Index("documents_number", "number"),
-    sa.Index("documents_open", "open", "folder", "state", "place"),
-    sa.Index("documents_due", "open", "identity", "state", "due"),
+    # What is open is few, however many rows there are.
+    *(
+        sa.Index(name, *columns, sqlite_where=sa.text("open IS 1"))
+        for name, columns in (
+            ("documents_content", ("sha256", "folder")),
+            ("documents_state", ("folder", "state", "due")),
+            ("documents_place", ("folder", "place", "file")),
+            ("documents_on_their_way", ("identity", "state", "place", "due")),
+        )
+    ),
 )  # fmt: skip
 MESSAGES = sa.Table(
     "messages", SCHEMA,
@@ -146,3 +156,20 @@ SURPLUS = sa.Table(
     sa.Column("document", sa.Text, nullable=False),
 )  # fmt: skip
 LET_THROUGH = sa.Table("let_through", SCHEMA, sa.Column("sha256", sa.Text, primary_key=True))
+
+# Each change of a document is counted with it, whoever makes it: by that, the folder's marker knows a lost one.
+_COUNT_CHANGE = """
+CREATE TRIGGER IF NOT EXISTS count_{event} AFTER {event} ON documents BEGIN
+    INSERT INTO changes VALUES (NEW.folder, 1, 0, 0) ON CONFLICT DO UPDATE SET counted = counted + 1;
+END"""
+
+DEFINITIONS = (
+    *(str(CreateTable(table, if_not_exists=True).compile(dialect=DIALECT)) for table in SCHEMA.sorted_tables),
+    *(
+        str(CreateIndex(index, if_not_exists=True).compile(dialect=DIALECT))
+        for table in SCHEMA.sorted_tables
+        for index in sorted(table.indexes, key=lambda index: str(index.name))
+    ),
+    *(_COUNT_CHANGE.format(event=event) for event in ("insert", "update")),
+)
+"""The SQL that makes whatever of this isn't there yet."""

@@ -9,23 +9,26 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
 
 from filedrop.errors import FiledropError, JournalError
-from filedrop.journal.schema import ABOUT, SCHEMA, SCHEMA_VERSION
+from filedrop.journal.schema import ABOUT, DEFINITIONS, SCHEMA_VERSION
+from filedrop.journal.statement import Statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 _T = TypeVar("_T")
-_AT_ONCE = 500  # parameters of one query: SQLite bounds them
+_PATIENCE = 30.0  # seconds that another process, a command, may hold the file
+_ABOUT = Statement(sa.select(ABOUT))
+_SAY = Statement(sa.insert(ABOUT).prefix_with("OR IGNORE"))
+_SAY_ANEW = Statement(sa.insert(ABOUT).prefix_with("OR REPLACE"))
 
 
 class _Ticket:
     """One thread's wish to write, and what came of it."""
 
-    def __init__(self, work: Callable[[sa.Connection], Any]) -> None:
+    def __init__(self, work: Callable[[sqlite3.Connection], Any]) -> None:
         self.work = work
         self.done = False
         self.result: Any = None
@@ -44,14 +47,11 @@ class Store:
         self._queue: list[_Ticket] = []
         self._queue_lock = threading.Lock()
         self._writer_lock = threading.Lock()
-        self._engine = sa.create_engine(
-            f"sqlite:///{path}", connect_args={"timeout": 30, "check_same_thread": False, "isolation_level": None}
-        )
-        sa.event.listen(self._engine, "connect", _prepare)
+        self._readers: list[sqlite3.Connection] = []  # those that nobody is reading with
         with _translated(path):
-            self._writer = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            self._writer = self._connect()
             self._make()
-            about = {row.key: row.value for row in self._writer.execute(sa.select(ABOUT))}
+            about: dict[str, str] = dict(_ABOUT.rows(self._writer, {}))  # type: ignore[arg-type] # a row of two is a pair
         if about["schema"] != str(SCHEMA_VERSION):
             self.close()
             raise JournalError(
@@ -62,22 +62,21 @@ class Store:
 
     def close(self) -> None:
         """Give the file back. Nothing is lost when this is never called."""
-        self._writer.close()
-        self._engine.dispose()
+        for connection in (*self._readers, self._writer):
+            connection.close()
 
     def see_whole(self) -> None:
         """See that nothing in the file is damaged, which takes seconds for a million documents. Raises JournalError."""
-        with _translated(self.path), self._engine.connect() as connection:
-            found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        with self._reader() as connection:
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
             raise JournalError(_damaged(self.path, str(found).replace("\n", " ")))
 
     def see_writable(self) -> None:
         """Write something. Raises JournalError."""
-        attempt = sa.insert(ABOUT).prefix_with("OR REPLACE").values(key="tried", value=secrets.token_hex(8))
-        self.write(lambda connection: connection.execute(attempt))
+        self.write(lambda connection: _SAY_ANEW.run(connection, {"key": "tried", "value": secrets.token_hex(8)}))
 
-    def write(self, work: Callable[[sa.Connection], _T]) -> _T:
+    def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Do this in a transaction and return its result when the disk has it.
 
         `work` makes its checks before its writes: what it raises, a FiledropError, undoes nothing.
@@ -99,13 +98,13 @@ class Store:
     def _commit(self, batch: list[_Ticket]) -> None:
         try:
             with _translated(self.path):
-                self._writer.exec_driver_sql("BEGIN IMMEDIATE")
+                self._writer.execute("BEGIN IMMEDIATE")
                 for ticket in batch:
                     try:
                         ticket.result = ticket.work(self._writer)
                     except FiledropError as error:  # its checks come before its writes: nothing is to be undone
                         ticket.error = error
-                self._writer.exec_driver_sql("COMMIT")
+                self._writer.execute("COMMIT")
             self.trouble = ""
         except BaseException as error:  # noqa: BLE001 - each thread that waits must hear it, whatever it is
             self._roll_back()
@@ -122,49 +121,55 @@ class Store:
 
     def _roll_back(self) -> None:
         try:
-            self._writer.exec_driver_sql("ROLLBACK")
-        except SQLAlchemyError:  # SQLite has rolled back by itself (disk full), or never began
+            self._writer.execute("ROLLBACK")
+        except sqlite3.Error:  # SQLite has rolled back by itself (disk full), or never began
             return
 
-    def read(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
-        """The rows of a query."""
-        with _translated(self.path), self._engine.connect() as connection:
-            return connection.execute(query).all()
+    def read(self, statement: Statement, **values: Any) -> list[Sequence[Any]]:
+        """The rows that a statement finds with these values."""
+        with self._reader() as connection:
+            return statement.rows(connection, values)
 
-    def value(self, query: sa.Select[Any]) -> Any:
-        """The first column of a query's first row; None where there is none."""
-        with _translated(self.path), self._engine.connect() as connection:
-            return connection.execute(query).scalar()
+    def value(self, statement: Statement, **values: Any) -> Any:
+        """The first column of the first row; None where there is none."""
+        return next((row[0] for row in self.read(statement, **values)), None)
 
-    def read_in_parts(
-        self, query: sa.Select[Any], column: sa.Column[Any], values: Sequence[int]
-    ) -> Iterator[sa.Row[Any]]:
-        """The rows of a query in which a column has one of these values."""
-        for start in range(0, len(values), _AT_ONCE):
-            yield from self.read(query.where(column.in_(values[start : start + _AT_ONCE])))
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        """A connection for this thread alone: readers wait for nobody, not even for the writer."""
+        with _translated(self.path):
+            try:
+                connection = self._readers.pop()
+            except IndexError:
+                connection = self._connect()
+            try:
+                yield connection
+            finally:
+                self._readers.append(connection)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=_PATIENCE, check_same_thread=False, isolation_level=None)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        return connection
 
     def _make(self) -> None:
-        self._writer.exec_driver_sql("BEGIN IMMEDIATE")
-        SCHEMA.create_all(self._writer)
+        self._writer.execute("BEGIN IMMEDIATE")
+        for definition in DEFINITIONS:
+            self._writer.execute(definition)
         for key, value in (("schema", str(SCHEMA_VERSION)), ("id", secrets.token_hex(8))):
-            self._writer.execute(sa.insert(ABOUT).prefix_with("OR IGNORE").values(key=key, value=value))
-        self._writer.exec_driver_sql("COMMIT")
-
-
-def _prepare(connection: Any, _record: Any) -> None:
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
+            _SAY.run(self._writer, {"key": key, "value": value})
+        self._writer.execute("COMMIT")
 
 
 @contextmanager
 def _translated(path: Path) -> Iterator[None]:
     try:
         yield
-    except SQLAlchemyError as error:
-        cause = getattr(error, "orig", None)
-        reason = str(cause or error).splitlines()[0]
+    except sqlite3.Error as error:
+        reason = str(error).splitlines()[0]
         # The low byte is what happened, the others say where (sqlite.org/rescode.html).
-        if getattr(cause, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise JournalError(_damaged(path, reason)) from error
         raise JournalError(
             f"the journal {path} can't be used: {reason}; nothing is posted until it can: "

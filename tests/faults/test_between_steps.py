@@ -44,12 +44,12 @@ def life(world: World, clock: Clock) -> Iterator[Life]:
 def test_a_journal_that_cannot_be_written_costs_one_download(world: World, life: Life) -> None:
     """While the journal can't be written, a message is fetched once and kept, not once more at each poll."""
     number = world.receive(invoice("1"))
-    life.journal._writer.exec_driver_sql("PRAGMA query_only=1")
+    life.journal._writer.execute("PRAGMA query_only=1")
     life.go_on(1000)
     assert len(world.front.asked(f"GET /messages/{number}/")) == 1
     assert len(list(world.inbound.glob(".*.part"))) == 1
     assert not world.delivered()
-    life.journal._writer.exec_driver_sql("PRAGMA query_only=0")
+    life.journal._writer.execute("PRAGMA query_only=0")
     life.go_on(400)
     world.invariants()
     assert len(world.front.asked(f"GET /messages/{number}/")) == 1

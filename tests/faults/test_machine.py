@@ -356,7 +356,7 @@ class Machine(RuleBasedStateMachine):
     @rule(on=st.booleans())
     def the_journal_cannot_be_written(self, *, on: bool) -> None:
         if self.life is not None:
-            self.life.journal._writer.exec_driver_sql(f"PRAGMA query_only={int(on)}")
+            self.life.journal._writer.execute(f"PRAGMA query_only={int(on)}")
 
     def alive(self) -> Life:
         """The filedrop that runs; it is started where none does."""
