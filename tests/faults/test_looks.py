@@ -199,7 +199,7 @@ def test_the_account_moves(slow_world: World) -> None:
     world.front.url = here
     world.front.heal()
     with world.service():
-        world.until(lambda: world.places()["doubtful.xml"] == "sent")
+        world.until(lambda: world.places().get("doubtful.xml") == "sent")
     assert story(world, "doubtful.xml") == FOUND
     assert world.accepted() == {"sent.xml": 1, "doubtful.xml": 1}
     front.close()

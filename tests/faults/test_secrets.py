@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import trustme
+from support.commands import run_here
 from support.documents import BUYER, invoice
 from support.faults import cut_after, exactly, instead, unreadable_after
 from support.scripted import Scripted
@@ -73,6 +74,13 @@ def other_config(world: World, old: str, new: str) -> None:
     world.config_text = lambda: text.replace(old, new)  # type: ignore[method-assign] # of this world
 
 
+def command_here(world: World, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command in this process: here it is the words that matter, of many commands."""
+    file = world.base / "config.yaml"
+    file.write_text(world.config_text())
+    return run_here("--config", str(file), *words)
+
+
 @pytest.mark.parametrize(
     "fault",
     [
@@ -102,7 +110,7 @@ def test_answers(secretive: World, fault: Fault) -> None:
     assert (world.state / "journal.sqlite-wal").stat().st_size > 0
     world.front.always("GET ", fault)
     commands = [["check"], ["messages"], ["lookup", BUYER], ["status"]]
-    done = [world.filedrop(*command) for command in commands]
+    done = [command_here(world, *command) for command in commands]
     said = [each.stdout + each.stderr for each in done] + [each.decode() for each in process]
     holds_no_secret(told_everywhere(world, *said))
 
@@ -158,7 +166,8 @@ def test_setups(secretive: World, fault: Callable[[World], None], status: int) -
     world = secretive
     fault(world)
     world.drop("invoice.xml", invoice())
-    done = [world.filedrop(*words) for words in (["run", "--once"], ["check"], ["status"], ["identify", "--json", "x"])]
+    commands = [["check"], ["status"], ["identify", "--json", "x"]]
+    done = [world.filedrop("run", "--once"), *(command_here(world, *command) for command in commands)]
     assert done[0].returncode == status
     said = [each.stdout + each.stderr for each in done]
     assert "Traceback" not in "".join(said)
@@ -300,8 +309,7 @@ def test_untrusted(secretive: World, tls: Scripted, trusted: bool, sentence: str
     new = f'base_url: "{tls.url}"' + (f", ca_file: '{ca_file}'" if trusted else "")
     other_config(world, f'base_url: "{world.front.url}"', new)
     world.drop("invoice.xml", invoice())
-    for command in (["run", "--once"], ["check"]):
-        done = world.filedrop(*command)
+    for done in (world.filedrop("run", "--once"), command_here(world, "check")):
         assert done.returncode == 3
         assert sentence in " ".join((done.stdout + done.stderr).split())
         assert "Traceback" not in done.stderr
