@@ -148,18 +148,17 @@ class WayOut:
             lane.next_step = math.inf
 
     def _claim(self, lane: Lane, name: str) -> None:
-        was_closed = name in lane.closed
+        was_closed, claimed = name in lane.closed, None
         try:
             with lane.folder.busy():
                 claimed = self._claiming.claim(lane, name)
             if claimed is None:
                 return
-            was_closed = False  # what lies there under this name from now on is another file
             with contextlib.closing(claimed.opened) if claimed.opened else contextlib.nullcontext():
                 self._go_on(lane, claimed.document, claimed.opened)
         finally:
             del lane.given[name]
-            if name in lane.closed and not was_closed:
+            if name in lane.closed and (claimed or not was_closed):
                 lane.look_now()  # closed or moved in meanwhile: the sweep that was to look at it left it to us
 
     def _step(self, lane: Lane, document: Document) -> None:
