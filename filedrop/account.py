@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from filedrop.watcher import Watcher
 
 DISTANT = 3600.0  # seconds: nothing is due
-AFTER_FAILURE = 30.0  # seconds until a look or a tracking that failed is tried again
+AFTER_FAILURE = 30.0  # seconds until a look or a tracking that failed is tried again, or `retry.longest`, if shorter
 
 
 class Account:
@@ -67,6 +67,7 @@ class Account:
         self._was_ready = False
         self._errands: set[str] = set()
         self._not_before: dict[str, float] = {}
+        self._after_failure = min(AFTER_FAILURE, settings.outbound.retry.longest.total_seconds())
         self.access_point = AccessPoint(account, stopped=stopped, pauses=clockwork.pauses, monotonic=steady)
         retry = settings.outbound.retry
         self.standing = Standing(
@@ -237,7 +238,7 @@ class Account:
         self._errands.add(what)
 
         def run() -> None:
-            self._not_before[what] = self._steady() + AFTER_FAILURE
+            self._not_before[what] = self._steady() + self._after_failure
             try:
                 errand()
                 del self._not_before[what]

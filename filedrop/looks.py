@@ -35,7 +35,7 @@ SOON = (
     150.0,
     450.0,
 )  # seconds after the first look at which another may find it before `doubt` is over
-AFTER_BROKEN_LOOK = 30.0  # seconds until a look is tried again that decided nothing
+BEFORE_A_PERSON = 30.0  # seconds at least until a look is repeated that found what can't be compared
 IN_MEMORY = 1_000_000  # bytes of a candidate that are kept in memory while it is read
 REMEMBERED = 10_000  # candidates whose content is kept in mind: it saves downloads, bounded so that years don't grow it
 
@@ -82,8 +82,6 @@ class Looks:
         documents = [document for document in self._doubtful() if self._desk.in_hand.take(document.id)]
         try:
             begun = self._desk.steady()
-            for document in documents:  # if this look breaks off, the next one follows in a while
-                self._remembered(document).next = begun + AFTER_BROKEN_LOOK
             return self._look(documents, begun) if documents else []
         finally:
             self._desk.in_hand.give_back(document.id for document in documents)
@@ -114,7 +112,7 @@ class Looks:
             found = document.sent(now, message.msg_no, received=message.received, uuid=message.uuid, event="found")
             return found.later(now + desk.rules.track)
         if verdict != "not found":
-            memory.next = desk.steady() + (max(AFTER_BROKEN_LOOK, doubt) if memory.needs_a_person else SOON[0])
+            memory.next = desk.steady() + (max(BEFORE_A_PERSON, doubt) if memory.needs_a_person else SOON[0])
             return None
         desk.asked_after(document)
         if memory.first is None:

@@ -148,6 +148,7 @@ class WayOut:
             lane.next_step = math.inf
 
     def _claim(self, lane: Lane, name: str) -> None:
+        was_closed, claimed = name in lane.closed, None
         try:
             with lane.folder.busy():
                 claimed = self._claiming.claim(lane, name)
@@ -157,6 +158,8 @@ class WayOut:
                 self._go_on(lane, claimed.document, claimed.opened)
         finally:
             del lane.given[name]
+            if name in lane.closed and (claimed or not was_closed):
+                lane.look_now()  # closed or moved in meanwhile: the sweep that was to look at it left it to us
 
     def _step(self, lane: Lane, document: Document) -> None:
         """One step of a document that lies in `sending/` and is in this thread's hand."""

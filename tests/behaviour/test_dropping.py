@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import invoice
+from support.faults import answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from support.faults import Exchange
     from support.world import World
 
     from filedrop.service import Service
@@ -45,6 +48,26 @@ def test_renamed_in(make_world: Callable[..., World]) -> None:
         world.drop("invoice.xml", invoice())
         world.until(world.settled)
     world.invariants()
+
+
+def test_a_name_that_comes_again(make_world: Callable[..., World]) -> None:
+    """What is moved in under the name of a file that is just being sent goes next; no rescan needs to find it."""
+    world, told = make_world(outbound={"rescan": "1h", "settle": "1h"}, read_timeout="60s"), threading.Event()
+
+    def late(exchange: Exchange) -> None:
+        told.wait(30)
+        answered(exchange)
+
+    world.front.next("POST /outbox", late)
+    with world.service(watch=True) as service:
+        lane = service.accounts[0].lanes[0]
+        watched(world, service)
+        world.put(world.outbound / "invoice.xml", invoice("1"))
+        world.until(lambda: world.front.asked("POST /outbox"))
+        world.put(world.outbound / "invoice.xml", invoice("2"))
+        world.until(lambda: "invoice.xml" in lane.closed and not lane.woken and not lane.sweeping)
+        told.set()
+        world.until(lambda: len(world.sandbox.store.sent("acme")) == 2)
 
 
 def test_written_in_place(make_world: Callable[..., World]) -> None:

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from click.testing import CliRunner
-
-from filedrop.cli import filedrop as group
+from support.commands import run_here
 
 PROJECT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "filedrop")
@@ -38,14 +36,10 @@ def options(tmp_path: Path, request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.fixture
 def filedrop(options: list[str]) -> Filedrop:
-    """Commands that run in this process, which spares each test a start of Python and its libraries."""
+    """Commands that run in this process."""
 
     def run(*arguments: object, config: Path | None = None) -> Done:
-        words = [*(["--config", str(config)] if config else options), *map(str, arguments)]
-        done = CliRunner(env={"FILEDROP_CONFIG": None}).invoke(group, words)
-        if done.exception and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
+        return run_here(*(["--config", str(config)] if config else options), *map(str, arguments))
 
     return run
 

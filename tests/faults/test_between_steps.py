@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import invoice
-from support.faults import answered, instead
+from support.faults import answered, cut_after, exactly, instead
 from support.rights import as_anyone
 from support.stepping import RULES, Clock, Life
 
@@ -214,3 +214,26 @@ def test_a_clock_that_is_set_back(make_world: Callable[..., World], clock: Clock
     life.drop()
     world.invariants()
     assert {place.split("/")[0] for place in world.places().values()} == {"archive"}
+
+
+@pytest.mark.parametrize(("longest", "pause"), [("15m", 30.0), ("4s", 4.0)])
+def test_a_look_that_failed(make_world: Callable[..., World], clock: Clock, longest: str, pause: float) -> None:
+    """A look that got no readable answer is tried again half a minute later, or after `retry.longest` if shorter."""
+    rules = RULES | {"retry": f"{{first: 1s, longest: {longest}}}"}
+    world = make_world(outbound=rules, inbound={"poll": "5m"}, clock=clock.true)
+    looks: list[float] = []
+
+    def unreadable(exchange: Exchange) -> None:
+        looks.append(clock.passed)
+        exchange.answer(200, "<html>Welcome")
+
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.next("POST /outbox", cut_after)
+    world.front.next(exactly("GET", "/messages"), unreadable, unreadable)
+    world.drop("invoice.xml", invoice())
+    for _ in range(600):
+        life.go_on(1)
+    life.stop()
+    assert looks[1] - looks[0] == pytest.approx(pause, abs=1.5)
+    assert world.sidecar("invoice.xml")["state"] in ("sent", "delivered")

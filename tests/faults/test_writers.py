@@ -131,10 +131,10 @@ def test_rewritten_before_it_is_closed(make_world: Callable[..., World], writer:
     world = make_world(outbound=LONG)
     first, last = invoice("1", note="A first version, which is longer."), invoice("1", note="Last.")
     world.dropped["invoice.xml"] = last
+    writer.do("open", world.outbound / "invoice.xml", "wb")
+    writer.do("write", first)  # before the daemon's first look: seen empty, it is left alone until it is closed
     with world.service(watch=True) as service:
         watched(world, service)
-        writer.do("open", world.outbound / "invoice.xml", "wb")
-        writer.do("write", first)
         seen(world, service, "invoice.xml", len(first))
         writer.do("again", last)
         writer.do("close")

@@ -81,7 +81,9 @@ def _live(pipe: Connection, base: str, text: str, *, finished: int, received: in
         service = Service(settings, journal, stopped=stopped, log=log, watch=False)
         service.start()
         while not stopped.wait(0.005):
-            ends = [*outbound.glob("archive/*/*.xml"), *outbound.glob("failed/*.xml")]
+            # os.walk goes by a folder that has just got its name; glob doesn't.
+            walk = [entry for end in ("archive", "failed") for entry in os.walk(outbound / end)]
+            ends = [name for _, _, names in walk for name in names if name.endswith(".xml")]
             there = len(ends) >= finished and len(list(inbound.glob("*.xml"))) >= received
             if there and all(account.quiet() for account in service.accounts):
                 break
