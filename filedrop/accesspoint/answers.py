@@ -8,6 +8,7 @@ here is expanded, fetched or believed: a DOCTYPE is refused, the caller bounds t
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ _WRAPPERS = frozenset({"messages", "messageList"})
 _DATA = frozenset({"message-meta-data", "peppol-header"})
 _LARGEST_NUMBER = 2**63 - 1  # interface, Message: a long integer
 _LONGEST_VALUE = 2000
+_mine = threading.local()  # this thread's parser
 _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]")  # what drives a terminal (ECMA-48)
 
 
@@ -160,9 +162,10 @@ def number(text: str | None) -> int | None:
 def _root(body: bytes) -> _Element:
     from lxml import etree  # noqa: PLC0415 - 20 ms that a command which asks nothing needn't pay
 
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    if not hasattr(_mine, "parser"):  # to make one takes longer than to parse an answer
+        _mine.parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     try:
-        root = etree.fromstring(body, parser)
+        root: _Element = etree.fromstring(body, _mine.parser)
     except etree.XMLSyntaxError as error:
         raise NoClearAnswer(
             "the access point's answer is not XML; check base_url, and what stands before it"

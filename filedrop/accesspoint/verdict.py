@@ -64,13 +64,12 @@ def posted(answer: Answer) -> Message:
 
     Raises Rejected, Unauthorized, WrongAddress, Unavailable, Unexplained, NoClearAnswer.
     """
-    pause = _retry_after(answer.headers)
     match answer.status:
         case 201:
             return _accepted(answer)
         case 429:
             raise _busy(answer)
-        case 503 if pause is not None:
+        case 503 if _retry_after(answer.headers) is not None:
             raise _busy(answer)
         case 400 if _NAMES_A_FAULT.match(answer.text):
             raise _rejected(answer)

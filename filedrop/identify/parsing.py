@@ -118,7 +118,7 @@ class Parse:
             self._here = here = self._step(here, name, attributes)
             if here is not None and here.path:
                 self._begin_value(attributes)
-        self._say(_opening(name, attributes) if attributes else f"{_OPEN}{name}{_ATTRIBUTE}")
+        self._parts.append(_opening(name, attributes) if attributes else f"{_OPEN}{name}{_ATTRIBUTE}")
 
     def _step(self, here: Place, name: str, attributes: list[str]) -> Place | None:
         place = here.get(name)
@@ -129,13 +129,14 @@ class Parse:
         return place
 
     def _end(self, _name: str) -> None:
-        if not self._above:
+        above = self._above
+        if not above:
             return
-        self._say(_CLOSE)
+        self._parts.append(_CLOSE)
         here = self._here
         if here is not None and here.path:
             self._end_value(here.path)
-        self._here = self._above.pop()
+        self._here = above.pop()
 
     def _begin_value(self, attributes: list[str]) -> None:
         self._scheme = _attribute(attributes, "schemeID")
@@ -178,5 +179,7 @@ def _attribute(attributes: list[str], name: str) -> str | None:
 
 
 def _opening(name: str, attributes: list[str]) -> str:
+    if len(attributes) == 2:  # noqa: PLR2004 - one attribute, as most elements have that have any
+        return f"{_OPEN}{name}{_ATTRIBUTE}{attributes[0]}{_IS}{attributes[1]}{_ATTRIBUTE}"
     pairs = sorted(zip(attributes[::2], attributes[1::2], strict=True))
     return f"{_OPEN}{name}{''.join([f'{_ATTRIBUTE}{key}{_IS}{value}' for key, value in pairs])}{_ATTRIBUTE}"

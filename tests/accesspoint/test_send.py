@@ -333,13 +333,26 @@ def test_the_request(server: Scripted, access_point: AccessPoint) -> None:
     "document",
     [
         Document(b"<a/>", unchanged=False),
-        Document(*[b"x" * 65536] * 20, unchanged=False),
         Document(b"<a/>", size=5),
         Document(b"<a/>", b"more", size=4),
         Document(b"<a/>", *[b"x" * 65536] * 20, size=4),
         Document(size=1),
     ],
-    ids=["changed", "large and changed", "shrunk", "grown", "grown a lot", "empty"],
+    ids=["changed", "shrunk", "grown", "grown a lot", "empty"],
+)
+def test_changed_before_it_left(server: Scripted, access_point: AccessPoint, document: Document) -> None:
+    """A document that has changed before its first bytes leave isn't even begun."""
+    server.on("GET", "/outbox/1", reply(204))
+    with pytest.raises(BrokenOff):
+        access_point.send(IDS, document)
+    assert access_point.status(1) is None  # what had left before would be there by now
+    assert [request.method for request in server.requests] == ["GET"]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [Document(*[b"x" * 65536] * 20, unchanged=False), Document(*[b"x" * 65536] * 20, size=65536 * 3)],
+    ids=["changed", "grown"],
 )
 def test_changed_document(server: Scripted, access_point: AccessPoint, document: Document) -> None:
     """A document that changes meanwhile is broken off before its last bytes: no server can have it whole."""

@@ -102,7 +102,7 @@ class _Patience(io.RawIOBase):
         left = self._until - time.monotonic()
         if left <= 0:
             raise TooSlow
-        self._sock.settimeout(min(self._silence, left))
+        _limit(self._sock, min(self._silence, left))
         try:
             count = self._raw.readinto(buffer)
         except TimeoutError as error:
@@ -140,6 +140,8 @@ class _Connection(HTTPConnection):
         super().__init__(*args, **kwargs)
         self._silence = silence
         self._public_only = public_only
+        self._holds_head = False
+        self._head = b""
 
     def _new_conn(self) -> socket.socket:
         sock = super()._new_conn()
@@ -148,16 +150,32 @@ class _Connection(HTTPConnection):
             raise PrivateAddress
         return sock
 
+    def request(self, method: str, url: str, body: Any = None, *args: Any, **kwargs: Any) -> None:
+        self._holds_head, self._head = body is not None, b""
+        super().request(method, url, body, *args, **kwargs)
+
     def send(self, data: Any) -> None:
+        if self._holds_head:  # it leaves together with the body's first bytes: the other side is woken once
+            self._holds_head = False
+            if self.sock is None:  # before the body is asked for: until then nothing can have arrived
+                self.connect()
+            self._head = data
+            return
+        data, self._head = self._head + data, b""
         view = memoryview(data)
         for start in range(0, len(view), _PIECE):
             if self.sock is not None:
-                self.sock.settimeout(self._silence)
+                _limit(self.sock, self._silence)
             super().send(view[start : start + _PIECE])
 
 
 class _SecureConnection(_Connection, HTTPSConnection):
     pass
+
+
+def _limit(sock: socket.socket, silence: float) -> None:
+    if sock.gettimeout() != silence:  # to set it is a system call
+        sock.settimeout(silence)
 
 
 class _Pool(HTTPConnectionPool):
