@@ -3,11 +3,12 @@
 A record is on the disk when its call returns. Rows carry a revision, so that a step taken from a stale row (a person's
 command meanwhile) is refused with `Changed` instead of overwriting what was heard. No SQL is written elsewhere.
 
+SQLAlchemy would say the same in Python: it took a quarter of the CPU of each document, 28 MB and 150 ms at the start.
+
     documents, messages, folders    what is asked and recorded, by subject
     document_statements             the SQL for the first of them
     store                           how it is written and read
-    statement                       SQL that is made once
-    schema                          the tables
+    schema                          the tables, and what their columns hold
 """
 
 from filedrop.journal.documents import Documents, Duplicate

@@ -4,79 +4,63 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-import sqlalchemy as sa
-
 from filedrop.document import Document, State
-from filedrop.journal.schema import DOCUMENTS, LET_THROUGH, SURPLUS, Moment
-from filedrop.journal.statement import Statement, listed
 
 COLUMNS = tuple(field.name for field in fields(Document))
 # What is said of the file stays: it needn't be written again, nor what it is found by.
-_FIXED = frozenset(
-    {"id", "company", "folder", "account", "dropped_as", "size", "sha256", "meaning", "type", "number", "issue_date"}
+_FIXED = {
+    "id",
+    "company",
+    "folder",
+    "account",
+    "dropped_as",
+    "size",
+    "sha256",
+    "meaning",
+    "type",
+    "number",
+    "issue_date",
+}
+_ALL = f"SELECT {', '.join(COLUMNS)} FROM documents WHERE"
+_THE_SAME = "id = :id AND revision = :before"
+_IS_DUE = "(due IS NULL OR due <= :now OR due > :latest)"  # as `document.is_due`
+_ASTRAY = (
+    f"(state IN ('{State.SENDING}', '{State.DELIVERED}', '{State.FAILED}')"
+    f" OR state = '{State.SENT}' AND place = 'sending')"
 )
-_C = DOCUMENTS.c
-_OPEN = _C.open.is_(True)
-_ALL = sa.select(DOCUMENTS)
-_FOLDER: sa.BindParameter[str] = sa.bindparam("in_folder")
-_PLACE: sa.BindParameter[str] = sa.bindparam("in_place")
-_IDENTITY: sa.BindParameter[str] = sa.bindparam("of_identity")
-_IS_DUE = sa.or_(_C.due.is_(None), _C.due <= sa.bindparam("now"), _C.due > sa.bindparam("latest"))  # as `is_due`
+_ON_ITS_WAY = f"open AND identity = :identity AND state = '{State.SENT}' AND place = 'sent'"
+_STEP = f"{_ALL} open AND folder = :folder AND"
+_IN_ORDER = "ORDER BY id LIMIT :most"
 
-_ASTRAY = sa.or_(
-    _C.state == State.SENDING.value,
-    sa.and_(_C.state == State.SENT.value, _C.place == "sending"),
-    _C.state == State.DELIVERED.value,
-    _C.state == State.FAILED.value,
+INSERT = f"INSERT INTO documents (open, {', '.join(COLUMNS)}) VALUES (:open, :{', :'.join(COLUMNS)})"
+UPDATE = (
+    f"UPDATE documents SET open = :open, {', '.join(f'{name} = :{name}' for name in COLUMNS if name not in _FIXED)}"
+    f" WHERE {_THE_SAME}"
 )
-_TO_BE_STEPPED = _ALL.where(_C.folder == _FOLDER, _OPEN).order_by(_C.id).limit(sa.bindparam("most"))
-_ON_ITS_WAY = (_OPEN, _C.identity == _IDENTITY, _C.state == State.SENT.value, _C.place == "sent")
-_NOT_BEFORE = sa.type_coerce(sa.func.min(sa.func.coalesce(_C.due, 0.0)), Moment)
-_OF_STATE = _ALL.where(_C.state == sa.bindparam("in_state"), _OPEN).order_by(_C.id)
-_SURPLUS_OF = sa.select(SURPLUS.c.msg_no, _C.dropped_as).where(SURPLUS.c.identity == _IDENTITY)
-_THE_SAME = (_C.id == sa.bindparam("this"), _C.revision == sa.bindparam("before"))
-
-INSERT = Statement(sa.insert(DOCUMENTS))
-UPDATE = Statement(sa.update(DOCUMENTS).where(*_THE_SAME), ("open", *(name for name in COLUMNS if name not in _FIXED)))
-MOVE = Statement(sa.update(DOCUMENTS).where(*_THE_SAME), ("file", "place", "open", "revision"))
-WAIVE = Statement(
-    sa.update(LET_THROUGH)
-    .where(LET_THROUGH.c.sha256.in_([sa.bindparam("content"), sa.bindparam("this")]))
-    .values(sha256=sa.bindparam("this"))
+MOVE = f"UPDATE documents SET open = :open, place = :place, file = :file, revision = :revision WHERE {_THE_SAME}"
+WAIVE = "UPDATE let_through SET sha256 = :id WHERE sha256 IN (:sha256, :id)"
+INSERT_WAIVER = "INSERT OR IGNORE INTO let_through VALUES (:sha256)"
+STEPS_ASTRAY = f"{_STEP} {_ASTRAY} {_IN_ORDER}"
+STEPS_DUE = f"{_STEP} ({_ASTRAY} OR state = '{State.WAITING}' AND {_IS_DUE}) {_IN_ORDER}"
+LYING_IN = f"{_ALL} open AND folder = :folder AND place = :place"
+NAMED = "SELECT 1 FROM documents WHERE open AND folder = :folder AND place = :place AND file = :file LIMIT 1"
+IN_STATE = f"{_ALL} open AND state = :state AND (:identity IS NULL OR identity = :identity) ORDER BY id"
+OVERDUE = f"{_ALL} open AND state = '{State.SENT}' AND accepted < :accepted_before ORDER BY id"
+OPEN_LIKE = f"{_ALL} open AND sha256 = :sha256 AND folder = :folder"
+BY_ID = f"{_ALL} id = :id"
+NEXT_DUE = f"SELECT min(due) FROM documents WHERE open AND folder = :folder AND state = '{State.WAITING}'"
+TRACKED = f"{_ALL} {_ON_ITS_WAY} AND {_IS_DUE} ORDER BY id"
+TRACKING_DUE = f"SELECT min(coalesce(due, 0.0)) FROM documents WHERE {_ON_ITS_WAY}"
+COUNTS = "SELECT state, count(*) FROM documents WHERE open AND folder = :folder GROUP BY state"
+OWNED = " UNION ALL ".join(
+    f"SELECT msg_no, received FROM {table}"
+    " WHERE identity = :identity AND msg_no IN (SELECT value FROM json_each(:numbers))"
+    for table in ("documents", "surplus")
 )
-INSERT_WAIVER = Statement(sa.insert(LET_THROUGH).prefix_with("OR IGNORE"))
-STEPS_ASTRAY = Statement(_TO_BE_STEPPED.where(_ASTRAY))
-STEPS_DUE = Statement(_TO_BE_STEPPED.where(sa.or_(_ASTRAY, sa.and_(_C.state == State.WAITING.value, _IS_DUE))))
-LYING_IN = Statement(_ALL.where(_C.folder == _FOLDER, _C.place == _PLACE, _OPEN))
-NAMED = Statement(
-    sa.select(_C.id).where(_C.folder == _FOLDER, _C.place == _PLACE, _C.file == sa.bindparam("name"), _OPEN).limit(1)
-)
-IN_STATE = Statement(_OF_STATE)
-IN_STATE_OF = Statement(_OF_STATE.where(_C.identity == _IDENTITY))
-OVERDUE = Statement(
-    _ALL.where(_OPEN, _C.state == State.SENT.value, _C.accepted < sa.bindparam("accepted_before")).order_by(_C.id)
-)
-OPEN_LIKE = Statement(_ALL.where(_C.sha256 == sa.bindparam("content"), _C.folder == _FOLDER, _OPEN))
-BY_ID = Statement(_ALL.where(_C.id == sa.bindparam("this")))
-NEXT_DUE = Statement(
-    sa.select(sa.type_coerce(sa.func.min(_C.due), Moment)).where(
-        _C.folder == _FOLDER, _OPEN, _C.state == State.WAITING.value
-    )
-)
-TRACKED = Statement(_ALL.where(*_ON_ITS_WAY, _IS_DUE).order_by(_C.id))
-TRACKING_DUE = Statement(sa.select(_NOT_BEFORE).where(*_ON_ITS_WAY))
-COUNTS = Statement(sa.select(_C.state, sa.func.count()).where(_C.folder == _FOLDER, _OPEN).group_by(_C.state))
-OWNED = Statement(
-    sa.union_all(
-        *(
-            sa.select(table.c.msg_no, table.c.received).where(
-                table.c.identity == _IDENTITY, table.c.msg_no.in_(listed("numbers"))
-            )
-            for table in (DOCUMENTS, SURPLUS)
-        )
-    )
-)
-SURPLUS_OF = Statement(_SURPLUS_OF.join(DOCUMENTS, _C.id == SURPLUS.c.document).order_by(SURPLUS.c.msg_no))
-INSERT_SURPLUS = Statement(sa.insert(SURPLUS).prefix_with("OR IGNORE"))
-SAME_MEANING = Statement(_ALL.where(_C.meaning == sa.bindparam("meaning"), _C.id != sa.bindparam("this")))
-SAME_NUMBER = Statement(_ALL.where(_C.number == sa.bindparam("number"), _C.id != sa.bindparam("this")))
+SURPLUS_OF = """
+    SELECT surplus.msg_no, documents.dropped_as FROM surplus JOIN documents ON documents.id = surplus.document
+    WHERE surplus.identity = :identity ORDER BY surplus.msg_no
+"""
+INSERT_SURPLUS = "INSERT OR IGNORE INTO surplus VALUES (:identity, :msg_no, :received, :document)"
+SAME_MEANING = f"{_ALL} meaning = :meaning AND id <> :id"
+SAME_NUMBER = f"{_ALL} number = :number AND id <> :id"

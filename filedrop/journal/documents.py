@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import defaultdict
 from contextlib import suppress
@@ -13,13 +14,16 @@ from filedrop.document import Document, Event, Fault, State, participant_key
 from filedrop.errors import Changed, FiledropError
 from filedrop.journal import document_statements as statements
 from filedrop.journal.folders import unsettle
+from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
 from filedrop.journal.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import timedelta
 
-    from filedrop.journal.statement import Statement
+
+_NAMES = ("file", "dropped_as")
+_MOMENTS = ("claimed", "due", "first_attempt", "accepted")
 
 
 class Duplicate(FiledropError):
@@ -45,12 +49,12 @@ class Documents(Store):
     def record_places(self, documents: Iterable[Document]) -> None:
         """Write where the files of several documents lie now, in one commit, unless they have changed meanwhile."""
         moves = [
-            {"this": document.id, "before": document.revision, "file": document.file, "place": document.place}
-            | {"open": _is_open(document), "revision": document.revision + 1}
+            {"id": document.id, "before": document.revision, "revision": document.revision + 1}
+            | {"open": _is_open(document), "place": document.place, "file": as_name(document.file)}
             for document in documents
         ]
         if moves:
-            self.write(lambda connection: statements.MOVE.run_many(connection, moves))
+            self.write(lambda connection: connection.executemany(statements.MOVE, moves))
 
     def unsettle(self, folder: str, seen: int, suspects: Iterable[Document]) -> None:
         """Write that whatever lies in a folder is to be taken up anew, in one commit with these steps of its documents.
@@ -74,8 +78,7 @@ class Documents(Store):
 
         def work(connection: sqlite3.Connection) -> Document:
             # It lets one document through, however many attempts that takes: with the first it becomes that document's.
-            this = {"content": document.sha256, "this": document.id}
-            waived = statements.WAIVE.run(connection, this).rowcount
+            waived = connection.execute(statements.WAIVE, {"sha256": document.sha256, "id": document.id}).rowcount
             if duplicates != "allow" and not waived:
                 first = _duplicate_of(connection, document, by_number=duplicates == "number")
                 if first:
@@ -86,7 +89,7 @@ class Documents(Store):
 
     def let_through(self, sha256: str) -> None:
         """Let one document of this content be sent although it is a duplicate (`retry --anyway`)."""
-        self.write(lambda connection: statements.INSERT_WAIVER.run(connection, {"sha256": sha256}))
+        self.write(lambda connection: connection.execute(statements.INSERT_WAIVER, {"sha256": sha256}))
 
     def steps_due(self, folder: str, now: datetime | None, *, longest: timedelta, limit: int) -> list[Document]:
         """Documents of a folder that its sweep takes a step further: found as sending, not yet put away, or waiting.
@@ -94,29 +97,27 @@ class Documents(Store):
         Of those that wait, for `longest` at most, the ones that are due `now`; none where that is None.
         """
         if now is None:
-            return self._documents(statements.STEPS_ASTRAY, in_folder=folder, most=limit)
-        return self._documents(statements.STEPS_DUE, in_folder=folder, now=now, latest=now + longest, most=limit)
+            return self._documents(statements.STEPS_ASTRAY, folder=folder, most=limit)
+        return self._documents(statements.STEPS_DUE, folder=folder, **_due(now, longest), most=limit)
 
     def lying_in(self, folder: str, place: str) -> list[Document]:
         """The open documents of a folder that lie in `sending/` or `sent/`, as far as we know."""
-        return self._documents(statements.LYING_IN, in_folder=folder, in_place=place)
+        return self._documents(statements.LYING_IN, folder=folder, place=place)
 
     def speaks_of(self, folder: str, place: str, file: str) -> bool:
         """Is this an open document's name? Its file may have been moved since, and what has been heard of that is lost.
 
         Whatever else took the name would be taken for it then.
         """
-        return self.value(statements.NAMED, in_folder=folder, in_place=place, name=file) is not None
+        return self.value(statements.NAMED, folder=folder, place=place, file=as_name(file)) is not None
 
     def in_state(self, state: State, *, identity: str | None = None) -> list[Document]:
         """Unfinished documents in this state, oldest first; of one account, where asked."""
-        if identity is None:
-            return self._documents(statements.IN_STATE, in_state=state.value)
-        return self._documents(statements.IN_STATE_OF, in_state=state.value, of_identity=identity)
+        return self._documents(statements.IN_STATE, state=state.value, identity=identity)
 
     def overdue(self, accepted_before: datetime) -> list[Document]:
         """Documents that were accepted before then and are not delivered, oldest first."""
-        return self._documents(statements.OVERDUE, accepted_before=accepted_before)
+        return self._documents(statements.OVERDUE, accepted_before=as_moment(accepted_before))
 
     def duplicate_of(self, document: Document, *, by_number: bool) -> Document | None:
         """The document of the same content (`by_number`: or number) that is, or may be, at the access point."""
@@ -124,16 +125,15 @@ class Documents(Store):
 
     def open_like(self, folder: str, sha256: str) -> list[Document]:
         """Documents of a folder with exactly these bytes that are unfinished or not put away yet."""
-        return self._documents(statements.OPEN_LIKE, in_folder=folder, content=sha256)
+        return self._documents(statements.OPEN_LIKE, folder=folder, sha256=sha256)
 
     def document(self, document_id: str) -> Document | None:
         """A document by its id."""
-        return next(iter(self._documents(statements.BY_ID, this=document_id)), None)
+        return next(iter(self._documents(statements.BY_ID, id=document_id)), None)
 
     def next_due(self, folder: str) -> datetime | None:
         """When the first of a folder's waiting documents is to be tried again; None where none waits for a moment."""
-        moment: datetime | None = self.value(statements.NEXT_DUE, in_folder=folder)
-        return moment
+        return from_moment(self.value(statements.NEXT_DUE, folder=folder))
 
     def tracked(self, identity: str, now: datetime, *, longest: timedelta) -> list[Document]:
         """An account's accepted documents to be asked after `now`: those that lie in `sent/`, oldest first.
@@ -142,16 +142,15 @@ class Documents(Store):
 
         One whose move isn't known yet has its sweep still to come: delivered now, it would be looked for in vain.
         """
-        return self._documents(statements.TRACKED, of_identity=identity, now=now, latest=now + longest)
+        return self._documents(statements.TRACKED, identity=identity, **_due(now, longest))
 
     def tracking_due(self, identity: str) -> datetime | None:
         """When the first of them is due; None where none is on its way."""
-        moment: datetime | None = self.value(statements.TRACKING_DUE, of_identity=identity)
-        return moment
+        return from_moment(self.value(statements.TRACKING_DUE, identity=identity))
 
     def counts(self, folder: str) -> dict[str, int]:
         """How many open documents of a folder are in each state, by the state's name."""
-        return dict(self.read(statements.COUNTS, in_folder=folder))  # type: ignore[arg-type] # a row of two is a pair
+        return dict(self.read(statements.COUNTS, folder=folder))  # type: ignore[arg-type] # a row of two is a pair
 
     def owned(self, identity: str, numbers: Iterable[int]) -> dict[int, list[str | None]]:
         """Which of these message numbers belong to a document, or are known to be surplus; each with its `received`.
@@ -159,39 +158,41 @@ class Documents(Store):
         A server set up anew counts from the start again, so a number alone doesn't say that a message is the same.
         """
         owned = defaultdict[int, list[str | None]](list)
-        for msg_no, received in self.read(statements.OWNED, of_identity=identity, numbers=list(numbers)):
+        for msg_no, received in self.read(statements.OWNED, identity=identity, numbers=json.dumps(list(numbers))):
             owned[msg_no].append(received)
         return owned
 
     def surplus(self, identity: str) -> list[tuple[int, str]]:
         """The messages of an account that we didn't mean to send: each number, and its document's name."""
-        return [(msg_no, dropped_as) for msg_no, dropped_as in self.read(statements.SURPLUS_OF, of_identity=identity)]
+        return [(msg_no, from_name(name)) for msg_no, name in self.read(statements.SURPLUS_OF, identity=identity)]
 
     def record_surplus(self, identity: str, msg_no: int, received: str | None, document: Document) -> None:
         """Write down that the access point has this document more often than we meant to send it."""
         values = {"identity": identity, "msg_no": msg_no, "received": received, "document": document.id}
-        self.write(lambda connection: statements.INSERT_SURPLUS.run(connection, values))
+        self.write(lambda connection: connection.execute(statements.INSERT_SURPLUS, values))
 
-    def _documents(self, statement: Statement, **values: Any) -> list[Document]:
+    def _documents(self, statement: str, **values: Any) -> list[Document]:
         return [_document(row) for row in self.read(statement, **values)]
 
 
 def _put(connection: sqlite3.Connection, document: Document) -> Document:
     values = {name: getattr(document, name) for name in statements.COLUMNS}
+    values |= {name: as_name(values[name]) for name in _NAMES}
+    values |= {name: as_moment(values[name]) for name in _MOMENTS}
     values["state"] = document.state.value
     values["open"] = _is_open(document)
-    values["error"] = asdict(document.error) if document.error else None
-    values["history"] = [[event.at.isoformat(), event.event, event.facts] for event in document.history]
+    values["sources"] = json.dumps(dict(document.sources))
+    values["warnings"] = json.dumps(document.warnings)
+    values["error"] = json.dumps(asdict(document.error)) if document.error else None
+    values["history"] = json.dumps([[event.at.isoformat(), event.event, event.facts] for event in document.history])
     values["revision"] = document.revision + 1
     if document.revision == 0:
         try:
-            statements.INSERT.run(connection, values)
+            connection.execute(statements.INSERT, values)
         except sqlite3.IntegrityError:
             raise Changed(f"{document.dropped_as} is in the journal already") from None
-    else:
-        values |= {"this": document.id, "before": document.revision}
-        if statements.UPDATE.run(connection, values).rowcount != 1:
-            raise Changed(f"{document.dropped_as} was taken a step further meanwhile")
+    elif connection.execute(statements.UPDATE, values | {"before": document.revision}).rowcount != 1:
+        raise Changed(f"{document.dropped_as} was taken a step further meanwhile")
     return replace(document, revision=document.revision + 1)
 
 
@@ -209,20 +210,27 @@ def _put_all(connection: sqlite3.Connection, documents: Iterable[Document]) -> l
 
 
 def _document(row: Sequence[Any]) -> Document:
-    values = dict(zip(statements.BY_ID.names, row, strict=True))
-    del values["open"]
+    values = dict(zip(statements.COLUMNS, row, strict=True))
+    values |= {name: from_name(values[name]) for name in _NAMES}
+    values |= {name: from_moment(values[name]) for name in _MOMENTS}
     values["state"] = State(values["state"])
-    values["error"] = Fault(**values["error"]) if values["error"] else None
-    values["warnings"] = tuple(values["warnings"])
-    values["history"] = tuple(Event(datetime.fromisoformat(at), event, facts) for at, event, facts in values["history"])
+    values["sources"] = json.loads(values["sources"])
+    values["warnings"] = tuple(json.loads(values["warnings"]))
+    values["error"] = Fault(**json.loads(values["error"])) if values["error"] else None
+    history = json.loads(values["history"])
+    values["history"] = tuple(Event(datetime.fromisoformat(at), event, facts) for at, event, facts in history)
     return Document(**values)
 
 
+def _due(now: datetime, longest: timedelta) -> dict[str, float]:
+    return {"now": now.timestamp(), "latest": (now + longest).timestamp()}
+
+
 def _duplicate_of(connection: sqlite3.Connection, document: Document, *, by_number: bool) -> Document | None:
-    this = {"this": document.id, "meaning": document.meaning, "number": document.number}
-    rows = statements.SAME_MEANING.rows(connection, this)
+    this = {"id": document.id, "meaning": document.meaning, "number": document.number}
+    rows = connection.execute(statements.SAME_MEANING, this).fetchall()
     if by_number and document.number:
-        rows += statements.SAME_NUMBER.rows(connection, this)
+        rows += connection.execute(statements.SAME_NUMBER, this).fetchall()
     for other in map(_document, rows):
         same_sender = participant_key(other.sender or "") == participant_key(document.sender or "")
         same_receiver = participant_key(other.receiver or "") == participant_key(document.receiver or "")

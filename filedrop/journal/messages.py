@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-import sqlalchemy as sa
-
 from filedrop.document import moment, participant_key
-from filedrop.journal.schema import ACCOUNTS, MESSAGES
-from filedrop.journal.statement import Statement, listed
+from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
 from filedrop.journal.store import Store
 
 if TYPE_CHECKING:
@@ -57,20 +55,19 @@ class MessageRow:
         return key_of(self)
 
 
-_C = MESSAGES.c
-_OF_ACCOUNT = sa.select(MESSAGES).where(_C.identity == sa.bindparam("of_identity"))
+_COLUMNS = tuple(field.name for field in fields(MessageRow))
+_NAMES = ("folder", "temporary", "file")
+_OF_ACCOUNT = f"SELECT {', '.join(_COLUMNS)} FROM messages WHERE identity = :identity AND"
 
-_RECORD = Statement(sa.insert(MESSAGES).prefix_with("OR REPLACE"))
-_FORGET = Statement(
-    sa.delete(MESSAGES).where(
-        _C.state == "stuck", *(column == sa.bindparam(column.name) for column in (_C.identity, _C.msg_no, _C.received))
-    )
-)
-_NUMBERED = Statement(_OF_ACCOUNT.where(_C.msg_no.in_(listed("numbers"))))
-_IN_STATES = Statement(_OF_ACCOUNT.where(_C.state.in_(listed("states"))).order_by(_C.msg_no))
-_DRAFTS = Statement(sa.select(_C.temporary).where(_C.folder == sa.bindparam("in_folder"), _C.state == "named"))
-_INBOX_DAY = Statement(sa.select(ACCOUNTS.c.inbox_day).where(ACCOUNTS.c.identity == sa.bindparam("of_identity")))
-_RECORD_INBOX_DAY = Statement(sa.insert(ACCOUNTS).prefix_with("OR REPLACE"))
+_RECORD = f"INSERT OR REPLACE INTO messages ({', '.join(_COLUMNS)}) VALUES (:{', :'.join(_COLUMNS)})"
+_FORGET = """
+    DELETE FROM messages WHERE identity = :identity AND msg_no = :msg_no AND received = :received AND state = 'stuck'
+"""
+_NUMBERED = f"{_OF_ACCOUNT} msg_no IN (SELECT value FROM json_each(:numbers))"
+_IN_STATES = f"{_OF_ACCOUNT} state IN (SELECT value FROM json_each(:states)) ORDER BY msg_no"
+_DRAFTS = "SELECT temporary FROM messages WHERE folder = :folder AND state = 'named'"
+_INBOX_DAY = "SELECT inbox_day FROM accounts WHERE identity = :identity"
+_RECORD_INBOX_DAY = "INSERT OR REPLACE INTO accounts VALUES (:identity, :inbox_day)"
 
 
 class Messages(Store):
@@ -82,38 +79,45 @@ class Messages(Store):
 
     def record_messages(self, rows: Sequence[MessageRow]) -> None:
         """Write what is known of several messages in one commit."""
-        values = [{field.name: getattr(row, field.name) for field in fields(MessageRow)} for row in rows]
+        values = [_values(row) for row in rows]
         if values:
-            self.write(lambda connection: _RECORD.run_many(connection, values))
+            self.write(lambda connection: connection.executemany(_RECORD, values))
 
     def forget_message(self, row: MessageRow) -> None:
         """Forget a message that was stuck and is gone from the inbox."""
         values = {"identity": row.identity, "msg_no": row.msg_no, "received": row.received}
-        self.write(lambda connection: _FORGET.run(connection, values))
+        self.write(lambda connection: connection.execute(_FORGET, values))
 
     def messages(self, identity: str, numbers: Iterable[int]) -> dict[Key, MessageRow]:
         """What is known of the messages with these numbers, by what they are known by."""
-        rows = self.read(_NUMBERED, of_identity=identity, numbers=list(numbers))
+        rows = self.read(_NUMBERED, identity=identity, numbers=json.dumps(list(numbers)))
         return {row.key: row for row in map(_row, rows)}
 
     def messages_in(self, identity: str, *states: str) -> list[MessageRow]:
         """The messages of an account in one of these states, by number."""
-        return list(map(_row, self.read(_IN_STATES, of_identity=identity, states=states)))
+        return list(map(_row, self.read(_IN_STATES, identity=identity, states=json.dumps(states))))
 
     def drafts(self, folder: str) -> frozenset[str]:
         """The temporary files in this folder that the journal names: whole documents that aren't placed yet."""
-        return frozenset(name for (name,) in self.read(_DRAFTS, in_folder=folder))
+        return frozenset(from_name(name) for (name,) in self.read(_DRAFTS, folder=as_name(folder)))
 
     def inbox_day(self, identity: str) -> str | None:
         """The day from which `/messages` is to be searched for unread messages of an inbox that shows only 25."""
-        day: str | None = self.value(_INBOX_DAY, of_identity=identity)
+        day: str | None = self.value(_INBOX_DAY, identity=identity)
         return day
 
     def record_inbox_day(self, identity: str, day: str) -> None:
         """Write that all messages before this day are known."""
         values = {"identity": identity, "inbox_day": day}
-        self.write(lambda connection: _RECORD_INBOX_DAY.run(connection, values))
+        self.write(lambda connection: connection.execute(_RECORD_INBOX_DAY, values))
+
+
+def _values(row: MessageRow) -> dict[str, Any]:
+    values = {name: getattr(row, name) for name in _COLUMNS}
+    return values | {name: as_name(values[name]) for name in _NAMES} | {"due": as_moment(row.due)}
 
 
 def _row(row: Sequence[Any]) -> MessageRow:
-    return MessageRow(**dict(zip(_NUMBERED.names, row, strict=True)))
+    values = dict(zip(_COLUMNS, row, strict=True))
+    values |= {name: from_name(values[name]) for name in _NAMES}
+    return MessageRow(**values | {"due": from_moment(values["due"])})

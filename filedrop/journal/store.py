@@ -8,11 +8,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import sqlalchemy as sa
-
 from filedrop.errors import FiledropError, JournalError
-from filedrop.journal.schema import ABOUT, DEFINITIONS, SCHEMA_VERSION
-from filedrop.journal.statement import Statement
+from filedrop.journal.schema import DEFINITIONS, SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,9 +17,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _PATIENCE = 30.0  # seconds that another process, a command, may hold the file
-_ABOUT = Statement(sa.select(ABOUT))
-_SAY = Statement(sa.insert(ABOUT).prefix_with("OR IGNORE"))
-_SAY_ANEW = Statement(sa.insert(ABOUT).prefix_with("OR REPLACE"))
 
 
 class _Ticket:
@@ -51,7 +45,7 @@ class Store:
         with _translated(path):
             self._writer = self._connect()
             self._make()
-            about: dict[str, str] = dict(_ABOUT.rows(self._writer, {}))  # type: ignore[arg-type] # a row of two is a pair
+            about = dict(self._writer.execute("SELECT key, value FROM about"))
         if about["schema"] != str(SCHEMA_VERSION):
             self.close()
             raise JournalError(
@@ -74,7 +68,8 @@ class Store:
 
     def see_writable(self) -> None:
         """Write something. Raises JournalError."""
-        self.write(lambda connection: _SAY_ANEW.run(connection, {"key": "tried", "value": secrets.token_hex(8)}))
+        attempt = "INSERT OR REPLACE INTO about VALUES ('tried', ?)"
+        self.write(lambda connection: connection.execute(attempt, (secrets.token_hex(8),)))
 
     def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Do this in a transaction and return its result when the disk has it.
@@ -98,13 +93,13 @@ class Store:
     def _commit(self, batch: list[_Ticket]) -> None:
         try:
             with _translated(self.path):
-                self._writer.execute("BEGIN IMMEDIATE")
+                self._say("BEGIN IMMEDIATE")
                 for ticket in batch:
                     try:
                         ticket.result = ticket.work(self._writer)
                     except FiledropError as error:  # its checks come before its writes: nothing is to be undone
                         ticket.error = error
-                self._writer.execute("COMMIT")
+                self._say("COMMIT")
             self.trouble = ""
         except BaseException as error:  # noqa: BLE001 - each thread that waits must hear it, whatever it is
             self._roll_back()
@@ -119,18 +114,21 @@ class Store:
             for ticket in batch:
                 ticket.done = True
 
+    def _say(self, word: str) -> None:
+        self._writer.execute(word)
+
     def _roll_back(self) -> None:
         try:
-            self._writer.execute("ROLLBACK")
+            self._say("ROLLBACK")
         except sqlite3.Error:  # SQLite has rolled back by itself (disk full), or never began
             return
 
-    def read(self, statement: Statement, **values: Any) -> list[Sequence[Any]]:
+    def read(self, statement: str, **values: Any) -> list[Sequence[Any]]:
         """The rows that a statement finds with these values."""
         with self._reader() as connection:
-            return statement.rows(connection, values)
+            return connection.execute(statement, values).fetchall()
 
-    def value(self, statement: Statement, **values: Any) -> Any:
+    def value(self, statement: str, **values: Any) -> Any:
         """The first column of the first row; None where there is none."""
         return next((row[0] for row in self.read(statement, **values)), None)
 
@@ -154,12 +152,12 @@ class Store:
         return connection
 
     def _make(self) -> None:
-        self._writer.execute("BEGIN IMMEDIATE")
+        self._say("BEGIN IMMEDIATE")
         for definition in DEFINITIONS:
             self._writer.execute(definition)
         for key, value in (("schema", str(SCHEMA_VERSION)), ("id", secrets.token_hex(8))):
-            _SAY.run(self._writer, {"key": key, "value": value})
-        self._writer.execute("COMMIT")
+            self._writer.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (key, value))
+        self._say("COMMIT")
 
 
 @contextmanager

@@ -36,7 +36,7 @@ if sys.platform == "win32":
 else:
     _fork = multiprocessing.get_context("forkserver")
     heavy = ["filedrop.service", "filedrop.config", "filedrop.accesspoint.transport"]
-    _fork.set_forkserver_preload([*heavy, "lxml.etree", "sqlalchemy.dialects.sqlite", "stdnum.no.mva", "structlog"])
+    _fork.set_forkserver_preload([*heavy, "lxml.etree", "stdnum.no.mva", "structlog"])
 
 
 def live(world: World, *, finished: int, received: int, pull_at: int = 0, forgets: bool = False) -> list[str] | None:
@@ -109,10 +109,9 @@ class Tap:
 
     def put_in(self) -> None:
         """From now on, side effects pass by here."""
-        import sqlalchemy as sa  # noqa: PLC0415 - a child needs it, and whoever taps
-
-        from filedrop import files  # noqa: PLC0415 - likewise
+        from filedrop import files  # noqa: PLC0415 - a child needs it, and whoever taps
         from filedrop.accesspoint import AccessPoint  # noqa: PLC0415 - likewise
+        from filedrop.journal.store import Store  # noqa: PLC0415 - likewise
 
         for name in ("rename", "replace", "unlink", "remove", "mkdir", "fsync"):
             self._set(os, name, self._counted(name, getattr(os, name)))
@@ -122,12 +121,14 @@ class Tap:
         for verb in ("send", "download", "mark_read"):
             self._set(AccessPoint, verb, self._counted(verb, getattr(AccessPoint, verb)))
 
-        def committing(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-            if statement == "COMMIT" and self._tells():
-                self._step("commit")
+        say = Store._say
 
-        sa.event.listen(sa.Engine, "before_cursor_execute", committing)
-        self._out.append(lambda: sa.event.remove(sa.Engine, "before_cursor_execute", committing))
+        def told(store: Store, word: str) -> None:
+            if word == "COMMIT" and self._tells():
+                self._step("commit")
+            say(store, word)
+
+        self._set(Store, "_say", told)
 
     def take_out(self) -> None:
         """From now on, they don't."""
