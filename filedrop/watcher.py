@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filedrop.files import file_system
 from filedrop.folders import HOLDS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import structlog
     from watchdog.events import FileSystemEvent
     from watchdog.observers.api import BaseObserver, ObservedWatch
@@ -74,7 +75,7 @@ class Watcher:
             self._observer.unschedule(known[1])
             del self._watches[lane]
         try:
-            watch = self._observer.schedule(_Wakes(lane), os.fspath(path), recursive=False)  # type: ignore[arg-type] # it has the one method that is called
+            watch = self._observer.schedule(_Wakes(lane), os.fspath(path), event_filter=_events())  # type: ignore[arg-type] # it has the one method that is called
         except OSError as error:
             self._log.warning(
                 "folder.scanned",
@@ -97,8 +98,13 @@ class Watcher:
 if sys.platform == "linux":
 
     def _observer() -> BaseObserver:
-        from watchdog.observers.inotify import InotifyObserver  # noqa: PLC0415 - start-up: not every command watches
+        # start-up: not every command watches
+        from watchdog.observers.inotify import InotifyObserver  # noqa: PLC0415
+        from watchdog.observers.inotify_move_event_grouper import InotifyMoveEventGrouper  # noqa: PLC0415
 
+        # It would hold back whatever comes after a file that left the folder, as each does that we claim, to see where
+        # to: half a second that an invoice would lie there for nothing.
+        InotifyMoveEventGrouper.delay = 0.0
         # Without full events, a file that is moved in from elsewhere looks like one that is just being begun.
         return InotifyObserver(generate_full_events=True)
 
@@ -110,18 +116,30 @@ else:
         return Observer()
 
 
+def _events() -> list[type[FileSystemEvent]]:
+    """Those that say something. Opening, and closing without writing, do not: our own reading makes such events."""
+    from watchdog import events  # noqa: PLC0415 - likewise
+
+    return [
+        events.FileCreatedEvent,
+        events.FileModifiedEvent,
+        events.FileClosedEvent,
+        events.FileMovedEvent,
+        events.FileDeletedEvent,
+    ]
+
+
 class _Wakes:
-    """What watchdog calls. Opening, and closing without writing, wake nobody: our own reading makes such events."""
+    """What watchdog calls."""
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
+        self._folder = os.fspath(lane.folder.path)
 
     def dispatch(self, event: FileSystemEvent) -> None:
         """One event. It does no work here: an exception would end watchdog's thread."""
-        if event.is_directory:
-            return
-        name = Path(os.fsdecode(event.src_path or "")).name
-        into = Path(os.fsdecode(event.dest_path or ""))
+        _, name = os.path.split(os.fsdecode(event.src_path or ""))
+        folder, into = os.path.split(os.fsdecode(event.dest_path or ""))
         lane = self._lane
         match event.event_type:
             case "modified":  # a later write cancels what was closed; waking is left to the end of the writing
@@ -132,8 +150,8 @@ class _Wakes:
             case "closed":
                 lane.closed.add(name)
                 lane.look_now()
-            case "moved" if into.parent == lane.folder.path:
-                lane.closed.add(into.name)
+            case "moved" if folder == self._folder:
+                lane.closed.add(into)
                 lane.look_now()
             case "moved" | "deleted" if name in HOLDS:
                 lane.look_now()
