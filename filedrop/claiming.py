@@ -200,9 +200,9 @@ class Claiming:
 
     def _is_spoken_for(self, lane: Lane, name: str, file: str) -> bool:
         """Is this another document's name in `sending/`? Asked for a dropped file that is about to take it."""
-        lane.given[name] = file  # before the others are asked: of two threads, at least one sees the other
-        others = {taken for given, taken in lane.given.copy().items() if given != name}
-        return file in others or self._desk.journal.speaks_of(lane.folder.id, "sending", file)
+        if lane.taking.setdefault(file, name) != name:  # in one step: of two threads, one is the first
+            return True
+        return self._desk.journal.speaks_of(lane.folder.id, "sending", file)
 
     def _clear_beside(self, folder: OutboundFolder, name: str) -> None:
         """The ready file, and the note and sidecar that came back with a resubmitted document, have done their work."""

@@ -29,8 +29,8 @@ class Lane:
     `watch`: how the configuration wants its files found. `local`: file times there are by our own clock (set by the
     first sweep). `swept`: has it been swept since the start, whatever came of it? `closed`: names whose writer the
     system has seen closing them.
-    `given`: names that a job has been given out for, and each one's name in `sending/` as soon as it is about to lie
-    there without a row, "" before. `missed`: ids of documents whose file wasn't where it should be,
+    `given`: names that a job has been given out for. `taking`: names in `sending/` that one of these is about to take,
+    before there is a row, each with whose job it is. `missed`: ids of documents whose file wasn't where it should be,
     since when. `notes`: what the notes in `sending/` say, by the document's id.
     `wake` is called when the folder is to be looked at sooner.
     `not_before` is the moment before which it is left alone, whatever happens there.
@@ -49,7 +49,8 @@ class Lane:
     closed: set[str] = field(default_factory=set)
     seen: dict[str, Seen] = field(default_factory=dict)
     settling: dict[str, float] = field(default_factory=dict)
-    given: dict[str, str] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
+    taking: dict[str, str] = field(default_factory=dict)
     missed: dict[str, float] = field(default_factory=dict)
     suspects: dict[str, frozenset[str]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
@@ -77,6 +78,12 @@ class Lane:
         """Something has happened there."""
         self.woken = True
         self.wake()
+
+    def done_with(self, name: str) -> None:
+        """The job of this name is done: whatever it took in `sending/` has a row by now, or was given back."""
+        for file in [file for file, taken_by in self.taking.copy().items() if taken_by == name]:
+            del self.taking[file]
+        self.given.discard(name)
 
     def refuses(self, why: str) -> bool:
         """The disk doesn't let something be done; is the reason news?"""

@@ -81,7 +81,7 @@ class WayOut:
         lane.see_refused()
         for name in names:
             if name not in lane.given and (lane.may_be_ready(name, desk.steady()) or folder.ready_file(name)):
-                lane.given[name] = ""
+                lane.given.add(name)
                 self._hand_out(lane, partial(self._claim, lane, name))
         self._give_steps(lane)
         lane.not_before = -math.inf
@@ -157,7 +157,7 @@ class WayOut:
             with contextlib.closing(claimed.opened) if claimed.opened else contextlib.nullcontext():
                 self._go_on(lane, claimed.document, claimed.opened)
         finally:
-            del lane.given[name]
+            lane.done_with(name)
             if name in lane.closed and (claimed or not was_closed):
                 lane.look_now()  # closed or moved in meanwhile: the sweep that was to look at it left it to us
 

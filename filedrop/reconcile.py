@@ -46,7 +46,7 @@ class Reconciling:
         if not known:
             self._restoring.restore(lane)
         sending = folder.names("sending")
-        claimed = set(lane.given.copy().values())  # between the two: a claim's file comes first, then its row
+        claimed = lane.taking.copy().keys()  # between the two: a claim's file comes first, then its row
         rows = {document.file: document for document in journal.lying_in(folder.id, "sending")}
         trouble = self._adopt(lane, sorted(sending - claimed - rows.keys()), doubtful=not known)
         self._see_gone(lane, "sending", [document for name, document in rows.items() if name not in sending])

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 NAME = "status.json"
 LARGEST = 10_000_000  # bytes: anybody may write to the share
 PATIENCE = 5.0  # seconds for the last word
-REST = 20  # times as long as a survey took before the next: it costs a twentieth at most
+REST = 20  # times as long as a survey took before the next: it costs a twentieth at most,
+LONG_REST = 500  # and much less where we have done and heard nothing since: only a person may have moved something
 
 
 class StatusFile:
@@ -45,15 +46,19 @@ class StatusFile:
         self._survey = Survey(config, journal)
         self._log = log
         self._thread: threading.Thread | None = None
-        self._next = 0.0
+        self._next = self._next_anyway = 0.0
+        self._news: object = None
         self._written: dict[str, Any] = {}
         self._told = ""
         self._troubles: list[str] = []
 
     def report(self, service: Service) -> None:
         """Write what has changed, soon; returns at once."""
-        if (self._thread and self._thread.is_alive()) or time.monotonic() < self._next:
+        news = service.journal.commits, [account_status(account) for account in service.accounts]
+        due = self._next_anyway if news == self._news else self._next
+        if (self._thread and self._thread.is_alive()) or time.monotonic() < due:
             return
+        self._news = news
         self._start(service, running=True)
 
     def close(self, service: Service) -> None:
@@ -87,7 +92,8 @@ class StatusFile:
         )
         status = self._survey.take(told, running=running, now=now)
         self._tell_manager(status)
-        self._next = time.monotonic() + REST * (time.monotonic() - begun)
+        ended = time.monotonic()
+        self._next, self._next_anyway = (ended + rest * (ended - begun) for rest in (REST, LONG_REST))
         said = {key: value for key, value in status.items() if key not in ("written", "heard")}
         if said == self._written or self._served_by_another():
             return

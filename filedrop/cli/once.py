@@ -133,6 +133,6 @@ def left(service: Service) -> int:
     for account in service.accounts:
         for lane in account.lanes:
             counts = account.desk.journal.counts(lane.folder.id)
-            waiting += len(lane.given.copy().keys() | lane.seen.copy().keys())
+            waiting += len(lane.given.copy() | lane.seen.copy().keys())
             waiting += sum(counts.get(state, 0) for state in (State.WAITING, State.SENDING, State.DOUBT))
     return waiting

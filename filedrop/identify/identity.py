@@ -116,7 +116,7 @@ def _fault(code: str, what: str, name: str, identity: Identity, reading: Reading
 
 
 def _doubts(ids: Mapping[str, str]) -> list[str]:
-    doubts = []
+    doubts: list[str] = []
     for role in ("sender", "receiver"):
         if role in ids and participants.fault(ids[role]) is None:
             doubts += participants.doubts(role, ids[role])

@@ -7,6 +7,7 @@ digits that don't fit, are warnings: the receiver's registration decides, not we
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -45,7 +46,8 @@ def fault(participant: str) -> str | None:
     return "contains a blank or a character that no ParticipantID may have"
 
 
-def doubts(role: str, participant: str) -> list[str]:
+@lru_cache(1024)  # the same few, document after document
+def doubts(role: str, participant: str) -> tuple[str, ...]:
     """What is doubtful about a ParticipantID in good form; `role` is `sender` or `receiver`."""
     code, _, value = participant.partition(":")
     said = []
@@ -60,7 +62,7 @@ def doubts(role: str, participant: str) -> list[str]:
     checks = codelist.checks(code)
     if listed is not None and checks and not any(_fits(check, value, country=listed.name[:2]) for check in checks):
         said.append(f"{role} {participant}: the check digit does not fit")
-    return said
+    return tuple(said)
 
 
 def _fits(check: str, value: str, *, country: str) -> bool:

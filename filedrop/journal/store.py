@@ -32,12 +32,13 @@ class _Ticket:
 class Store:
     """The open SQLite file. Thread-safe. Raises JournalError where it can't be read or written.
 
-    `trouble` is the sentence that says why the last write failed, "" where it didn't.
+    `trouble` is the sentence that says why the last write failed, "" where it didn't; `commits` counts the others.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.trouble = ""
+        self.commits = 0
         self._queue: list[_Ticket] = []
         self._queue_lock = threading.Lock()
         self._writer_lock = threading.Lock()
@@ -101,6 +102,7 @@ class Store:
                         ticket.error = error
                 self._say("COMMIT")
             self.trouble = ""
+            self.commits += 1
         except BaseException as error:  # noqa: BLE001 - each thread that waits must hear it, whatever it is
             self._roll_back()
             if len(batch) > 1:  # one thread's trouble must not be the others'

@@ -6,10 +6,11 @@ import argparse
 import json
 import signal
 import sys
-import tempfile
 import time
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 from rich.console import Console
@@ -36,10 +37,12 @@ def main() -> int:
     table = Table("case", "what", "filedrop", "yardstick", "ratio", "must be", "", "others", title=_title(report))
     wide = None if sys.stdout.isatty() else WIDTH
     console, progress = Console(width=wide), Console(stderr=True, width=wide)
-    for name in options.cases or CASES:
-        begun = time.monotonic()
-        progress.print(f"{name} ...")
-        with tempfile.TemporaryDirectory(prefix="filedrop-bench-", dir=options.folder) as folder:
+    # Kept to the end: ext4 looks for a long time at inodes that were freed in the last minutes before it takes one.
+    with ExitStack() as folders:
+        for name in options.cases or CASES:
+            begun = time.monotonic()
+            progress.print(f"{name} ...")
+            folder = folders.enter_context(TemporaryDirectory(prefix="filedrop-bench-", dir=options.folder))
             bench = Bench(Path(folder), rounds=options.rounds, tiny=options.tiny)
             try:
                 for figure in CASES[name](bench):
@@ -52,7 +55,7 @@ def main() -> int:
                 report["not_run"][name] = f"skipped: {missing}"
             except Exception as error:  # noqa: BLE001 - the other cases are no worse for it
                 report["not_run"][name] = f"{type(error).__name__}: {error}"
-        progress.print(f"  {report['not_run'].get(name, '')} {time.monotonic() - begun:.0f} s", markup=False)
+            progress.print(f"  {report['not_run'].get(name, '')} {time.monotonic() - begun:.0f} s", markup=False)
     _write(options.json, report)
     console.print(table)
     for name, why in report["not_run"].items():
@@ -65,7 +68,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("cases", nargs="*", metavar="CASE", help="which; all if none is named")
     parser.add_argument("--list", action="store_true", help="show the cases' names")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure, and those of each round")
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="on the disk to be measured")
+    parser.add_argument("--folder", type=Path, default=Path(gettempdir()), help="on the disk to be measured")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often; the figure is the median")
     parser.add_argument("--tiny", action="store_true", help="only see whether all runs: figures without a meaning")
     options = parser.parse_args()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,6 @@ def filedrop(bench: Bench, count: int) -> Pace:
         installation = Installation(bench, server, workers=WORKERS)
         cost = installation.run_once()
         see(count, count - server.count("in"), installation.received())
-    installation.remove()
     return cost.pace(count)
 
 
@@ -35,7 +33,6 @@ def bare_loop(bench: Bench, count: int) -> Pace:
     with NullServer.running(inbox=count) as server:
         cost = cost_of(PYTHON, "-m", "tests.benchmarks.bare", "in", server.url, folder, str(WORKERS), folder=here)
         see(count, count - server.count("in"), len(os.listdir(folder)))  # noqa: PTH208 - names are enough
-    shutil.rmtree(folder)
     return cost.pace(count)
 
 

@@ -31,7 +31,6 @@ def filedrop(bench: Bench, count: int, workers: int, delay: float = 0.0) -> Pace
         installation.drop(range(count))
         cost = installation.run_once()
         see(count, server.count("out"), installation.sent())
-    installation.remove()
     return cost.pace(count)
 
 
@@ -42,7 +41,6 @@ def bare_loop(bench: Bench, count: int, workers: int) -> Pace:
     with NullServer.running() as server:
         cost = cost_of(PYTHON, "-m", "tests.benchmarks.bare", "out", server.url, folder, str(workers), folder=here)
         see(count, server.count("out"))
-    shutil.rmtree(folder)
     return cost.pace(count)
 
 
@@ -51,7 +49,6 @@ def disk(bench: Bench, count: int, workers: int) -> Pace:
     folder, here = bench.new_folder(), bench.new_folder()
     cost = cost_of(PYTHON, "-m", "tests.benchmarks.bare", "disk", str(count), folder, str(workers), folder=here)
     see(count, len(os.listdir(folder / "sent")))  # noqa: PTH208 - names are enough
-    shutil.rmtree(folder)
     return cost.pace(count)
 
 
@@ -70,7 +67,6 @@ def curl_script(bench: Bench, count: int) -> float:
             until(lambda: len(os.listdir(folder / "sent")) == count, every=0.01, what="the script has sent all")  # noqa: PTH208 - names are enough
             seconds = time.monotonic() - begun
         see(count, server.count("out"))
-    shutil.rmtree(folder)
     return count / seconds
 
 
