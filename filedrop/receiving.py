@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -94,7 +95,7 @@ class Receiving:
         self._desk.journal.record_message(row)
         del self._unnamed[key]
         with folder.busy():
-            self._place(folder, message, row, reading)
+            self._place(folder, message, row, reading, resumed=False)
         return row
 
     def _fetched(self, folder: InboundFolder, message: Message) -> tuple[MessageRow, Reading]:
@@ -137,7 +138,7 @@ class Receiving:
                     raise
                 files.sync_folder(folder.path)  # whoever renamed it may have been cut off before this
                 return
-            self._place(folder, message, row, reading)
+            self._place(folder, message, row, reading, resumed=True)
 
     def _place_elsewhere(self, folder: InboundFolder, message: Message, row: MessageRow) -> None:
         """It was fetched into a folder that is this company's no more: what isn't placed there is fetched anew."""
@@ -148,10 +149,14 @@ class Receiving:
             self.fetch(folder, message)
             (before / row.temporary).unlink(missing_ok=True)
 
-    def _place(self, folder: InboundFolder, message: Message, row: MessageRow, reading: Reading) -> None:
-        """Sidecar first, document last."""
+    def _place(
+        self, folder: InboundFolder, message: Message, row: MessageRow, reading: Reading, *, resumed: bool
+    ) -> None:
+        """Sidecar first, document last. `resumed`: an earlier process may have begun with this."""
         desk, message_id = self._desk, row.temporary[1:].removesuffix(DRAFT)
-        for name in self._names(folder, inbound_name(message, reading.root_name), message_id):
+        wanted = inbound_name(message, reading.root_name)
+        reserved = self._reserved(folder, wanted, message_id) if resumed else ()
+        for name in chain(reserved, folder.free_names(folder.path, wanted)):
             beside = folder.path / f"{name}.json"
             content = sidecar.inbound(
                 message,
@@ -175,10 +180,9 @@ class Receiving:
             desk.log.info("message.received", company=folder.company, file=name, msg_no=message.msg_no)
             return
 
-    def _names(self, folder: InboundFolder, wanted: str, message_id: str) -> Iterator[str]:
-        """The name that a run that was cut off has reserved for this message, then the free ones."""
+    def _reserved(self, folder: InboundFolder, wanted: str, message_id: str) -> Iterator[str]:
+        """The name that a run that was cut off has reserved for this message."""
         for beside in folder.path.glob(f"{wanted.removesuffix('.xml')}*.xml.json"):
             name = beside.name.removesuffix(".json")
             if sidecar.identity_of(beside) == message_id and not (folder.path / name).exists():
                 yield name
-        yield from folder.free_names(folder.path, wanted)
