@@ -14,9 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.claiming import Claiming
+from filedrop.disk import file_system
 from filedrop.document import State
 from filedrop.errors import Changed, DocumentError, FolderUnavailable
-from filedrop.files import InUse, file_system
+from filedrop.files import InUse
 from filedrop.putaway import FileGone, Moved, put_away
 from filedrop.reconcile import Reconciling
 from filedrop.sending import Changing, Opened, Upload, send, unreadable

@@ -11,7 +11,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from filedrop.files import file_system
+from filedrop.disk import file_system
 from filedrop.folders import HOLDS
 
 if TYPE_CHECKING:
