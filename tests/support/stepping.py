@@ -181,7 +181,7 @@ class Life:
     def stop(self) -> None:
         """End as a daemon that was asked to."""
         for account in self.service.accounts:
-            account.way_out.moved.settle()
+            account.way_out.close(account.lanes)
             account.way_in.settle()
         self.drop()
 
