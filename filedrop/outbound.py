@@ -124,7 +124,9 @@ class WayOut:
 
     def close(self, lanes: Iterable[Lane]) -> None:
         """The last word: an older copy of the journal that is put back now will be known by the folders' markers."""
-        self.moved.settle()
+        for folder, moves in self.moved.take():
+            if not folder.stuck():
+                self.moved.settle(folder, moves)
         for lane in lanes:
             if lane.folder.id and not lane.trouble and not lane.folder.stuck():
                 with lane.folder.busy():

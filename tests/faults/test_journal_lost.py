@@ -334,8 +334,7 @@ def test_duplicates_are_known_before_the_first_post(make_world: Callable[..., Wo
     for _ in range(10):
         clock.pass_on(10)
         life.turn()
-        while len(life.jobs) > 1:
-            life.do(1)
+        life.do_others()
     assert (world.outbound / "sending" / "copy.xml").exists()
     assert life.service.accounts[0].standing.ready
     assert len(world.front.asked("POST /outbox")) == 1
