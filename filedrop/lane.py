@@ -104,11 +104,18 @@ class Lane:
         return "; ".join(why for why in (self.outdated, self.unreconciled, self.refused, self.unwatched) if why)
 
     def remember(
-        self, name: str, seal: Seal, now: float, *, look_again: float, fault: DocumentError | None = None
+        self,
+        name: str,
+        seal: Seal,
+        now: float,
+        *,
+        look_again: float,
+        unchanged: float = 0.0,
+        fault: DocumentError | None = None,
     ) -> None:
-        """A file that isn't ready: how it looks, and in how many seconds it may be."""
+        """A file that isn't ready: how it looks, for how many seconds already, and in how many it may be."""
         seen = self.seen.get(name)
-        since = seen.since if seen and seen.seal == seal else now
+        since = seen.since if seen and seen.seal == seal else now - unchanged
         self.seen[name] = Seen(seal, since, fault)
         self.settling[name] = now + look_again
         self.wake()
