@@ -124,13 +124,8 @@ class WayOut:
 
     def close(self, lanes: Iterable[Lane]) -> None:
         """The last word: an older copy of the journal that is put back now will be known by the folders' markers."""
-        for folder, moves in self.moved.take():
-            if not folder.stuck():
-                self.moved.settle(folder, moves)
-        for lane in lanes:
-            if lane.folder.id and not lane.trouble and not lane.folder.stuck():
-                with lane.folder.busy():
-                    self._reconciling.mark(lane)
+        self.moved.settle_all()
+        self._reconciling.mark_all(lanes)
 
     def _give_steps(self, lane: Lane) -> None:
         """Give out the documents that are due; what only waits to be posted, not while nothing can be."""

@@ -150,6 +150,12 @@ class Moved:
                 del self._waiting[folder]
         return due
 
+    def settle_all(self) -> None:
+        """Settle what is left, but for folders that hang."""
+        for folder, moves in self.take():
+            if not folder.stuck():
+                self.settle(folder, moves)
+
     def settle(self, folder: OutboundFolder, moves: list[Document]) -> None:
         """Bring a folder's moves to the disk, then to the journal. What fails stays for the next sweep to do again.
 
