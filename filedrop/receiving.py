@@ -112,7 +112,10 @@ class Receiving:
                 file.seek(0)
                 reading = identify.read(file, doctype="keep")
                 os.fsync(file.fileno())
-                # The row will say that the temporary file is there: so its name must be on the disk, too.
+                # The row will say that the temporary file is there: so it must be our folder's, and on the disk with
+                # its name. What was written into an empty mount point would be taken for placed when the share is back.
+                folder.take_up(desk.journal)
+                temporary.lstat()
                 files.sync_folder(folder.path)
         except Gone as error:
             self._discard(temporary)
