@@ -6,7 +6,10 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,12 +21,13 @@ from support.stepping import RULES, Clock, Life
 from support.world import PROJECT, World
 
 from filedrop import config
+from filedrop.document import Document
+from filedrop.folders import OutboundFolder
 from filedrop.glimpse import folders
 from filedrop.statusfile import StatusFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from datetime import datetime
     from pathlib import Path
 
     from support.disks import Share
@@ -242,6 +246,32 @@ def test_a_folder_hangs(two_companies: World, beside: Path) -> None:
         world.put(beside / "its own.xml", invoice("fjord", sender="0192:123456785"))
         world.until(lambda: list((beside / "archive").rglob("*.xml")))
     assert len(world.sandbox.store.sent("acme")) == 4
+
+
+class Impatient(OutboundFolder):
+    """A folder that counts as hung as soon as a thread is in it."""
+
+    patience = 0.0
+
+
+@pytest.mark.parametrize("question", ["held", "came_back"])
+def test_a_folder_hangs_when_it_is_asked(beside: Path, question: str) -> None:
+    """Who asks a folder that hangs whether it is held, or whether a document has come back, is seen to wait for it."""
+    folder = Impatient(beside, company="fjord", below=beside.parent, patterns=["*"])
+    document = Document(
+        id="1", company="fjord", folder="f1", account="main", file="x", dropped_as="x", claimed=datetime.now(UTC)
+    )
+
+    def ask_it() -> None:
+        with suppress(OSError):
+            folder.held() if question == "held" else folder.came_back(document)
+
+    asking = threading.Thread(target=ask_it)
+    with foreign(beside, "fuse", answers=False):
+        asking.start()
+        while not folder.stuck():
+            assert asking.is_alive()
+    asking.join()
 
 
 @pytest.mark.slow
