@@ -186,8 +186,8 @@ class Life:
     def stop(self) -> None:
         """End as a daemon that was asked to."""
         for account in self.service.accounts:
-            account.way_out.close(account.lanes)
-            account.way_in.settle()
+            attempt(self._log, "settle", partial(account.way_out.close, account.lanes))
+            attempt(self._log, "settle", account.way_in.settle)
         self.drop()
 
     def drop(self) -> None:
