@@ -45,9 +45,11 @@ The rooms; imports only point down, which tests/test_architecture.py keeps:
                 identify/     document XML -> ids and where each comes from
                 readiness     when is a dropped file ready?
                 files         write whole or not at all, move without overwriting
+                disk          what a folder lies on, and whether it has room
     nouns       config/       YAML -> checked models
                 wording       strangers' words and names, safe to show
-                document      Document, State, the legal steps, backoff
+                document      Document, State, the legal steps
+                moments       what a timestamp says, and when something is to be tried again
                 errors        the tree of errors
     apart       sandbox/      an access point of one's own
 """

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from filedrop.watcher import Watcher
 
 DISTANT = 3600.0  # seconds: nothing is due
+SETTLED_AFTER = 1.0  # seconds for which moves may wait for others, to be settled together while somebody works
 AFTER_FAILURE = 30.0  # seconds until a look or a tracking that failed is tried again, or `retry.longest`, if shorter
 
 
@@ -185,10 +186,10 @@ class Account:
     def _turn_out(self) -> float:
         """Give out what is due, and say in how many seconds the next is."""
         idle = self._crew_out.idle()
-        if idle and self.way_out.moved.pending:
-            self._errand("settle", self.way_out.moved.settle)  # by the crew: a folder may hang
-        elif not idle:
+        if not idle:
             self._crew_out.relieve()
+        for folder, moves in self.way_out.moved.take(math.inf if idle else self._steady() - SETTLED_AFTER):
+            self._crew_out.give(folder, partial(self.way_out.moved.settle, folder, moves))
         if not self.standing.ready and self.standing.wait() <= 0:
             self._errand("probe", self.standing.see)
         ready = self._ready()

@@ -92,7 +92,7 @@ class Claiming:
         unchanged = unchanged_for(lane.seen.get(name), seal, opened.status.st_ctime, now, local=lane.local)
         wait = self._wait(lane, name, opened, unchanged)
         if wait:
-            lane.remember(name, seal, now.steady, look_again=wait)
+            lane.remember(name, seal, now.steady, look_again=wait, unchanged=unchanged)
             return None
         seen = lane.seen.get(name)
         fault = seen.fault if seen and seen.seal == seal and seen.fault and seen.fault.code == "not-xml" else None
@@ -111,7 +111,7 @@ class Claiming:
         if fault.code == "not-xml" and patience > 0:
             # It may be written on without an event: then it is judged afresh, else not even read again.
             look_again = min(patience, rules.rescan.total_seconds())
-            lane.remember(name, seal, now.steady, look_again=look_again, fault=fault)
+            lane.remember(name, seal, now.steady, look_again=look_again, unchanged=unchanged, fault=fault)
             return None
         return self._claim_failed(lane, name, seal, fault)
 
@@ -180,7 +180,8 @@ class Claiming:
         patience = self._desk.rules.incomplete_after.total_seconds() - unchanged
         if patience > 0:  # a writer may hold it (Windows), or its rights come last
             again = min(patience, self._desk.rules.rescan.total_seconds())
-            lane.remember(name, Seal.of(status), now.steady, look_again=again, fault=unreadable(path, error))
+            fault = unreadable(path, error)
+            lane.remember(name, Seal.of(status), now.steady, look_again=again, unchanged=unchanged, fault=fault)
             return None
         return self._claim_failed(lane, name, Seal.of(status), unreadable(path, error))
 

@@ -7,12 +7,15 @@ a mistake in the program. There is one document for each *drop*, with an id give
 
 from __future__ import annotations
 
-import re
 import secrets
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from filedrop.moments import month
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 PARTICIPANT_PREFIX = "iso6523-actorid-upis::"
 UNCLEAR_AT_MOST = 10  # contract 6: the tenth unclear attempt fails
@@ -67,18 +70,6 @@ def new_id(now: datetime) -> str:
     """An id for a drop: 26 letters that sort by time (a ULID: 48 bits of milliseconds, 80 of chance)."""
     number = (int(now.timestamp() * 1000) << 80) | secrets.randbits(80)
     return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
-
-
-def backoff(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
-    """How long to leave something alone after its n-th attempt: doubling from `first`, at most `longest`."""
-    # In floats, and bounded: a timedelta overflows after a night of attempts.
-    wanted = first.total_seconds() * 2.0 ** min(max(attempts - 1, 0), 100)
-    return longest if wanted >= longest.total_seconds() else timedelta(seconds=wanted)
-
-
-def is_due(due: datetime | None, now: datetime, longest: timedelta) -> bool:
-    """Is it time for something that never waits longer than this? Where it seems to, the clock has been set back."""
-    return due is None or not now < due <= now + longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,19 +283,3 @@ class Document:
         if state not in _LEGAL[self.state]:
             raise ValueError(f"{self.id}: no step leads from {self.state} to {state}")
         return replace(self, state=state, history=(*self.history, Event(now, event, facts or {})), **changes)
-
-
-def moment(timestamp: str | None) -> datetime | None:
-    """A timestamp of the access point's as a moment; None where it can't be read or has no offset."""
-    try:
-        read = datetime.fromisoformat(timestamp or "")
-        read.astimezone(UTC)  # fails at either end of the calendar; whoever compares moments would
-    except (ValueError, OverflowError):
-        return None
-    return read if read.tzinfo else None
-
-
-def month(timestamp: str | None, otherwise: datetime) -> str:
-    """`2026-11` of a timestamp as written (contract 1: archive/), or of our own clock where it can't be read."""
-    written = re.match(r"[0-9]{4}-(0[1-9]|1[0-2])", timestamp or "")
-    return written[0] if written else otherwise.strftime("%Y-%m")

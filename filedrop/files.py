@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and moved without overwriting: the room of operating-system differences.
+"""Files written whole or not at all, and moved without overwriting: a room of operating-system differences.
 
 A name never appears before its content is complete and on the disk, and no move replaces what is already there.
 """
@@ -9,22 +9,14 @@ import contextlib
 import ctypes
 import errno
 import os
-import shutil
 import stat
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from io import FileIO
-
-NETWORK_FILE_SYSTEMS = frozenset(
-    {"nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "ncpfs", "afs", "ceph", "9p", "fuse.sshfs", "fuse.glusterfs",
-     "glusterfs", "lustre", "gpfs", "beegfs", "davfs", "fuse.davfs2", "fuse.s3fs", "fuse.rclone", "prl_fs", "vboxsf"}
-)  # fmt: skip
-
-A_FILE = 64 * 1024  # bytes that must be free for a sidecar or two
+    from pathlib import Path
 
 
 class InUse(PermissionError):
@@ -43,14 +35,6 @@ class Seal:
     def of(cls, status: os.stat_result) -> Seal:
         """The seal of what `fstat` said."""
         return cls(status.st_size, status.st_mtime_ns, status.st_ino)
-
-
-@dataclass(frozen=True, slots=True)
-class FileSystem:
-    """Where a folder lies: the kernel's name for the kind (`ext4`, `cifs`; "" where unknown), and on whose disk."""
-
-    kind: str
-    network: bool
 
 
 def open_regular(path: Path) -> FileIO:
@@ -201,22 +185,11 @@ if sys.platform == "win32":
             raise
         return msvcrt.open_osfhandle(handle, os.O_RDONLY | os.O_BINARY | os.O_NOINHERIT)
 
-    def shortage(path: Path) -> str:
-        """Why nothing more can be written there, in a sentence's second half; "" where it can. Raises OSError."""
-        return "its disk is full" if shutil.disk_usage(path).free < A_FILE else ""
-
     def sync_folder(path: Path) -> None:
         """Nothing to do: NTFS keeps its own journal of names, and a folder can't be flushed."""
 
     def _inherit(descriptor: int, folder: Path) -> None:
         """Nothing to do: a new file has its folder's access list."""
-
-    def file_system(path: Path) -> FileSystem:
-        """What a folder lies on: a mapped or UNC path is a network's."""
-        drive_remote = 4  # DRIVE_REMOTE of GetDriveTypeW
-        root = path.resolve().anchor
-        network = root.startswith("\\\\") or ctypes.windll.kernel32.GetDriveTypeW(root) == drive_remote
-        return FileSystem("network" if network else "local", network)
 
 else:
     _AT_FDCWD = -100
@@ -268,15 +241,6 @@ else:
         except FileNotFoundError:
             return False
 
-    def shortage(path: Path) -> str:
-        """Why nothing more can be written there, in a sentence's second half; "" where it can. Raises OSError."""
-        disk = os.statvfs(path)
-        if disk.f_flag & os.ST_RDONLY:
-            return "its disk is read-only"
-        if disk.f_bavail * disk.f_frsize < A_FILE:
-            return "its disk is full"
-        return "its disk has no names left for more files (inodes)" if disk.f_files and not disk.f_favail else ""
-
     def sync_folder(path: Path) -> None:
         """Bring the names in a folder to the disk."""
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -295,19 +259,3 @@ else:
             os.fchown(descriptor, -1, parent.st_gid)
         with contextlib.suppress(PermissionError):
             os.fchmod(descriptor, stat.S_IMODE(parent.st_mode) & 0o666)
-
-    def file_system(path: Path) -> FileSystem:
-        """What a folder lies on, by the longest mount point above it (/proc/self/mountinfo, proc(5))."""
-        kind, longest = "", -1
-        real = os.path.realpath(path)
-        try:
-            lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-        except OSError:  # no /proc: nothing is known, and scanning always works
-            return FileSystem("", network=True)
-        for line in lines:
-            before, _, after = line.partition(" - ")
-            mount = before.split(" ")[4].replace("\\040", " ").replace("\\134", "\\")
-            inside = real == mount or real.startswith(mount.rstrip("/") + "/")
-            if inside and len(mount) >= longest:
-                kind, longest = after.split(" ")[0], len(mount)
-        return FileSystem(kind, kind in NETWORK_FILE_SYSTEMS)

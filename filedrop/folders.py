@@ -231,7 +231,8 @@ class OutboundFolder(Folder):
 
     def held(self) -> bool:
         """Is nothing of this folder to be posted now?"""
-        return any((self.path / name).exists() for name in HOLDS)
+        with self.busy():
+            return any((self.path / name).exists() for name in HOLDS)
 
     def names(self, place_in: str) -> frozenset[str]:
         """Everything that lies in `sending/`, `sent/` or `failed/`, by name. Raises OSError."""
@@ -259,8 +260,9 @@ class OutboundFolder(Folder):
 
     def came_back(self, document: Document) -> bool:
         """Does a file that may be this document's lie in `outbound/`, under whatever name? Then it isn't taken."""
-        found = (self.seal("", name) for name in self.dropped())
-        return any(there is not None and there.size == document.size for there in found)
+        with self.busy():
+            found = (self.seal("", name) for name in self.dropped())
+            return any(there is not None and there.size == document.size for there in found)
 
     def draft(self, document_id: str, suffix: str) -> Path:
         """Where something that belongs to this document is written before it is placed."""

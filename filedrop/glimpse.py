@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from filedrop import sidecar
+from filedrop.disk import shortage
 from filedrop.errors import FolderUnavailable, JournalError
-from filedrop.files import may_use, shortage
+from filedrop.files import may_use
 from filedrop.folders import HOLDS, PLACES, InboundFolder, OutboundFolder
 from filedrop.marker import MARKER, read_marker, why_outdated
 from filedrop.names import names_document

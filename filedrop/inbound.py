@@ -13,10 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import Message
-from filedrop.document import backoff, is_due, participant_key
+from filedrop.document import participant_key
 from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
 from filedrop.files import InUse
 from filedrop.journal import key_of
+from filedrop.moments import backoff, is_due
 from filedrop.receiving import NotTaken, Receiving, row_of
 
 if TYPE_CHECKING:

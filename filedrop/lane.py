@@ -36,7 +36,8 @@ class Lane:
     `not_before` is the moment before which it is left alone, whatever happens there.
     `trouble` is the sentence that says why the folder is unavailable, "" while it isn't; `outdated` the one that says
     why the journal didn't know what lay there, "" where it did; `refused` why files can't be moved or written there, ""
-    while they can; `unreconciled` what lies there wrongly. `jobs` are those that have been given out and are not done.
+    while they can; `unreconciled` what lies there wrongly; `unwatched` why its files are only found by scanning, though
+    the system should tell of them, "" where it does. `jobs` are those that have been given out and are not done.
     """
 
     folder: OutboundFolder
@@ -63,6 +64,7 @@ class Lane:
     trouble: str = ""
     outdated: str = ""
     unreconciled: str = ""
+    unwatched: str = ""
     refused: str = ""
     refused_again: bool = False
     jobs: set[object] = field(default_factory=set)
@@ -99,14 +101,21 @@ class Lane:
     @property
     def warning(self) -> str:
         """What is wrong with the folder though it is available, in sentences; "" for nothing."""
-        return "; ".join(why for why in (self.outdated, self.unreconciled, self.refused) if why)
+        return "; ".join(why for why in (self.outdated, self.unreconciled, self.refused, self.unwatched) if why)
 
     def remember(
-        self, name: str, seal: Seal, now: float, *, look_again: float, fault: DocumentError | None = None
+        self,
+        name: str,
+        seal: Seal,
+        now: float,
+        *,
+        look_again: float,
+        unchanged: float = 0.0,
+        fault: DocumentError | None = None,
     ) -> None:
-        """A file that isn't ready: how it looks, and in how many seconds it may be."""
+        """A file that isn't ready: how it looks, for how many seconds already, and in how many it may be."""
         seen = self.seen.get(name)
-        since = seen.since if seen and seen.seal == seal else now
+        since = seen.since if seen and seen.seal == seal else now - unchanged
         self.seen[name] = Seen(seal, since, fault)
         self.settling[name] = now + look_again
         self.wake()

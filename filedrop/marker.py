@@ -54,7 +54,9 @@ def read_marker(path: Path) -> Marker | None:
         content = json.loads((path / MARKER).read_bytes())
         changes = int(content.get("changes", 0))
         marker = Marker(str(content["folder"]), str(content["journal"]), changes)
-    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):  # anybody may write there
         return None
     return marker if 0 <= changes < _MOST else None
 

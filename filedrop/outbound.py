@@ -14,9 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.claiming import Claiming
+from filedrop.disk import file_system
 from filedrop.document import State
 from filedrop.errors import Changed, DocumentError, FolderUnavailable
-from filedrop.files import InUse, file_system
+from filedrop.files import InUse
 from filedrop.putaway import FileGone, Moved, put_away
 from filedrop.reconcile import Reconciling
 from filedrop.sending import Changing, Opened, Upload, send, unreadable
@@ -123,11 +124,8 @@ class WayOut:
 
     def close(self, lanes: Iterable[Lane]) -> None:
         """The last word: an older copy of the journal that is put back now will be known by the folders' markers."""
-        self.moved.settle()
-        for lane in lanes:
-            if lane.folder.id and not lane.trouble and not lane.folder.stuck():
-                with lane.folder.busy():
-                    self._reconciling.mark(lane)
+        self.moved.settle_all()
+        self._reconciling.mark_all(lanes)
 
     def _give_steps(self, lane: Lane) -> None:
         """Give out the documents that are due; what only waits to be posted, not while nothing can be."""

@@ -8,8 +8,8 @@ found again by it, so that putting away can be repeated until it is done. Bringi
 from __future__ import annotations
 
 import glob
+import math
 import threading
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from filedrop import sidecar
@@ -126,35 +126,48 @@ class Moved:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._waiting: dict[OutboundFolder, list[tuple[Document, Document]]] = defaultdict(list)
-        self._count = 0
+        self._waiting: dict[OutboundFolder, tuple[float, list[Document]]] = {}
         self._lock = threading.Lock()
 
     def add(self, folder: OutboundFolder, before: Document, after: Document) -> None:
-        """This document's file has been moved. It stays in hand until `settle`."""
+        """This document's file has been moved. It stays in hand until that is settled."""
         with self._lock:
-            self._waiting[folder].append((before, after))
-            self._count += 1
-            full = self._count >= AT_ONCE
-        if full:
-            self.settle()
+            _, moves = self._waiting.setdefault(folder, (self._desk.steady(), []))
+            moves += before, after
+            if len(moves) < 2 * AT_ONCE:
+                return
+            del self._waiting[folder]
+        self.settle(folder, moves)
 
-    @property
-    def pending(self) -> bool:
-        """Is there anything to settle?"""
-        return self._count > 0
+    def take(self, until: float = math.inf) -> list[tuple[OutboundFolder, list[Document]]]:
+        """What is to be settled now, by folder: all that of folders where something has waited since `until` (steady).
 
-    def settle(self) -> None:
-        """Bring the moves to the disk, then to the journal. What fails stays for the next sweep to do again."""
+        Each is a job of its own: a folder that hangs must not hold up the others' documents.
+        """
         with self._lock:
-            waiting, self._waiting, self._count = dict(self._waiting), defaultdict(list), 0
-        for folder, moves in waiting.items():
-            try:
-                with folder.busy():
-                    for name in {document.place for move in moves for document in move}:
-                        sync_folder(folder.path / name)
-                self._desk.journal.record_places(after for _, after in moves)
-            except (OSError, JournalError) as error:  # the others' moves are no worse for it
-                self._desk.log.warning("moves.not_settled", folder=str(folder.path), why=str(error))
-            finally:
-                self._desk.in_hand.give_back(after.id for _, after in moves)
+            due = [(folder, moves) for folder, (since, moves) in self._waiting.items() if since <= until]
+            for folder, _ in due:
+                del self._waiting[folder]
+        return due
+
+    def settle_all(self) -> None:
+        """Settle what is left, but for folders that hang."""
+        for folder, moves in self.take():
+            if not folder.stuck():
+                self.settle(folder, moves)
+
+    def settle(self, folder: OutboundFolder, moves: list[Document]) -> None:
+        """Bring a folder's moves to the disk, then to the journal. What fails stays for the next sweep to do again.
+
+        `moves` are the documents at their places before and after, by turns.
+        """
+        moved = moves[1::2]
+        try:
+            with folder.busy():
+                for name in {document.place for document in moves}:
+                    sync_folder(folder.path / name)
+            self._desk.journal.record_places(moved)
+        except (OSError, JournalError) as error:
+            self._desk.log.warning("moves.not_settled", folder=str(folder.path), why=str(error))
+        finally:
+            self._desk.in_hand.give_back(document.id for document in moved)

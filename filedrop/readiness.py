@@ -2,7 +2,8 @@
 
 A file's writer is done when the system has told that it was closed or moved in, or when the file has not changed for
 `settle`: by the time of its last change where the file system's clock is ours (local, Linux), elsewhere by our own
-clock since we first saw it like this, and there for at least ten seconds.
+clock since we first saw it like this, and there for at least ten seconds. The time of a change is asked for once, when
+we first see the file like this: a clock that is set makes no file older.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ SETTLE_ELSEWHERE = 10.0  # seconds: a server's clock and its clients' caches are
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What we remember of a file that wasn't ready: how it looked, since when (monotonic seconds), what was wrong."""
+    """What we remember of a file that wasn't ready: how it looks, since when (monotonic seconds), what was wrong."""
 
     seal: Seal
     since: float
@@ -41,10 +42,9 @@ def unchanged_for(seen: Seen | None, seal: Seal, changed: float, now: Clock, *, 
 
     A change time in the future (the clock was set back) tells nothing; our own clock does.
     """
-    watched = now.steady - seen.since if seen and seen.seal == seal else 0.0
-    if local and changed <= now.wall:
-        return max(watched, now.wall - changed)
-    return watched
+    if seen and seen.seal == seal:
+        return now.steady - seen.since
+    return max(0.0, now.wall - changed) if local else 0.0
 
 
 def wait_for_writer(unchanged: float, *, settle: timedelta, closed: bool, local: bool) -> float:

@@ -82,6 +82,7 @@ class Receiving:
     def __init__(self, desk: InboundDesk) -> None:
         self._desk = desk
         self._unnamed: dict[Key, tuple[MessageRow, Reading]] = {}
+        self._left: set[Path] = set()
 
     def fetch(self, folder: InboundFolder, message: Message) -> MessageRow:
         """Fetch a message and place it. Raises NotTaken, DocumentError, AccessPointError, JournalError, OSError."""
@@ -102,6 +103,8 @@ class Receiving:
         desk = self._desk
         temporary = folder.draft(new_id(desk.now()), DRAFT)
         row = replace(row_of(desk, folder, message, "named"), temporary=temporary.name)
+        with folder.busy():
+            self._clear(folder)
         try:
             with folder.busy(), files.create_temporary(temporary) as file:
                 with folder.not_busy():
@@ -110,15 +113,31 @@ class Receiving:
                 file.seek(0)
                 reading = identify.read(file, doctype="keep")
                 os.fsync(file.fileno())
-                # The row will say that the temporary file is there: so its name must be on the disk, too.
+                # The row will say that the temporary file is there: so it must be our folder's, and on the disk with
+                # its name. What was written into an empty mount point would be taken for placed when the share is back.
+                folder.take_up(desk.journal)
+                temporary.lstat()
                 files.sync_folder(folder.path)
         except Gone as error:
-            temporary.unlink(missing_ok=True)
+            self._discard(temporary)
             raise NotTaken(f"the access point lists message {message.msg_no}, but has no document for it") from error
         except BaseException:
-            temporary.unlink(missing_ok=True)
+            self._discard(temporary)
             raise
         return row, reading
+
+    def _discard(self, temporary: Path) -> None:
+        """Remove what was fetched in vain; where its share has gone away, before the next is fetched into that."""
+        try:
+            temporary.unlink()
+        except OSError:
+            self._left.add(temporary)
+
+    def _clear(self, folder: InboundFolder) -> None:
+        for temporary in self._left.copy():
+            if temporary.parent == folder.path:
+                temporary.unlink(missing_ok=True)
+                self._left.discard(temporary)
 
     def place(self, folder: InboundFolder, message: Message, row: MessageRow) -> None:
         """Place a message that was fetched before; where its temporary file is gone, it has been placed.

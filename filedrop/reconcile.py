@@ -19,6 +19,8 @@ from filedrop.restoring import Restoring
 from filedrop.sending import Changing, Opened
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from filedrop.claiming import Claiming
     from filedrop.desk import Desk
     from filedrop.document import Document
@@ -108,6 +110,13 @@ class Reconciling:
         """Have the folder's marker say how far the journal has come; one that can't be written is trouble enough."""
         with suppress(OSError):
             lane.folder.mark(self._desk.journal)
+
+    def mark_all(self, lanes: Iterable[Lane]) -> None:
+        """Likewise in all folders that are there and answer."""
+        for lane in lanes:
+            if lane.folder.id and not lane.trouble and not lane.folder.stuck():
+                with lane.folder.busy():
+                    self.mark(lane)
 
     def _see_gone(self, lane: Lane, place: str, documents: list[Document]) -> None:
         """Documents whose file a person has taken: they are looked for once more, and end as taken (contract 1)."""

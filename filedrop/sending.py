@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from filedrop import files, identify
 from filedrop.accesspoint import BrokenOff
-from filedrop.document import Fault, State, backoff
+from filedrop.document import Fault, State
 from filedrop.doubt import is_owned
 from filedrop.errors import DocumentError, NoClearAnswer, Rejected, Unauthorized, Unavailable, Unexplained, WrongAddress
 from filedrop.files import Seal
 from filedrop.journal import Duplicate
+from filedrop.moments import backoff
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

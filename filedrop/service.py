@@ -17,8 +17,8 @@ from filelock import FileLock, Timeout
 
 from filedrop.account import Account
 from filedrop.clockwork import Clockwork
+from filedrop.disk import file_system
 from filedrop.errors import ConfigError, FiledropError
-from filedrop.files import file_system
 from filedrop.folders import InboundFolder
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Journal

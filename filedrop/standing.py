@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from filedrop.document import backoff
 from filedrop.errors import AccessPointError, Unauthorized, Unavailable, WrongAddress
+from filedrop.moments import backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -42,7 +42,7 @@ class StatusFile:
     def __init__(self, config: Config, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
         self._root = config.root
         self._companies = tuple(config.companies.values())
-        self._journal = journal.id
+        self._journal = journal
         self._survey = Survey(config, journal)
         self._log = log
         self._thread: threading.Thread | None = None
@@ -95,17 +95,23 @@ class StatusFile:
         ended = time.monotonic()
         self._next, self._next_anyway = (ended + rest * (ended - begun) for rest in (REST, LONG_REST))
         said = {key: value for key, value in status.items() if key not in ("written", "heard")}
-        if said == self._written or self._served_by_another():
+        if said == self._written or not self._at_home():
             return
         content = json.dumps(status, indent=1).encode() + b"\n"
         replace_whole(self._root / NAME, content, draft=self._root / f".{NAME}.tmp")
         self._written = said
 
-    def _served_by_another(self) -> bool:
-        """Do all folders belong to another filedrop? Then so does the status.json in their root."""
-        markers = [read_marker(path) for company in self._companies for path in (*company.outbound, company.inbound)]
-        owners = {marker.journal for marker in markers if marker}
-        return bool(owners) and self._journal not in owners
+    def _at_home(self) -> bool:
+        """Is this our root? Not where all folders belong to another filedrop, nor where those we know aren't mounted.
+
+        Where nothing is mounted, nothing is made; but one that is there already goes on telling how it stands.
+        """
+        paths = [path for company in self._companies for path in (*company.outbound, company.inbound)]
+        owners = {marker.journal for path in paths if (marker := read_marker(path))}
+        if owners:
+            return self._journal.id in owners
+        known = (path for path in paths if path.is_relative_to(self._root) and self._journal.folder_at(path))
+        return (self._root / NAME).exists() or not any(known)
 
     def _tables(self, service: Service) -> list[str]:
         """What is wrong with the mapping's tables; what is new of it is told. They may hang, so it is asked here."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from filedrop.document import Document, Fault, backoff, is_due
+from filedrop.document import Document, Fault
 from filedrop.errors import NoClearAnswer, Unavailable, WrongAddress
+from filedrop.moments import backoff, is_due
 
 if TYPE_CHECKING:
     from filedrop.accesspoint import Listing, Message

@@ -11,7 +11,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from filedrop.files import file_system
+from filedrop.disk import file_system
 from filedrop.folders import HOLDS
 
 if TYPE_CHECKING:
@@ -65,28 +65,35 @@ class Watcher:
         known = self._watches.get(lane)
         if known is not None and known[0] == inode:
             return True
+        try:
+            observer = self._observing()
+            if known is not None:
+                observer.unschedule(known[1])
+                del self._watches[lane]
+            watch = observer.schedule(_Wakes(lane), os.fspath(path), event_filter=_events())  # type: ignore[arg-type] # it has the one method that is called
+        except OSError as error:
+            why = (
+                f"files are found by scanning alone, every `rescan`: no file events ({error.strerror or error}); raise "
+                "fs.inotify.max_user_watches or fs.inotify.max_user_instances (sysctl)"
+            )
+            if lane.unwatched != why:  # each sweep tries again
+                self._log.warning("folder.scanned", company=lane.folder.company, folder=str(path), why=why)
+            lane.unwatched = why
+            return False
+        lane.unwatched = ""
+        self._watches[lane] = (inode, watch)
+        lane.look_now()  # what came before the watch began
+        return True
+
+    def _observing(self) -> BaseObserver:
+        """The observer, which begins with the first folder. Raises OSError where the system has none to give."""
         with self._starting:
             if self._observer is None:
                 observer = _observer()
                 observer.daemon = True
                 observer.start()
                 self._observer = observer  # only now: `close` may come at any moment, and joins it
-        if known is not None:
-            self._observer.unschedule(known[1])
-            del self._watches[lane]
-        try:
-            watch = self._observer.schedule(_Wakes(lane), os.fspath(path), event_filter=_events())  # type: ignore[arg-type] # it has the one method that is called
-        except OSError as error:
-            self._log.warning(
-                "folder.scanned",
-                folder=str(path),
-                why=f"{error.strerror or error}: no file events (see fs.inotify.max_user_watches); "
-                "files are found by scanning, every `rescan`",
-            )
-            return False
-        self._watches[lane] = (inode, watch)
-        lane.look_now()  # what came before the watch began
-        return True
+            return self._observer
 
     def close(self) -> None:
         """Stop watching."""

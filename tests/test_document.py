@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.drops import IDENTITY, NOON, accepted, drop, posted
 
-from filedrop.document import Document, Fault, State, backoff, month, new_id, participant_key, same_participant
+from filedrop.document import Document, Fault, State, new_id, participant_key, same_participant
+from filedrop.moments import backoff, month
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filedrop import files
+from filedrop import disk, files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -243,12 +243,12 @@ def test_seal(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 def test_file_system() -> None:
     """A folder's file system is that of the longest mount point above it."""
-    assert files.file_system(Path("/proc/self")) == files.FileSystem("proc", network=False)
-    assert files.file_system(Path("/")).kind not in ("", "proc")
+    assert disk.file_system(Path("/proc/self")) == disk.FileSystem("proc", network=False)
+    assert disk.file_system(Path("/")).kind not in ("", "proc")
 
 
 def test_a_local_folder_is_no_network(tmp_path: Path) -> None:
     """A local disk is watched by events and trusted for its clock."""
-    lies_on = files.file_system(tmp_path)
+    lies_on = disk.file_system(tmp_path)
     assert lies_on.kind
     assert not lies_on.network

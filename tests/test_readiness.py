@@ -66,3 +66,10 @@ def test_a_clock_that_was_set_back(wall: float, ahead: float, since: float, watc
     now = Clock(since + watched, wall)
     assert unchanged_for(Seen(SEAL, since), SEAL, wall + ahead, now, local=True) == now.steady - since
     assert unchanged_for(None, SEAL, wall + ahead, now, local=True) == 0
+
+
+@given(wall=MOMENTS, behind=SECONDS, since=MOMENTS, watched=SECONDS)
+def test_a_clock_that_was_set_forward(wall: float, behind: float, since: float, watched: float) -> None:
+    """A file that we have seen as it is grows older by our own clock alone, however long ago its change now seems."""
+    now = Clock(since + watched, wall + behind)
+    assert unchanged_for(Seen(SEAL, since), SEAL, wall, now, local=True) == now.steady - since

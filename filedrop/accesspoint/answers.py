@@ -13,8 +13,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filedrop.document import moment
 from filedrop.errors import NoClearAnswer
+from filedrop.moments import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

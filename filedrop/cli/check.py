@@ -14,8 +14,9 @@ import click
 from filedrop.cli import FAILED, MISUSED, UNREACHABLE
 from filedrop.cli.opening import has_journal, open_access_point, open_config, open_journal
 from filedrop.cli.show import show_json, show_table
+from filedrop.disk import file_system, shortage
 from filedrop.errors import AccessPointError, ConfigError, FolderUnavailable, JournalError
-from filedrop.files import file_system, is_missing, may_use, shortage
+from filedrop.files import is_missing, may_use
 from filedrop.folders import InboundFolder, OutboundFolder
 from filedrop.glimpse import NotYetThere, folders, outdated, see_ours
 from filedrop.identify.mapping import Rules

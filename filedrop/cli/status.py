@@ -12,8 +12,9 @@ import click
 from filedrop import statusfile
 from filedrop.cli.opening import has_journal, open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, show_table, tell
+from filedrop.disk import shortage
 from filedrop.errors import FiledropError, JournalError
-from filedrop.files import is_missing, may_use, shortage
+from filedrop.files import is_missing, may_use
 from filedrop.service import is_running
 from filedrop.status import Survey
 

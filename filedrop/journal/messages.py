@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from filedrop.document import moment, participant_key
+from filedrop.document import participant_key
 from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
 from filedrop.journal.store import Store
+from filedrop.moments import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

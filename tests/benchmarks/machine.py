@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from filedrop.files import file_system
+from filedrop.disk import file_system
 
 if TYPE_CHECKING:
     import subprocess

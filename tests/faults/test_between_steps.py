@@ -16,6 +16,7 @@ from filedrop.document import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from support.faults import Exchange
     from support.world import World
@@ -237,3 +238,29 @@ def test_a_look_that_failed(make_world: Callable[..., World], clock: Clock, long
     life.stop()
     assert looks[1] - looks[0] == pytest.approx(pause, abs=1.5)
     assert world.sidecar("invoice.xml")["state"] in ("sent", "delivered")
+
+
+def test_a_folder_hangs_while_its_moves_are_brought_to_the_disk(
+    make_world: Callable[..., World], clock: Clock, tmp_path: Path
+) -> None:
+    """Another company's documents go all the way meanwhile."""
+    (beside := tmp_path / "beside").mkdir()
+    fjord = f'{{participants: ["0192:123456785"], outbound: "{beside}"}}'
+    world = make_world(companies={"fjord": fjord}, outbound=RULES, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.put(beside / "its own.xml", invoice("fjord", sender="0192:123456785"))
+    while "settle" not in life.jobs:
+        clock.pass_on(1)
+        life.turn()
+        life.do_all(but="settle")
+    world.drop("one.xml", invoice("1"))
+    for _ in range(200):
+        clock.pass_on(2)
+        life.turn()
+        life.do_others()
+    assert life.jobs == ["settle"]
+    assert world.places()["one.xml"].startswith("archive/")
+    life.go_on(200)
+    assert list((beside / "archive").rglob("*.xml"))
+    life.drop()

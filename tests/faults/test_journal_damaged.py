@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,11 +43,7 @@ def truncated(path: Path) -> None:
         file.truncate(path.stat().st_size * 2 // 3)
 
 
-def emptied(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-@pytest.mark.parametrize("damage", [header, middle, last_page, truncated, emptied])
+@pytest.mark.parametrize("damage", [header, middle, last_page, truncated])
 def test_a_damaged_journal(world: World, damage: Callable[[Path], None]) -> None:
     """It is named, with what to do, by run, status and check; nothing is posted, and nothing is overwritten."""
     world.drop("sent.xml", invoice("1"))
@@ -77,3 +74,28 @@ def test_a_damaged_journal(world: World, damage: Callable[[Path], None]) -> None
 
 def said_of(text: str, journal: Path) -> bool:
     return f"the journal {journal} is damaged" in text and "check --take-over" in text
+
+
+def test_an_emptied_journal(world: World) -> None:
+    """It counts as a new one: every folder is another's, and says so, until a person says that they are ours."""
+    world.drop("sent.xml", invoice("1"))
+    world.receive(invoice("2"))
+    world.settle()
+    journal = world.state / "journal.sqlite"
+    journal.write_bytes(b"")
+    posts = len(world.front.asked("POST"))
+    world.drop("waiting.xml", invoice("3"))
+    world.receive(invoice("4"))
+    for command, status in ((("run", "--once"), 1), (("status",), 0), (("check",), 1)):
+        told = ask(world, *command)
+        assert told.status == status
+        for folder in (world.outbound, world.inbound):
+            assert re.search(
+                f"another filedrop serves this folder: {folder} |{folder}: another filedrop serves", told.says
+            )
+        assert "check --take-over" in told.says
+    assert len(world.front.asked("POST")) == posts
+    assert world.places()["waiting.xml"] == "."
+    assert ask(world, "check", "--take-over").status == 0
+    world.settle()
+    world.invariants()

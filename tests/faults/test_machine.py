@@ -39,6 +39,8 @@ from support.rights import as_anyone
 from support.stepping import RULES, Clock, Life
 from support.world import PASSWORD, World
 
+from filedrop.errors import FiledropError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -376,6 +378,9 @@ class Machine(RuleBasedStateMachine):
         try:
             with as_anyone():
                 move()
+        except FiledropError:
+            if self.life is not None:  # else it couldn't start, and said why
+                raise
         except Killed:
             assert self.life is None or self.dead
             if self.life is not None:

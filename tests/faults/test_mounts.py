@@ -6,7 +6,10 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,9 +17,12 @@ from support.asking import ask
 from support.disks import foreign, share
 from support.documents import invoice
 from support.faults import answered
+from support.stepping import RULES, Clock, Life
 from support.world import PROJECT, World
 
 from filedrop import config
+from filedrop.document import Document
+from filedrop.folders import OutboundFolder
 from filedrop.glimpse import folders
 from filedrop.statusfile import StatusFile
 
@@ -96,6 +102,65 @@ def test_unmounted_while_a_message_is_fetched(shared_world: World, root: Share) 
         root.mount()
         world.until(world.settled)
     world.invariants()
+
+
+class Fate(Clock):
+    """A clock at whose next look something happens."""
+
+    happens: Callable[[], object] | None = None
+
+    def now(self) -> datetime:
+        happens, self.happens = self.happens, None
+        if happens:
+            happens()
+        return super().now()
+
+
+@pytest.mark.parametrize("back", ["later", "meanwhile"])
+def test_unmounted_just_before_a_message_is_fetched(tmp_path: Path, back: str) -> None:
+    """What was written into an empty mount point isn't marked read: it comes when the share is back."""
+    inbound, clock = tmp_path / "root" / "acme" / "inbound", Fate()
+    with (
+        share(inbound, tmp_path / "server") as mount,
+        World(tmp_path, outbound=RULES, inbound={"poll": "5m"}, clock=clock.true) as world,
+    ):
+        mount.mount()
+        life = Life(world, clock)
+        life.go_on(10)
+        number = world.receive(invoice("1"))
+
+        def come_back(exchange: Exchange) -> None:
+            mount.mount()
+            answered(exchange)
+
+        world.front.next(f"GET /messages/{number}/", come_back if back == "meanwhile" else answered)
+        clock.pass_on(300)
+        life.turn()
+        life.do_all(but="<lambda>")  # the message's
+        clock.happens = mount.unmount  # when the folder has been looked at, and before anything is written there
+        life.do(0)
+        assert clock.happens is None
+        assert everything_in(inbound) == ([] if back == "later" else [".filedrop"])
+        assert world.sandbox.store.inbox("acme")
+        if back == "later":
+            mount.mount()
+        life.go_on(1000)
+        life.drop()
+        world.invariants()
+
+
+def test_a_place_that_was_deleted(make_world: Callable[..., World]) -> None:
+    """What lay in it was taken by whoever deleted it; the others go on, and it is made again."""
+    world = make_world(outbound={"rescan": "100ms"})
+    world.drop("one.xml", invoice("1"))
+    with world.service():
+        world.until(world.settled)
+        for place in ("sending", "sent", "archive", "failed"):
+            shutil.rmtree(world.outbound / place)
+        del world.dropped["one.xml"]
+        world.drop("two.xml", invoice("2"))
+        world.until(world.settled)
+    assert world.accepted() == {"?": 1, "two.xml": 1}
 
 
 def test_started_before_the_mount(tmp_path: Path, root: Share) -> None:
@@ -181,6 +246,32 @@ def test_a_folder_hangs(two_companies: World, beside: Path) -> None:
         world.put(beside / "its own.xml", invoice("fjord", sender="0192:123456785"))
         world.until(lambda: list((beside / "archive").rglob("*.xml")))
     assert len(world.sandbox.store.sent("acme")) == 4
+
+
+class Impatient(OutboundFolder):
+    """A folder that counts as hung as soon as a thread is in it."""
+
+    patience = 0.0
+
+
+@pytest.mark.parametrize("question", ["held", "came_back"])
+def test_a_folder_hangs_when_it_is_asked(beside: Path, question: str) -> None:
+    """Who asks a folder that hangs whether it is held, or whether a document has come back, is seen to wait for it."""
+    folder = Impatient(beside, company="fjord", below=beside.parent, patterns=["*"])
+    document = Document(
+        id="1", company="fjord", folder="f1", account="main", file="x", dropped_as="x", claimed=datetime.now(UTC)
+    )
+
+    def ask_it() -> None:
+        with suppress(OSError):
+            folder.held() if question == "held" else folder.came_back(document)
+
+    asking = threading.Thread(target=ask_it)
+    with foreign(beside, "fuse", answers=False):
+        asking.start()
+        while not folder.stuck():
+            assert asking.is_alive()
+    asking.join()
 
 
 @pytest.mark.slow

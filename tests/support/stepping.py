@@ -163,6 +163,11 @@ class Life:
         while (index := next((i for i, name in enumerate(self.jobs) if name != but), None)) is not None:
             self.do(index)
 
+    def do_others(self) -> None:
+        """Do the jobs that wait, and those that they give out; but leave the first waiting, as if its folder hung."""
+        while len(self.jobs) > 1:
+            self.do(1)
+
     def go_on(self, seconds: float) -> None:
         """Let so much time pass, and everything be done that is due meanwhile."""
         until = self._clock.passed + seconds
@@ -181,8 +186,8 @@ class Life:
     def stop(self) -> None:
         """End as a daemon that was asked to."""
         for account in self.service.accounts:
-            account.way_out.moved.settle()
-            account.way_in.settle()
+            attempt(self._log, "settle", partial(account.way_out.close, account.lanes))
+            attempt(self._log, "settle", account.way_in.settle)
         self.drop()
 
     def drop(self) -> None:
