@@ -7,6 +7,7 @@ difference too: while sweeping, only what two full sweeps in a row have found co
 from __future__ import annotations
 
 from contextlib import closing, suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from filedrop import sidecar
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from filedrop.document import Document
     from filedrop.lane import Lane
 
-NOTE_AFTER = 300.0  # seconds in sending/ after which a note says why (contract 1)
+NOTE_AFTER = timedelta(minutes=5)  # in sending/, then a note says why (contract 1)
 NOTES_AT_ONCE = 200
 
 
@@ -49,13 +50,13 @@ class Reconciling:
             self._restoring.restore(lane)
         sending = folder.names("sending")
         claimed = lane.taking.copy().keys()  # between the two: a claim's file comes first, then its row
-        rows = {document.file: document for document in journal.lying_in(folder.id, "sending")}
-        trouble = self._adopt(lane, sorted(sending - claimed - rows.keys()), doubtful=not known)
-        self._see_gone(lane, "sending", [document for name, document in rows.items() if name not in sending])
-        self._write_notes(lane, rows)
+        files = journal.files_in(folder.id, "sending")
+        trouble = self._adopt(lane, sorted(sending - claimed - files.keys()), doubtful=not known)
+        self._see_gone(lane, "sending", [document_id for name, document_id in files.items() if name not in sending])
+        self._write_notes(lane, frozenset(files.values()))
         sent = folder.names("sent")
-        on_their_way = {document.file: document for document in journal.lying_in(folder.id, "sent")}
-        self._see_gone(lane, "sent", [document for name, document in on_their_way.items() if name not in sent])
+        files = journal.files_in(folder.id, "sent")
+        self._see_gone(lane, "sent", [document_id for name, document_id in files.items() if name not in sent])
         for place in ("", "sending", "sent", "failed"):
             self._clear_notes(lane, place)
         if trouble is not None:
@@ -118,12 +119,12 @@ class Reconciling:
                 with lane.folder.busy():
                     self.mark(lane)
 
-    def _see_gone(self, lane: Lane, place: str, documents: list[Document]) -> None:
+    def _see_gone(self, lane: Lane, place: str, document_ids: list[str]) -> None:
         """Documents whose file a person has taken: they are looked for once more, and end as taken (contract 1)."""
         desk = self._desk
         missing = {
             document.id: document
-            for document in documents
+            for document in (desk.journal.documents(document_ids) if document_ids else ())
             if document.home == place and document.id not in desk.in_hand
         }
         for document_id in lane.twice(f"missing from {place}", frozenset(missing), at_once=False):
@@ -150,38 +151,36 @@ class Reconciling:
                 if document.state is State.SENT:
                     desk.journal.record(document.later(desk.now()))  # asked after once more, now
 
-    def _write_notes(self, lane: Lane, rows: dict[str, Document]) -> None:
-        now, written = self._desk.now(), 0
-        for name, document in rows.items():
-            if (
-                (now - document.claimed).total_seconds() < NOTE_AFTER
-                or document.state.finished
-                or document.state is State.SENT
-            ):
+    def _write_notes(self, lane: Lane, there: frozenset[str]) -> None:
+        """Say of what has been in `sending/` for long why it is; `there` are the ids of all that is."""
+        journal, written = self._desk.journal, 0
+        waits = self._why_it_waits(lane)
+        for document_id, state in journal.kept_in_sending(lane.folder.id, self._desk.now() - NOTE_AFTER):
+            said = lane.notes.get(document_id)
+            if written >= NOTES_AT_ONCE or (said == waits and state is not State.DOUBT):
                 continue
-            why = self._why(lane, document)
-            if lane.notes.get(document.id) == why or written >= NOTES_AT_ONCE:
+            document = journal.document(document_id)
+            if document is None or said == (why := self._why_in_doubt(document) if state is State.DOUBT else waits):
                 continue
             written += 1
-            note = lane.folder.path / "sending" / f"{name}.why.txt"
+            note = lane.folder.path / "sending" / f"{document.file}.why.txt"
             with suppress(InUse):  # somebody reads the older one: the next full sweep writes it
                 replace_whole(note, sidecar.waits(document, why), draft=lane.folder.draft(document.id, ".why"))
                 lane.notes[document.id] = why
-        there = {document.id for document in rows.values()}
         lane.notes = {document_id: why for document_id, why in lane.notes.items() if document_id in there}
 
-    def _why(self, lane: Lane, document: Document) -> str:
-        """Why a document waits in `sending/`, for people."""
-        if document.state is State.DOUBT and document.identity != self._desk.access_point.identity:
+    def _why_in_doubt(self, document: Document) -> str:
+        if document.identity != self._desk.access_point.identity:
             return (
                 f"it was posted to {document.identity}, which the configuration doesn't name any more, and there was "
                 "no clear answer: put that account back, or say what became of it: filedrop resolve"
             )
-        if document.state is State.DOUBT:
-            return (
-                f"it may have arrived at the access point ({document.why_in_doubt}); filedrop looks for it there and "
-                "sends it again only when it certainly didn't. To end this yourself: filedrop resolve"
-            )
+        return (
+            f"it may have arrived at the access point ({document.why_in_doubt}); filedrop looks for it there and "
+            "sends it again only when it certainly didn't. To end this yourself: filedrop resolve"
+        )
+
+    def _why_it_waits(self, lane: Lane) -> str:
         if lane.folder.held():
             return f"a file HOLD lies in {lane.folder.path}; it is sent when that is removed"
         return self._desk.standing.report.why or "it is waiting for its turn"

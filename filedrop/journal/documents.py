@@ -104,6 +104,15 @@ class Documents(Store):
         """The open documents of a folder that lie in `sending/` or `sent/`, as far as we know."""
         return self._documents(statements.LYING_IN, folder=folder, place=place)
 
+    def files_in(self, folder: str, place: str) -> dict[str, str]:
+        """What lies in `sending/` or `sent/` of a folder, as far as we know: each name with its document's id."""
+        return {from_name(file): id_ for file, id_ in self.read(statements.FILES_IN, folder=folder, place=place)}
+
+    def kept_in_sending(self, folder: str, claimed_before: datetime) -> list[tuple[str, State]]:
+        """The ids of documents that were claimed before then and neither arrived nor failed, each with its state."""
+        rows = self.read(statements.KEPT_IN_SENDING, folder=folder, claimed=as_moment(claimed_before))
+        return [(id_, State(state)) for id_, state in rows]
+
     def speaks_of(self, folder: str, place: str, file: str) -> bool:
         """Is this an open document's name? Its file may have been moved since, and what has been heard of that is lost.
 
@@ -130,6 +139,10 @@ class Documents(Store):
     def document(self, document_id: str) -> Document | None:
         """A document by its id."""
         return next(iter(self._documents(statements.BY_ID, id=document_id)), None)
+
+    def documents(self, document_ids: Iterable[str]) -> list[Document]:
+        """The documents of these ids."""
+        return self._documents(statements.BY_IDS, ids=json.dumps(list(document_ids)))
 
     def next_due(self, folder: str) -> datetime | None:
         """When the first of a folder's waiting documents is to be tried again; None where none waits for a moment."""
