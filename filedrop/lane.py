@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from filedrop import identify
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from filedrop.identify import Identity, Reading
     from filedrop.identify.mapping import Rules
 
+CLAIMS_AT_ONCE = 2000  # dropped files that are given out to be claimed: bounds the memory, and what comes before a step
+
 
 @dataclass(slots=True, eq=False)
 class Lane:
@@ -29,9 +33,9 @@ class Lane:
     `watch`: how the configuration wants its files found. `local`: file times there are by our own clock (set by the
     first sweep). `swept`: has it been swept since the start, whatever came of it? `closed`: names whose writer the
     system has seen closing them.
-    `given`: names that a job has been given out for. `taking`: names in `sending/` that one of these is about to take,
-    before there is a row, each with whose job it is. `missed`: ids of documents whose file wasn't where it should be,
-    since when. `notes`: what the notes in `sending/` say, by the document's id.
+    `given`: names that a job has been given out for; `has_more`: not for all yet. `taking`: names in `sending/` that
+    one of these jobs is about to take, before there is a row, each with the job's name. `missed`: ids of documents
+    whose file wasn't where it should be, since when. `notes`: what the notes in `sending/` say, by the document's id.
     `wake` is called when the folder is to be looked at sooner.
     `not_before` is the moment before which it is left alone, whatever happens there.
     `trouble` is the sentence that says why the folder is unavailable, "" while it isn't; `outdated` the one that says
@@ -59,6 +63,8 @@ class Lane:
     sweeping: bool = False
     swept: bool = False
     next_full: float = 0.0
+    next_settled: float = math.inf
+    has_more: bool = False
     next_step: float = math.inf
     not_before: float = -math.inf
     trouble: str = ""
@@ -68,13 +74,13 @@ class Lane:
     refused: str = ""
     refused_again: bool = False
     jobs: set[object] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def due(self) -> float:
         """When it is to be swept again."""
         if self.woken:
             return self.not_before
-        settling = [moment for name, moment in list(self.settling.items()) if name not in self.given]
-        return max(self.not_before, min([self.next_full, self.next_step, *settling]))
+        return max(self.not_before, min(self.next_full, self.next_step, self.next_settled))
 
     def look_now(self) -> None:
         """Something has happened there."""
@@ -86,6 +92,9 @@ class Lane:
         for file in [file for file, taken_by in self.taking.copy().items() if taken_by == name]:
             del self.taking[file]
         self.given.discard(name)
+        if self.has_more and len(self.given) <= CLAIMS_AT_ONCE // 2:
+            self.has_more = False
+            self.look_now()
 
     def refuses(self, why: str) -> bool:
         """The disk doesn't let something be done; is the reason news?"""
@@ -117,8 +126,29 @@ class Lane:
         seen = self.seen.get(name)
         since = seen.since if seen and seen.seal == seal else now - unchanged
         self.seen[name] = Seen(seal, since, fault)
-        self.settling[name] = now + look_again
-        self.wake()
+        moment = now + look_again
+        with self._lock:
+            self.settling[name] = moment
+            is_next = moment < self.next_settled
+            self.next_settled = min(self.next_settled, moment)
+        if is_next:
+            self.wake()
+
+    def take_ready(self, names: Iterable[str], now: float) -> list[str]:
+        """Of the names that lie there, those that a look is worth while at now; not all at once, if they are many."""
+        worth_while = (
+            name
+            for name in names
+            if name not in self.given and (self.may_be_ready(name, now) or self.folder.ready_file(name))
+        )
+        room = max(0, CLAIMS_AT_ONCE - len(self.given))
+        taken = list(islice(worth_while, room))
+        self.given.update(taken)
+        self.has_more = len(taken) == room
+        with self._lock:
+            settling = self.settling.copy().values()
+            self.next_settled = min((moment for moment in settling if moment > now), default=math.inf)
+        return taken
 
     def may_be_ready(self, name: str, now: float) -> bool:
         """Is a look at this file worth while now?"""

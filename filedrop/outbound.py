@@ -80,10 +80,8 @@ class WayOut:
             lane.trouble = ""
         lane.forget_all_but(names, closed)
         lane.see_refused()
-        for name in names:
-            if name not in lane.given and (lane.may_be_ready(name, desk.steady()) or folder.ready_file(name)):
-                lane.given.add(name)
-                self._hand_out(lane, partial(self._claim, lane, name))
+        for name in lane.take_ready(names, desk.steady()):
+            self._hand_out(lane, partial(self._claim, lane, name))
         self._give_steps(lane)
         lane.not_before = -math.inf
 
