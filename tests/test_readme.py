@@ -16,6 +16,7 @@ from filedrop.config import Account, Company, Config, Inbound, Log, Outbound, pa
 from filedrop.status import AccountStatus, CompanyStatus, FolderStatus, Status
 
 PROJECT = Path(__file__).parents[1]
+FAULTS = PROJECT / "tests" / "faults"
 FENCED = fenced()
 PROSE = re.sub(r"^```.*?^```$", "", README, flags=re.MULTILINE | re.DOTALL)
 SPANS = re.findall(r"`([^`]+)`", PROSE)
@@ -156,3 +157,9 @@ def test_links_lead_somewhere() -> None:
     }
     for target in re.findall(r"\]\(([^)]+)\)", PROSE):
         assert target.removeprefix("#") in chapters or (PROJECT / target).exists(), target
+
+
+def test_all_that_is_tried_is_told() -> None:
+    """The table of what was tried names each module of tests/faults, and none that isn't there."""
+    table = README[README.index("### What was tried") : README.index("### The limits, by name")]
+    assert set(re.findall(r"`(test_[a-z_]+)`", table)) == {path.stem for path in FAULTS.glob("test_*.py")}

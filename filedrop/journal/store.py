@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _T = TypeVar("_T")
+_READERS = 8  # connections that are kept for the next reader
 _PATIENCE = 30.0  # seconds that another process, a command, may hold the file
 
 
@@ -145,7 +146,10 @@ class Store:
             try:
                 yield connection
             finally:
-                self._readers.append(connection)
+                if len(self._readers) < _READERS:
+                    self._readers.append(connection)
+                else:
+                    connection.close()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=_PATIENCE, check_same_thread=False, isolation_level=None)
