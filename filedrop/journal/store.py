@@ -46,15 +46,12 @@ class Store:
         self._readers: list[sqlite3.Connection] = []  # those that nobody is reading with
         with _translated(path):
             self._writer = self._connect()
-            self._make()
-            about = dict(self._writer.execute("SELECT key, value FROM about"))
-        if about["schema"] != str(SCHEMA_VERSION):
+        try:
+            with _translated(path):
+                self.id = self._take_up()
+        except BaseException:  # else what it has begun to write would keep others out
             self.close()
-            raise JournalError(
-                f"{path} was written by another version of filedrop (schema {about['schema']}, "
-                f"this one knows {SCHEMA_VERSION}): install that version again, or a newer one"
-            )
-        self.id = about["id"]
+            raise
 
     def close(self) -> None:
         """Give the file back. Nothing is lost when this is never called."""
@@ -157,13 +154,21 @@ class Store:
         connection.execute("PRAGMA synchronous=FULL")
         return connection
 
-    def _make(self) -> None:
+    def _take_up(self) -> str:
+        """Make whatever isn't there yet, and return the journal's id."""
         self._say("BEGIN IMMEDIATE")
         for definition in DEFINITIONS:
             self._writer.execute(definition)
         for key, value in (("schema", str(SCHEMA_VERSION)), ("id", secrets.token_hex(8))):
             self._writer.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (key, value))
         self._say("COMMIT")
+        about = dict(self._writer.execute("SELECT key, value FROM about"))
+        if about["schema"] != str(SCHEMA_VERSION):
+            raise JournalError(
+                f"{self.path} was written by another version of filedrop (schema {about['schema']}, "
+                f"this one knows {SCHEMA_VERSION}): install that version again, or a newer one"
+            )
+        return str(about["id"])
 
 
 @contextmanager
