@@ -6,7 +6,6 @@ document in its hand; deadlines bound it), journal. A second signal leaves at on
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import time
@@ -175,7 +174,6 @@ class Service:
 
     def start(self) -> None:
         """Begin to sweep."""
-        gc.freeze()  # what is there by now stays: looking through it again and again finds nothing
         for account in self.accounts:
             account.start()
 

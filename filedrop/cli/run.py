@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import click
@@ -37,6 +38,7 @@ def run(config_option: str | None, *, once: bool, dry_run: bool, as_json: bool) 
         raise SystemExit(0 if show_dry_run(config, as_json=as_json) else FAILED)
     stopped = threading.Event()
     stop_on_signals(stopped)
+    gc.freeze()  # what is loaded by now stays: looking through it again and again finds nothing
     if once:
         raise SystemExit(run_once(config, stopped))
     log = open_log(config.log)
