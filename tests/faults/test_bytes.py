@@ -7,6 +7,7 @@ all of them.
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections import Counter
 from contextlib import contextmanager, suppress
@@ -146,6 +147,7 @@ def wired_world(
     ):
         world.front.url = wire.url
         yield world, wire
+    gc.collect()  # what errors hold on to, sockets too, would add up: waitress waits by select(2), for 1,024 at most
 
 
 @cache
