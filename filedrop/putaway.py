@@ -19,7 +19,7 @@ from filedrop.files import InUse, create_whole, discard, make_folder, place, rep
 from filedrop.names import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from filedrop.desk import Desk
@@ -121,6 +121,15 @@ def _clear_notes(document: Path) -> None:
         discard(document.with_name(document.name + suffix))
 
 
+def bring_to_disk(folder: OutboundFolder, places: Iterable[str]) -> None:
+    """Bring what was moved between these places to the disk. Raises OSError.
+
+    Where a document went comes before where it came from, from where its sidecar is gone for good only then.
+    """
+    for name in sorted(places, key=lambda name: {"sent": 1, "sending": 2}.get(name, 0)):
+        sync_folder(folder.path / name)
+
+
 class Moved:
     """Documents whose files have been moved, until the disk and the journal know it."""
 
@@ -164,8 +173,7 @@ class Moved:
         moved = moves[1::2]
         try:
             with folder.busy():
-                for name in {document.place for document in moves}:
-                    sync_folder(folder.path / name)
+                bring_to_disk(folder, {document.place for document in moves})
             self._desk.journal.record_places(moved)
         except (OSError, JournalError) as error:
             self._desk.log.warning("moves.not_settled", folder=str(folder.path), why=str(error))

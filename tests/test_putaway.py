@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.drops import NOON, accepted, drop
+from support.plug import Disk, Tap
 
 from filedrop import sidecar
 from filedrop.document import Document, Fault
 from filedrop.folders import OutboundFolder
 from filedrop.journal import Journal
-from filedrop.putaway import FileGone, put_away
+from filedrop.putaway import FileGone, bring_to_disk, put_away
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,3 +125,32 @@ def test_a_file_that_was_taken(folder: OutboundFolder, resumed: bool) -> None:  
     with pytest.raises(FileGone):
         put_away(folder, document, resumed=resumed)
     assert lying(folder) == set()
+
+
+class PowerCut(BaseException):
+    """Nothing is done any more."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="NTFS keeps its own journal of names")
+@pytest.mark.parametrize("nth", [1, 2])
+def test_the_power_fails_while_moves_are_brought_to_the_disk(tmp_path: Path, folder: OutboundFolder, nth: int) -> None:
+    """Wherever a document lies then, its sidecar lies beside it."""
+
+    def before(_what: str) -> None:
+        if tap.steps[begun:].count("fsync") == nth:
+            raise PowerCut
+
+    sent = put_away(folder, accepted(claimed(folder)))
+    begun, disk = sys.maxsize, Disk(tmp_path / "attic")
+    tap = Tap(before, disk)
+    tap.put_in()
+    try:
+        delivered = put_away(folder, sent.delivered_at(NOON, "2027-01-01T00:00:00+01:00", None))
+        begun = len(tap.steps)
+        with pytest.raises(PowerCut):
+            bring_to_disk(folder, {sent.place, delivered.place})
+    finally:
+        tap.take_out()
+    disk.forget()
+    (document,) = (name for name in lying(folder) if name.endswith(".xml"))
+    assert f"{document}.json" in lying(folder)
