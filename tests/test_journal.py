@@ -91,6 +91,13 @@ def test_a_record_outlives_its_process(path: Path) -> None:
     journal.close()
 
 
+def test_a_journal_of_before_is_read(journal: Journal) -> None:
+    """Where nothing was wrong with a document, older journals hold JSON's null; it still means that."""
+    recorded = journal.record(drop())
+    journal.write(lambda connection: connection.execute("UPDATE documents SET error = 'null'"))
+    assert journal.document(recorded.id) == recorded
+
+
 def test_a_record_reaches_the_disk(journal: Journal) -> None:
     """SQLite is told to flush at every commit."""
     assert journal._writer.execute("PRAGMA synchronous").fetchone() == (2,)
@@ -280,6 +287,22 @@ def test_a_duplicate_is_let_through_once(journal: Journal) -> None:
     journal.record_sending(again(journal), "refuse")
     with pytest.raises(Duplicate):
         journal.record_sending(posted(journal.record(drop(3, meaning="meaning-1", sha256="sha-2"))), "refuse")
+
+
+def test_a_duplicate_that_was_let_through_leaves_the_next_to_another(journal: Journal) -> None:
+    """While a document that was let through is tried again, a person may let another of its content through."""
+    sent_before(journal)
+    journal.let_through("sha-2")
+    first = journal.record_sending(again(journal), "refuse")
+    journal.let_through("sha-2")
+    first = journal.record(first.never_arrived(LATER, "no connection"))
+    second, third = (
+        posted(journal.record(drop(number, meaning="meaning-1", sha256="sha-2"))) for number in (3, 4)
+    )
+    assert journal.record_sending(posted(first), "refuse").state is State.SENDING
+    assert journal.record_sending(second, "refuse").state is State.SENDING
+    with pytest.raises(Duplicate):
+        journal.record_sending(third, "refuse")
 
 
 def test_two_alike_cannot_both_pass(journal: Journal) -> None:
