@@ -296,9 +296,7 @@ def test_a_duplicate_that_was_let_through_leaves_the_next_to_another(journal: Jo
     first = journal.record_sending(again(journal), "refuse")
     journal.let_through("sha-2")
     first = journal.record(first.never_arrived(LATER, "no connection"))
-    second, third = (
-        posted(journal.record(drop(number, meaning="meaning-1", sha256="sha-2"))) for number in (3, 4)
-    )
+    second, third = (posted(journal.record(drop(number, meaning="meaning-1", sha256="sha-2"))) for number in (3, 4))
     assert journal.record_sending(posted(first), "refuse").state is State.SENDING
     assert journal.record_sending(second, "refuse").state is State.SENDING
     with pytest.raises(Duplicate):
