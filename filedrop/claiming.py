@@ -152,7 +152,8 @@ class Claiming:
             if document.place == "sending":
                 place(folder.path / name, folder.path / document.place / document.file)
             else:  # its sidecar may have been cleared away meanwhile, and its name be another's: it is put away anew
-                document = desk.journal.record(document.at("sending", folder.claim(name)))
+                file = folder.claim(name, partial(self._is_spoken_for, lane, name))
+                document = desk.journal.record(document.at("sending", file))
         except BaseException:
             desk.in_hand.give_back([document.id])
             raise

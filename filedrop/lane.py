@@ -33,9 +33,10 @@ class Lane:
     `watch`: how the configuration wants its files found. `local`: file times there are by our own clock (set by the
     first sweep). `swept`: has it been swept since the start, whatever came of it? `closed`: names whose writer the
     system has seen closing them.
-    `given`: names that a job has been given out for; `has_more`: not for all yet. `taking`: names in `sending/` that
-    one of these jobs is about to take, before there is a row, each with the job's name. `missed`: ids of documents
-    whose file wasn't where it should be, since when. `notes`: what the notes in `sending/` say, by the document's id.
+    `given`: names that a job has been given out for; `has_more`: not for all yet, and `looked`: those that have had
+    their turn, which then come after the others. `taking`: names in `sending/` that one of these jobs is about to take,
+    before there is a row, each with the job's name. `missed`: ids of documents whose file wasn't where it should be,
+    since when. `notes`: what the notes in `sending/` say, by the document's id.
     `wake` is called when the folder is to be looked at sooner.
     `not_before` is the moment before which it is left alone, whatever happens there.
     `trouble` is the sentence that says why the folder is unavailable, "" while it isn't; `outdated` the one that says
@@ -55,6 +56,7 @@ class Lane:
     seen: dict[str, Seen] = field(default_factory=dict)
     settling: dict[str, float] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
+    looked: set[str] = field(default_factory=set)
     taking: dict[str, str] = field(default_factory=dict)
     missed: dict[str, float] = field(default_factory=dict)
     suspects: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -82,8 +84,10 @@ class Lane:
             return self.not_before
         return max(self.not_before, min(self.next_full, self.next_step, self.next_settled))
 
-    def look_now(self) -> None:
-        """Something has happened there."""
+    def look_now(self, name: str = "") -> None:
+        """Something has happened there; to this file, where one is named."""
+        ready_file = self.folder.ready_file("")
+        self.looked -= {name, name.removesuffix(ready_file.name) if ready_file else name}
         self.woken = True
         self.wake()
 
@@ -136,19 +140,26 @@ class Lane:
 
     def take_ready(self, names: Iterable[str], now: float) -> list[str]:
         """Of the names that lie there, those that a look is worth while at now; not all at once, if they are many."""
-        worth_while = (
-            name
-            for name in names
-            if name not in self.given and (self.may_be_ready(name, now) or self.folder.ready_file(name))
-        )
+        worth_while = (name for name in names if name not in self.given and self._is_worth_while(name, now))
         room = max(0, CLAIMS_AT_ONCE - len(self.given))
         taken = list(islice(worth_while, room))
         self.given.update(taken)
         self.has_more = len(taken) == room
+        if self.has_more:
+            self.looked.update(taken)
+        else:
+            self.looked.clear()
+        for name in taken:  # a look that comes to nothing leaves none
+            self.settling.pop(name, None)
         with self._lock:
             settling = self.settling.copy().values()
             self.next_settled = min((moment for moment in settling if moment > now), default=math.inf)
         return taken
+
+    def _is_worth_while(self, name: str, now: float) -> bool:
+        if name in self.looked:
+            return self.settling.get(name, math.inf) <= now
+        return self.may_be_ready(name, now) or self.folder.ready_file(name) is not None
 
     def may_be_ready(self, name: str, now: float) -> bool:
         """Is a look at this file worth while now?"""
@@ -165,6 +176,7 @@ class Lane:
         self.seen.pop(name, None)
         self.settling.pop(name, None)
         self.closed.discard(name)
+        self.looked.discard(name)
 
     def forget_all_but(self, names: Iterable[str], closed: set[str]) -> None:
         """Forget the files that don't lie there any more; `closed`: what was closed before somebody looked."""

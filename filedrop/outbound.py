@@ -155,7 +155,7 @@ class WayOut:
         finally:
             lane.done_with(name)
             if name in lane.closed and (claimed or not was_closed):
-                lane.look_now()  # closed or moved in meanwhile: the sweep that was to look at it left it to us
+                lane.look_now(name)  # closed or moved in meanwhile: the sweep that was to look at it left it to us
 
     def _step(self, lane: Lane, document: Document) -> None:
         """One step of a document that lies in `sending/` and is in this thread's hand."""

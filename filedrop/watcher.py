@@ -153,13 +153,13 @@ class _Wakes:
                 lane.closed.discard(name)
             case "created":
                 lane.closed.discard(name)
-                lane.look_now()
+                lane.look_now(name)
             case "closed":
                 lane.closed.add(name)
-                lane.look_now()
+                lane.look_now(name)
             case "moved" if folder == self._folder:
                 lane.closed.add(into)
-                lane.look_now()
+                lane.look_now(into)
             case "moved" | "deleted" if name in HOLDS:
                 lane.look_now()
             case _:

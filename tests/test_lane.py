@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from filedrop.files import Seal
 from filedrop.folders import OutboundFolder
 from filedrop.identify import identify
-from filedrop.lane import Lane
+from filedrop.lane import CLAIMS_AT_ONCE, Lane
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,14 +13,57 @@ if TYPE_CHECKING:
 
 def test_what_is_closed_while_somebody_looks_is_not_forgotten(tmp_path: Path) -> None:
     """A file that is moved in after the folder was listed goes at the next look, without having to settle."""
-    folder = OutboundFolder(tmp_path, company="acme", below=tmp_path, patterns=["*"])
-    lane = Lane(
-        folder=folder, participants=(), identify=lambda reading, name: identify(reading, file_name=name),
-        xpaths=(), watch="events", wake=lambda: None,
-    )  # fmt: skip
+    lane = lane_of(tmp_path)
     lane.closed.update({"gone.xml", "there.xml"})
     before = lane.closed.copy()
     lane.closed.add("new.xml")
     lane.forget_all_but(["there.xml"], before)
     assert lane.closed == {"there.xml", "new.xml"}
     assert lane.may_be_ready("new.xml", now=0.0)
+
+
+def test_what_is_not_ready_is_looked_at_once_and_hides_nothing(tmp_path: Path) -> None:
+    """However many files aren't ready, all are looked at in turn, each once: then their folder rests."""
+    lane, names = lane_of(tmp_path, ready_suffix=".ready"), [f"{number:05}.xml" for number in range(MANY)]
+    assert sorted(looks(lane, names)) == names
+    assert sorted(looks(lane, names)) == names
+
+
+def test_what_happens_to_a_file_among_many_is_seen(tmp_path: Path) -> None:
+    """While the others are looked at, one whose writer closes it, or has its ready file put there, is looked at again.
+
+    So is one whose moment has come.
+    """
+    lane, names = lane_of(tmp_path, ready_suffix=".ready"), [f"{number:05}.xml" for number in range(MANY)]
+    for name in lane.take_ready(names, now=0.0):
+        lane.remember(name, SEAL, 0.0, look_again=3.0 if name == "00002.xml" else 30.0)
+        lane.done_with(name)
+    lane.look_now("00000.xml")
+    lane.look_now("00001.xml.ready")
+    assert lane.take_ready(names, now=5.0)[:4] == ["00000.xml", "00001.xml", "00002.xml", names[CLAIMS_AT_ONCE]]
+
+
+MANY = 2 * CLAIMS_AT_ONCE + 1
+SEAL = Seal(size=1, modified=1, inode=1)
+
+
+def looks(lane: Lane, names: list[str]) -> list[str]:
+    """The names that sweeps give out until the lane rests, none of which can be claimed."""
+    given: list[str] = []
+    lane.look_now()
+    while lane.woken and len(given) <= 2 * len(names):
+        lane.woken = False
+        taken = lane.take_ready(names, now=0.0)
+        given += taken
+        for name in taken:
+            lane.done_with(name)
+    return given
+
+
+def lane_of(path: Path, ready_suffix: str | None = None) -> Lane:
+    """The lane of a folder that nobody wakes."""
+    return Lane(
+        folder=OutboundFolder(path, company="acme", below=path, patterns=["*"], ready_suffix=ready_suffix),
+        participants=(), identify=lambda reading, name: identify(reading, file_name=name),
+        xpaths=(), watch="events", wake=lambda: None,
+    )  # fmt: skip

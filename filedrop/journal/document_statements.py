@@ -38,7 +38,8 @@ UPDATE = (
     f" WHERE {_THE_SAME}"
 )
 MOVE = f"UPDATE documents SET open = :open, place = :place, file = :file, revision = :revision WHERE {_THE_SAME}"
-WAIVE = "UPDATE let_through SET sha256 = :id WHERE sha256 IN (:sha256, :id)"
+# A document that has one already leaves the next to another of its content.
+WAIVE = "UPDATE OR IGNORE let_through SET sha256 = :id WHERE sha256 IN (:sha256, :id)"
 INSERT_WAIVER = "INSERT OR IGNORE INTO let_through VALUES (:sha256)"
 STEPS_ASTRAY = f"{_STEP} {_ASTRAY} {_IN_ORDER}"
 STEPS_DUE = f"{_STEP} ({_ASTRAY} OR state = '{State.WAITING}' AND {_IS_DUE}) {_IN_ORDER}"

@@ -229,7 +229,8 @@ def _document(row: Sequence[Any]) -> Document:
     values["state"] = State(values["state"])
     values["sources"] = json.loads(values["sources"])
     values["warnings"] = tuple(json.loads(values["warnings"]))
-    values["error"] = Fault(**json.loads(values["error"])) if values["error"] else None
+    error = json.loads(values["error"] or "null")  # an older journal holds "null" itself
+    values["error"] = Fault(**error) if error else None
     history = json.loads(values["history"])
     values["history"] = tuple(Event(datetime.fromisoformat(at), event, facts) for at, event, facts in history)
     return Document(**values)

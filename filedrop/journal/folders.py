@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
 _PATH = "SELECT path FROM folders WHERE id = :id"
 _AT = "SELECT id FROM folders WHERE path = :path"
-_RECORD = "INSERT INTO folders VALUES (:id, :path, FALSE) ON CONFLICT DO UPDATE SET path = excluded.path"
+_RECORD = "INSERT INTO folders VALUES (:id, :path, FALSE) ON CONFLICT (id) DO UPDATE SET path = excluded.path"
 _SETTLED = "SELECT settled FROM folders WHERE id = :id"
 _SETTLE = "UPDATE folders SET settled = :settled WHERE id = :id"
 _CHANGES = "SELECT counted, marked, least FROM changes WHERE folder = :id"
 _COUNT = """
-    INSERT INTO changes VALUES (:id, :more, 0, 0) ON CONFLICT DO UPDATE SET counted = counted + excluded.counted
+    INSERT INTO changes VALUES (:id, :more, 0, 0)
+    ON CONFLICT (folder) DO UPDATE SET counted = counted + excluded.counted
 """
 _MARK = "UPDATE changes SET marked = counted WHERE folder = :id"
 _MARK_AT = "UPDATE changes SET marked = :seen WHERE folder = :id"

@@ -65,7 +65,8 @@ _FORGET = """
     DELETE FROM messages WHERE identity = :identity AND msg_no = :msg_no AND received = :received AND state = 'stuck'
 """
 _NUMBERED = f"{_OF_ACCOUNT} msg_no IN (SELECT value FROM json_each(:numbers))"
-_IN_STATES = f"{_OF_ACCOUNT} state IN (SELECT value FROM json_each(:states)) ORDER BY msg_no"
+# The plus has them sorted when they are found: to find them in order, all that was ever received would be read.
+_IN_STATES = f"{_OF_ACCOUNT} state IN (SELECT value FROM json_each(:states)) ORDER BY +msg_no"
 _DRAFTS = "SELECT temporary FROM messages WHERE folder = :folder AND state = 'named'"
 _INBOX_DAY = "SELECT inbox_day FROM accounts WHERE identity = :identity"
 _RECORD_INBOX_DAY = "INSERT OR REPLACE INTO accounts VALUES (:identity, :inbox_day)"

@@ -41,7 +41,7 @@ CREATE INDEX documents_number ON documents (number);
 CREATE INDEX documents_content ON documents (sha256, folder) WHERE open;
 CREATE INDEX documents_state ON documents (folder, state, due) WHERE open;
 CREATE INDEX documents_place ON documents (folder, place, file) WHERE open;
-CREATE INDEX documents_on_their_way ON documents (identity, state, place, due) WHERE open;
+CREATE INDEX documents_on_their_way ON documents (state, identity, place, due) WHERE open;
 
 CREATE TABLE messages (
     identity TEXT,
@@ -65,7 +65,7 @@ CREATE TABLE let_through (sha256 TEXT PRIMARY KEY)
 # Each change of a document is counted with it, whoever makes it: by that, the folder's marker knows a lost one.
 _COUNT_CHANGE = """
 CREATE TRIGGER count_{event} AFTER {event} ON documents BEGIN
-    INSERT INTO changes VALUES (NEW.folder, 1, 0, 0) ON CONFLICT DO UPDATE SET counted = counted + 1;
+    INSERT INTO changes VALUES (NEW.folder, 1, 0, 0) ON CONFLICT (folder) DO UPDATE SET counted = counted + 1;
 END"""
 
 DEFINITIONS = tuple(

@@ -91,7 +91,15 @@ def test_clock(server: Scripted, connect: Callable[..., AccessPoint]) -> None:
 
 
 @pytest.mark.parametrize(
-    "date", ["", "tomorrow", "Fri, 31 Dec 9999 23:59:59 GMT", "Fri, 20 Nov 2026 12:00:00 +9999999"]
+    "date",
+    [
+        "",
+        "tomorrow",
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+        "Fri, 31 Dec 9999 12:00:00 GMT",  # in Auckland, that is a year which no clock has
+        "Wed, 31 Dec 1969 12:00:00 GMT",  # which Windows doesn't know
+        "Fri, 20 Nov 2026 12:00:00 +9999999",
+    ],
 )
 def test_no_clock(server: Scripted, connect: Callable[..., AccessPoint], date: str) -> None:
     """A Date that is none is no time, and no harm."""

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import invoice
+from support.drops import NOON, drop, posted
 from support.faults import cut_after, instead, reset_before
 
 from filedrop.document import State
+from filedrop.service import sole_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -229,6 +231,23 @@ def test_moved_back_from_sent(make_world: Callable[..., World], duplicates: str)
         swept(world, service)
     world.invariants()
     assert uploads(world) == 1
+
+
+def test_moved_back_beside_another_of_its_name(make_world: Callable[..., World]) -> None:
+    """What is moved from `sent/` back to `outbound/` never takes a name in `sending/` that another document has there.
+
+    That one's file is missing, and what comes to be known of it must not be done with this one.
+    """
+    world = make_world(deliver_after=3600, outbound={"rescan": "100ms"})
+    world.drop("invoice.xml", invoice())
+    world.settle(ends=("sent",))
+    with sole_use(world.state) as journal:
+        (sent,) = journal.in_state(State.SENT)
+        journal.record(posted(drop(folder=sent.folder, file="invoice.xml")).doubted(NOON, "no answer"))
+    (world.outbound / "sent" / "invoice.xml").rename(world.outbound / "invoice.xml")
+    with world.service():
+        world.until((world.outbound / "sent" / "invoice.xml").exists)
+    assert [line["file"] for line in world.log() if line["event"] == "document.returned"] == ["invoice-2.xml"]
 
 
 def test_moved_back_from_sent_while_nobody_looks(make_world: Callable[..., World]) -> None:

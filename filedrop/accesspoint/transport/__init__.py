@@ -13,7 +13,7 @@ import socket
 import threading
 import weakref
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _IDLE = 3.0  # seconds after which a connection may have died unnoticed: a post would be in doubt for nothing
+_FIRST_YEAR = 1970  # Windows knows none before
 _SOON = timedelta(seconds=5)  # a Retry-After that is waited for here; a longer one is the next sweep's
 _HEADERS = {"Accept": "application/xml", "Accept-Encoding": "identity", "User-Agent": "filedrop"}
 
@@ -158,9 +159,11 @@ class Transport:
         try:
             moment = parsedate_to_datetime(date)
             moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-            return moment + timedelta(seconds=self._monotonic() - heard_at)
+            moment += timedelta(seconds=self._monotonic() - heard_at)
         except (ValueError, OverflowError):  # no date; or one at the end of the calendar
             return None
+        # The years between these are years everywhere: another's moment can be recorded, but not always read again.
+        return moment if _FIRST_YEAR < moment.year < MAXYEAR else None
 
     def close(self) -> None:
         """Close what is open; what is asked afterwards opens it again."""
