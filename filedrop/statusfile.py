@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     import structlog
 
+    from filedrop.account import Account
     from filedrop.config import Config
     from filedrop.journal import Journal
     from filedrop.service import Service
@@ -54,7 +55,7 @@ class StatusFile:
 
     def report(self, service: Service) -> None:
         """Write what has changed, soon; returns at once."""
-        news = service.journal.commits, [account_status(account) for account in service.accounts]
+        news = service.journal.commits, service.journal.trouble, [_standing(account) for account in service.accounts]
         due = self._next_anyway if news == self._news else self._next
         if (self._thread and self._thread.is_alive()) or time.monotonic() < due:
             return
@@ -126,6 +127,12 @@ class StatusFile:
         if line != self._told:
             notify(f"STATUS={line}")
             self._told = line
+
+
+def _standing(account: Account) -> object:
+    """What has changed where this has."""
+    troubles = [(lane.trouble, lane.warning) for lane in account.lanes]
+    return account_status(account), troubles, account.way_in.trouble()
 
 
 def in_a_line(status: Status) -> str:

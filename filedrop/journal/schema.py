@@ -53,6 +53,7 @@ CREATE TABLE messages (
     PRIMARY KEY (identity, msg_no, received, sender, receiver)
 );
 CREATE INDEX messages_state ON messages (identity, state);
+CREATE INDEX messages_named ON messages (folder) WHERE state = 'named';
 
 CREATE TABLE accounts (identity TEXT PRIMARY KEY, inbox_day TEXT);
 
