@@ -50,15 +50,14 @@ class Reconciling:
             self._restoring.restore(lane)
         sending = folder.names("sending")
         claimed = lane.taking.copy().keys()  # between the two: a claim's file comes first, then its row
-        files = journal.files_in(folder.id, "sending")
+        files = dict(journal.files_in(folder.id, "sending"))
         trouble = self._adopt(lane, sorted(sending - claimed - files.keys()), doubtful=not known)
         self._see_gone(lane, "sending", [document_id for name, document_id in files.items() if name not in sending])
         self._write_notes(lane, frozenset(files.values()))
-        sent = folder.names("sent")
-        files = journal.files_in(folder.id, "sent")
-        self._see_gone(lane, "sent", [document_id for name, document_id in files.items() if name not in sent])
-        for place in ("", "sending", "sent", "failed"):
-            self._clear_notes(lane, place)
+        del files, sending  # each may be of a hundred thousand
+        self._see_sent(lane)
+        for place in ("", "sending", "failed"):
+            self._clear_notes(lane, place, folder.names(place))
         if trouble is not None:
             raise trouble
         if not known:
@@ -185,10 +184,13 @@ class Reconciling:
             return f"a file HOLD lies in {lane.folder.path}; it is sent when that is removed"
         return self._desk.standing.report.why or "it is waiting for its turn"
 
-    def _clear_notes(self, lane: Lane, place: str) -> None:
-        orphans = lane.twice(
-            f"notes in {place}", frozenset(lane.folder.orphans(lane.folder.names(place))), at_once=True
-        )
+    def _see_sent(self, lane: Lane) -> None:
+        names, known = lane.folder.names("sent"), self._desk.journal.files_in(lane.folder.id, "sent")
+        self._see_gone(lane, "sent", [document_id for name, document_id in known if name not in names])
+        self._clear_notes(lane, "sent", names)
+
+    def _clear_notes(self, lane: Lane, place: str, names: frozenset[str]) -> None:
+        orphans = lane.twice(f"notes in {place}", frozenset(lane.folder.orphans(names)), at_once=True)
         if (
             orphans and not self._desk.in_hand.empty
         ):  # a sidecar comes before its document: somebody may be between the two

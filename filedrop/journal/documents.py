@@ -18,7 +18,7 @@ from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
 from filedrop.journal.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import timedelta
 
 
@@ -104,9 +104,10 @@ class Documents(Store):
         """The open documents of a folder that lie in `sending/` or `sent/`, as far as we know."""
         return self._documents(statements.LYING_IN, folder=folder, place=place)
 
-    def files_in(self, folder: str, place: str) -> dict[str, str]:
-        """What lies in `sending/` or `sent/` of a folder, as far as we know: each name with its document's id."""
-        return {from_name(file): id_ for file, id_ in self.read(statements.FILES_IN, folder=folder, place=place)}
+    def files_in(self, folder: str, place: str) -> Iterator[tuple[str, str]]:
+        """What lies in `sending/` or `sent/` of a folder, as far as we know: each name and its document's id."""
+        for file, id_ in self.read_each(statements.FILES_IN, folder=folder, place=place):
+            yield from_name(file), id_
 
     def kept_in_sending(self, folder: str, claimed_before: datetime) -> list[tuple[str, State]]:
         """The ids of documents that were claimed before then and neither arrived nor failed, each with its state."""

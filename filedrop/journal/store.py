@@ -128,6 +128,11 @@ class Store:
         with self._reader() as connection:
             return connection.execute(statement, values).fetchall()
 
+    def read_each(self, statement: str, **values: Any) -> Iterator[Sequence[Any]]:
+        """The rows one after the other, where they may be very many."""
+        with self._reader() as connection:
+            yield from connection.execute(statement, values)
+
     def value(self, statement: str, **values: Any) -> Any:
         """The first column of the first row; None where there is none."""
         return next((row[0] for row in self.read(statement, **values)), None)
