@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from filedrop.marker import MARKER, read_marker, why_outdated
 from filedrop.names import names_document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
     from pathlib import Path
 
@@ -174,12 +175,18 @@ def _outbound(folder: OutboundFolder, now: datetime) -> Glimpse:
                 if max(status.st_mtime, status.st_ctime) < long_ago:
                     glimpse.ignored.append(entry.name)
     glimpse.ignored = sorted(glimpse.ignored)[:LISTED]
-    for place in ("sending", "sent", "failed"):
-        names = [name for name in folder.names(place) if folder.names_document(name)]
-        glimpse.documents[place] = len(names)
-        if place == "failed":
-            glimpse.failed = {name: why_failed(folder.path / place / name) for name in sorted(names)[:LISTED]}
+    for place in ("sending", "sent"):
+        glimpse.documents[place] = sum(1 for _ in _documents(folder, place))
+    failed = sorted(_documents(folder, "failed"))
+    glimpse.documents["failed"] = len(failed)
+    glimpse.failed = {name: why_failed(folder.path / "failed" / name) for name in failed[:LISTED]}
     return glimpse
+
+
+def _documents(folder: OutboundFolder, place: str) -> Iterator[str]:
+    """The documents in `sending/`, `sent/` or `failed/`, by name, one after the other: they may be very many."""
+    with suppress(FileNotFoundError), os.scandir(folder.path / place) as entries:
+        yield from (entry.name for entry in entries if folder.names_document(entry.name))
 
 
 def why_failed(document: Path) -> str:
