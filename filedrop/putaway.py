@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from filedrop.document import Document
     from filedrop.folders import OutboundFolder
 
+    Move = tuple[Document, Document]  # at its places before and after
+
 AT_ONCE = 64  # documents whose moves are brought to the disk together
 
 
@@ -135,20 +137,20 @@ class Moved:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._waiting: dict[OutboundFolder, tuple[float, list[Document]]] = {}
+        self._waiting: dict[OutboundFolder, tuple[float, list[Move]]] = {}
         self._lock = threading.Lock()
 
     def add(self, folder: OutboundFolder, before: Document, after: Document) -> None:
         """This document's file has been moved. It stays in hand until that is settled."""
         with self._lock:
             _, moves = self._waiting.setdefault(folder, (self._desk.steady(), []))
-            moves += before, after
-            if len(moves) < 2 * AT_ONCE:
+            moves.append((before, after))
+            if len(moves) < AT_ONCE:
                 return
             del self._waiting[folder]
         self.settle(folder, moves)
 
-    def take(self, until: float = math.inf) -> list[tuple[OutboundFolder, list[Document]]]:
+    def take(self, until: float = math.inf) -> list[tuple[OutboundFolder, list[Move]]]:
         """What is to be settled now, by folder: all that of folders where something has waited since `until` (steady).
 
         Each is a job of its own: a folder that hangs must not hold up the others' documents.
@@ -165,17 +167,13 @@ class Moved:
             if not folder.stuck():
                 self.settle(folder, moves)
 
-    def settle(self, folder: OutboundFolder, moves: list[Document]) -> None:
-        """Bring a folder's moves to the disk, then to the journal. What fails stays for the next sweep to do again.
-
-        `moves` are the documents at their places before and after, by turns.
-        """
-        moved = moves[1::2]
+    def settle(self, folder: OutboundFolder, moves: list[Move]) -> None:
+        """Bring a folder's moves to the disk, then to the journal. What fails stays for the next sweep to do again."""
         try:
             with folder.busy():
-                bring_to_disk(folder, {document.place for document in moves})
-            self._desk.journal.record_places(moved)
+                bring_to_disk(folder, {document.place for move in moves for document in move})
+            self._desk.journal.record_places(after for _, after in moves)
         except (OSError, JournalError) as error:
             self._desk.log.warning("moves.not_settled", folder=str(folder.path), why=str(error))
         finally:
-            self._desk.in_hand.give_back(document.id for document in moved)
+            self._desk.in_hand.give_back(after.id for _, after in moves)

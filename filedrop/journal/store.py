@@ -125,8 +125,7 @@ class Store:
 
     def read(self, statement: str, **values: Any) -> list[Sequence[Any]]:
         """The rows that a statement finds with these values."""
-        with self._reader() as connection:
-            return connection.execute(statement, values).fetchall()
+        return list(self.read_each(statement, **values))
 
     def read_each(self, statement: str, **values: Any) -> Iterator[Sequence[Any]]:
         """The rows one after the other, where they may be very many."""
