@@ -23,7 +23,7 @@ _FIXED = {
 }
 _ALL = f"SELECT {', '.join(COLUMNS)} FROM documents WHERE"
 _THE_SAME = "id = :id AND revision = :before"
-_IS_DUE = "(due IS NULL OR due <= :now OR due > :latest)"  # as `document.is_due`
+_IS_DUE = "(due IS NULL OR due <= :now OR due > :latest)"  # as `moments.is_due`
 _ASTRAY = (
     f"(state IN ('{State.SENDING}', '{State.DELIVERED}', '{State.FAILED}')"
     f" OR state = '{State.SENT}' AND place = 'sending')"
