@@ -21,6 +21,7 @@ The rooms; imports only point down, which tests/test_architecture.py keeps:
                 crew          the threads that take steps; companies take turns, a hung folder holds up only itself
                 watcher       turns file events into wake()
     what        outbound      the way out: claim what is ready, take each document one step
+                onward        documents in hand are taken as far as they go now
                 reconcile     where the folders and the journal differ, the difference is mended
                 restoring     a folder that knows more than the journal
                 claiming      a dropped file that is ready becomes a document
@@ -32,6 +33,8 @@ The rooms; imports only point down, which tests/test_architecture.py keeps:
                 inbound       the way in
                 receiving     one message: fetched, named in the journal, placed
     with what   desk          what every step of an account works with
+                porter/       a second process that reads and posts small documents while very many wait
+                upload        a dropped file that was opened, and how it goes to the access point
                 glimpse       what lies in a folder; only looks
                 lane          what one outbound folder's sweeps remember
                 directory     what the access point's directory says of a receiver

@@ -17,7 +17,9 @@ from filedrop.inbound import WayIn
 from filedrop.lane import lane_of
 from filedrop.looks import Looks
 from filedrop.loop import Loop, attempt
+from filedrop.onward import Onward
 from filedrop.outbound import WayOut
+from filedrop.porter import Porter
 from filedrop.standing import Standing
 from filedrop.tracking import Tracking
 
@@ -70,6 +72,7 @@ class Account:
         self._not_before: dict[str, float] = {}
         self._after_failure = min(AFTER_FAILURE, settings.outbound.retry.longest.total_seconds())
         self.access_point = AccessPoint(account, stopped=stopped, pauses=clockwork.pauses, monotonic=steady)
+        self.porter = Porter(account, self.access_point, log)
         retry = settings.outbound.retry
         self.standing = Standing(
             self.access_point.probe, first=retry.first, longest=retry.longest, steady=steady, log=log
@@ -86,6 +89,7 @@ class Account:
             now=now,
             steady=steady,
             log=log,
+            porter=self.porter,
         )
         survive = partial(attempt, log)
         self._loop_out = Loop(f"out-{account.name}", self._turn_out, stopped=stopped, log=log)
@@ -101,7 +105,8 @@ class Account:
             for company in companies
             for path in company.outbound
         ]
-        self.way_out = WayOut(self.desk, self._crew_out.give, self._ready)
+        self._onward = Onward(self.desk, self._ready)
+        self.way_out = WayOut(self.desk, self._onward, self._crew_out.give)
         self.looks = Looks(self.desk)
         self._tracking = Tracking(self.desk)
         inbound = {
@@ -116,6 +121,7 @@ class Account:
                 journal=journal,
                 rules=settings.inbound,
                 unassigned=unassigned,
+                porter=self.porter,
                 now=now,
                 log=log,
                 folders={
@@ -151,6 +157,7 @@ class Account:
             loop.join(max(0.0, deadline - time.monotonic()))
         attempt(self._log, "settle", partial(self.way_out.close, self.lanes))
         attempt(self._log, "settle", self.way_in.settle)
+        self.porter.close()
         self.access_point.close()
 
     def quiet(self) -> bool:
@@ -188,8 +195,8 @@ class Account:
         idle = self._crew_out.idle()
         if not idle:
             self._crew_out.relieve()
-        for folder, moves in self.way_out.moved.take(math.inf if idle else self._steady() - SETTLED_AFTER):
-            self._crew_out.give(folder, partial(self.way_out.moved.settle, folder, moves))
+        for folder, moves in self._onward.moved.take(math.inf if idle else self._steady() - SETTLED_AFTER):
+            self._crew_out.give(folder, partial(self._onward.moved.settle, folder, moves))
         if not self.standing.ready and self.standing.wait() <= 0:
             self._errand("probe", self.standing.see)
         ready = self._ready()
@@ -204,11 +211,12 @@ class Account:
             waits += [self._do_when_due("track", self._tracking.track, self._tracking.wait())]
         elif not self.standing.ready:
             waits += [self.standing.wait()]
+        self.porter.see(sum(len(lane.given) for lane in self.lanes), self._steady())
         return min(waits)
 
     def _ready(self) -> bool:
         """May documents be posted and looked for? What was sent before must be known, from whatever folder it was."""
-        return self.standing.ready and self._has_looked_round()
+        return self.standing.ready and self._has_looked_round() and not self._stopped.is_set()
 
     def _has_looked_round(self) -> bool:
         return all(lane.swept or lane.folder.stuck() for lane in self.lanes)
@@ -282,5 +290,6 @@ class Account:
         except AccessPointError as error:
             self.standing.heard(error)
             self._log.warning("poll.failed", why=str(error))
+        self.porter.see(self.way_in.waiting, self._steady())
         self._next_poll = self._steady() + self._poll_every
         return 1.0

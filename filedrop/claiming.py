@@ -6,18 +6,18 @@ is remembered, so that a large or broken file isn't read again while it stays as
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop import identify, sidecar
-from filedrop.document import Document, Event, Fault, new_id, same_participant
+from filedrop.document import Document, Event, Fault, State, new_id, same_participant
 from filedrop.errors import DocumentError
 from filedrop.files import InUse, Seal, discard, place
-from filedrop.putaway import lies_at
+from filedrop.putaway import lies_at, put_back
 from filedrop.readiness import Clock, unchanged_for, wait_for_writer
-from filedrop.sending import Changing, Opened, unreadable
+from filedrop.sending import unreadable
+from filedrop.upload import Changing, Opened
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -39,6 +39,16 @@ class Claimed:
     document: Document
     opened: Opened | None
 
+    @property
+    def can_be_posted(self) -> bool:
+        """Does it wait for that, and was it read?"""
+        return self.document.state is State.WAITING and self.opened is not None and self.opened.reading is not None
+
+    def close(self) -> None:
+        """Give its file back."""
+        if self.opened is not None:
+            self.opened.close()
+
 
 class Claiming:
     """Claims what is ready in the outbound folders of one account."""
@@ -54,16 +64,9 @@ class Claiming:
             self._wait_for_others(lane, name, error)
             return None
 
-    def put_back(self, folder: OutboundFolder, file: str, dropped_as: str) -> None:
-        """Move a claimed file back to `outbound/`. Raises OSError."""
-        for name in folder.free_names(folder.path, dropped_as):
-            with contextlib.suppress(FileExistsError):
-                place(folder.path / "sending" / file, folder.path / name)
-                return
-
     def _open_and_claim(self, lane: Lane, name: str) -> Claimed | None:
         try:
-            opened = Opened.open(lane.folder.path / name)
+            opened = self._desk.porter.open(lane.folder.path / name, local=lane.local)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -194,7 +197,7 @@ class Claiming:
         except FileNotFoundError:
             return None
         if folder.seal("sending", file) != seal:
-            self.put_back(folder, file, name)
+            put_back(folder, file, name)
             return None
         lane.forget(name)
         self._clear_beside(folder, name)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from filedrop.document import Document
     from filedrop.folders import InboundFolder
     from filedrop.journal import Journal
+    from filedrop.porter import Porter
     from filedrop.standing import Standing
 
 
@@ -67,6 +68,7 @@ class Desk:
     now: Callable[[], datetime]
     steady: Callable[[], float]
     log: structlog.stdlib.BoundLogger
+    porter: Porter
     in_hand: InHand = field(default_factory=InHand)
     gone: dict[str, bool] = field(default_factory=dict)
 
@@ -87,5 +89,6 @@ class InboundDesk:
     rules: Inbound
     folders: Mapping[str, InboundFolder]
     unassigned: InboundFolder | None
+    porter: Porter
     now: Callable[[], datetime]
     log: structlog.stdlib.BoundLogger

@@ -27,7 +27,17 @@ if TYPE_CHECKING:
 
 
 class FiledropError(Exception):
-    """Whatever filedrop itself has to say."""
+    """Whatever filedrop itself has to say. Can be handed from one process to another."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """As it is, without being made anew: the kinds are made of different things."""
+        return _as_it_was, (type(self), self.args, self.__dict__)
+
+
+def _as_it_was(kind: type[FiledropError], args: tuple[object, ...], facts: dict[str, object]) -> FiledropError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(facts)
+    return error
 
 
 class ConfigError(FiledropError):

@@ -67,6 +67,11 @@ class WayIn:
         """Is it worth polling at once, now that nobody works? There is more than was shown, and that got read."""
         return self._put_off or (self._more and bool(self._read))
 
+    @property
+    def waiting(self) -> int:
+        """How many messages have been given out and are not done."""
+        return len(self._in_hand)
+
     def take_up(self) -> None:
         """See to it that the folders are there before the first message is; each in its own time."""
         desk = self._desk

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from filedrop.identify import Identity, Reading
     from filedrop.identify.mapping import Rules
 
+MANY = 32  # times as many files must wait as one job takes
 CLAIMS_AT_ONCE = 2000  # dropped files that are given out to be claimed: bounds the memory, and what comes before a step
 
 
@@ -33,10 +36,11 @@ class Lane:
     `watch`: how the configuration wants its files found. `local`: file times there are by our own clock (set by the
     first sweep). `swept`: has it been swept since the start, whatever came of it? `closed`: names whose writer the
     system has seen closing them.
-    `given`: names that a job has been given out for; `has_more`: not for all yet, and `looked`: those that have had
-    their turn, which then come after the others. `taking`: names in `sending/` that one of these jobs is about to take,
-    before there is a row, each with the job's name. `missed`: ids of documents whose file wasn't where it should be,
-    since when. `notes`: what the notes in `sending/` say, by the document's id.
+    `given`: names that a job has been given out for, and `ready`: those that none has taken yet. `has_more`: not for
+    all yet, and `looked`: those that have had their turn, which then come after the others. `taking`: names in
+    `sending/` that one of these jobs is about to take, before there is a row, each with the name it was dropped as.
+    `missed`: ids of documents whose file wasn't where it should be, since when. `notes`: what the notes in `sending/`
+    say, by the document's id.
     `wake` is called when the folder is to be looked at sooner.
     `not_before` is the moment before which it is left alone, whatever happens there.
     `trouble` is the sentence that says why the folder is unavailable, "" while it isn't; `outdated` the one that says
@@ -56,6 +60,7 @@ class Lane:
     seen: dict[str, Seen] = field(default_factory=dict)
     settling: dict[str, float] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
+    ready: deque[str] = field(default_factory=deque)
     looked: set[str] = field(default_factory=set)
     taking: dict[str, str] = field(default_factory=dict)
     missed: dict[str, float] = field(default_factory=dict)
@@ -90,6 +95,15 @@ class Lane:
         self.looked -= {name, name.removesuffix(ready_file.name) if ready_file else name}
         self.woken = True
         self.wake()
+
+    def next_ready(self, most: int) -> list[str]:
+        """The next of the files that were given out: several only where there are enough for all who work."""
+        together = min(most, max(1, len(self.ready) // MANY))
+        names: list[str] = []
+        with suppress(IndexError):  # others have taken the rest
+            while len(names) < together:
+                names.append(self.ready.popleft())
+        return names
 
     def done_with(self, name: str) -> None:
         """The job of this name is done: whatever it took in `sending/` has a row by now, or was given back."""
@@ -144,6 +158,7 @@ class Lane:
         room = max(0, CLAIMS_AT_ONCE - len(self.given))
         taken = list(islice(worth_while, room))
         self.given.update(taken)
+        self.ready.extend(taken)
         self.has_more = len(taken) == room
         if self.has_more:
             self.looked.update(taken)

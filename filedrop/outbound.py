@@ -13,22 +13,22 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from filedrop.claiming import Claiming
+from filedrop.claiming import Claimed, Claiming
 from filedrop.disk import file_system
-from filedrop.document import State
-from filedrop.errors import Changed, DocumentError, FolderUnavailable
-from filedrop.files import InUse
-from filedrop.putaway import FileGone, Moved, put_away
+from filedrop.document import Document, State
+from filedrop.errors import DocumentError, FolderUnavailable
 from filedrop.reconcile import Reconciling
-from filedrop.sending import Changing, Opened, Upload, send, unreadable
+from filedrop.sending import unreadable
+from filedrop.upload import Changing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from filedrop.desk import Desk
-    from filedrop.document import Document
     from filedrop.folders import OutboundFolder
     from filedrop.lane import Lane
+    from filedrop.onward import Onward
+    from filedrop.upload import Opened
 
     Give = Callable[[OutboundFolder, Callable[[], None]], None]
 
@@ -38,14 +38,13 @@ STEPS_AT_ONCE = 200  # documents of one folder that are given out in one sweep: 
 class WayOut:
     """The way out of one account's companies. Its methods may be called from several threads.
 
-    `give` has a job done by another thread; `ready` says whether documents may be posted now.
+    `give` has a job done by another thread.
     """
 
-    def __init__(self, desk: Desk, give: Give, ready: Callable[[], bool]) -> None:
+    def __init__(self, desk: Desk, onward: Onward, give: Give) -> None:
         self._desk = desk
-        self._ready = ready
         self._give = give
-        self.moved = Moved(desk)
+        self._onward = onward
         self._claiming = Claiming(desk)
         self._reconciling = Reconciling(desk, self._claiming)
 
@@ -80,8 +79,8 @@ class WayOut:
             lane.trouble = ""
         lane.forget_all_but(names, closed)
         lane.see_refused()
-        for name in lane.take_ready(names, desk.steady()):
-            self._hand_out(lane, partial(self._claim, lane, name))
+        for _ in lane.take_ready(names, desk.steady()):
+            self._hand_out(lane, partial(self._claim, lane))
         self._give_steps(lane)
         lane.not_before = -math.inf
 
@@ -104,31 +103,27 @@ class WayOut:
             lane.unreconciled = ""
 
     def _hand_out(self, lane: Lane, job: Callable[[], None]) -> None:
-        """Have something done in a folder. What the disk refuses is told once, and each sweep has it tried again."""
+        """Have something done in a folder; each sweep has it tried again, if it is still to be done."""
 
         def work() -> None:
             try:
-                job()
-            except OSError as error:
-                why = f"files can't be moved or written here: {error.strerror or error}"
-                if lane.refuses(why):
-                    self._desk.log.error("folder.refuses", company=company, folder=str(lane.folder.path), why=why)  # noqa: TRY400 - said
+                with self._onward.refusals(lane):
+                    job()
             finally:
                 lane.jobs.discard(work)
 
-        company = lane.folder.company
         lane.jobs.add(work)
         self._give(lane.folder, work)
 
     def close(self, lanes: Iterable[Lane]) -> None:
         """The last word: an older copy of the journal that is put back now will be known by the folders' markers."""
-        self.moved.settle_all()
+        self._onward.moved.settle_all()
         self._reconciling.mark_all(lanes)
 
     def _give_steps(self, lane: Lane) -> None:
         """Give out the documents that are due; what only waits to be posted, not while nothing can be."""
         desk = self._desk
-        sends = self._ready() and not lane.folder.held()
+        sends = self._onward.may_post(lane)
         now, longest = desk.now() if sends else None, desk.rules.retry.longest
         due = desk.journal.steps_due(lane.folder.id, now, longest=longest, limit=STEPS_AT_ONCE)
         for document in due:
@@ -143,19 +138,26 @@ class WayOut:
         else:
             lane.next_step = math.inf
 
-    def _claim(self, lane: Lane, name: str) -> None:
-        was_closed, claimed = name in lane.closed, None
+    def _claim(self, lane: Lane) -> None:
+        """Claim the next files that may be ready, and take the documents that they become as far as they go now."""
+        names = lane.next_ready(self._onward.together)
+        closed, claimed = {name for name in names if name in lane.closed}, dict[str, Claimed]()
         try:
-            with lane.folder.busy():
-                claimed = self._claiming.claim(lane, name)
-            if claimed is None:
-                return
-            with contextlib.closing(claimed.opened) if claimed.opened else contextlib.nullcontext():
-                self._go_on(lane, claimed.document, claimed.opened)
+            try:
+                for name in names:
+                    with self._onward.refusals(lane), lane.folder.busy():
+                        one = self._claiming.claim(lane, name)
+                        if one is not None:
+                            claimed[name] = one
+            finally:  # whatever came of the last of them
+                self._onward.go(lane, list(claimed.values()))
         finally:
-            lane.done_with(name)
-            if name in lane.closed and (claimed or not was_closed):
-                lane.look_now(name)  # closed or moved in meanwhile: the sweep that was to look at it left it to us
+            for name in names:
+                if name in claimed:
+                    claimed[name].close()
+                lane.done_with(name)
+                if name in lane.closed and (name in claimed or name not in closed):
+                    lane.look_now(name)  # closed or moved in meanwhile: the sweep that was to look at it left it to us
 
     def _step(self, lane: Lane, document: Document) -> None:
         """One step of a document that lies in `sending/` and is in this thread's hand."""
@@ -167,7 +169,7 @@ class WayOut:
                 desk.in_hand.give_back([document.id])
             elif document.state is not State.WAITING:
                 with folder.busy():
-                    self._put_away(lane, document, resumed=True)
+                    self._onward.put_away(lane, document, resumed=True)
             else:
                 self._resend(lane, document)
         except BaseException:
@@ -176,13 +178,13 @@ class WayOut:
 
     def _resend(self, lane: Lane, document: Document) -> None:
         desk, folder = self._desk, lane.folder
-        if folder.held() or not self._ready():
+        if not self._onward.may_post(lane):
             desk.in_hand.give_back([document.id])
             return
         path = folder.path / "sending" / document.file
         try:
             with folder.busy():
-                opened = Opened.open(path)
+                opened = desk.porter.open(path, local=lane.local)
         except FileNotFoundError:  # taken by a person: reconcile notices, or the claim of the file that came back
             lane.missed.setdefault(document.id, desk.steady())
             desk.in_hand.give_back([document.id])
@@ -195,9 +197,9 @@ class WayOut:
             return
         with contextlib.closing(opened):
             if self._reads_as(lane, document, opened):
-                self._go_on(lane, document, opened)
+                self._onward.go(lane, [Claimed(document, opened)])
                 return
-        self._put_back(lane, document)
+        self._onward.put_back(lane, document)
 
     def _reads_as(self, lane: Lane, document: Document, opened: Opened) -> bool:
         try:
@@ -205,82 +207,6 @@ class WayOut:
                 return opened.read(self._desk.rules.max_size).sha256 == document.sha256
         except (Changing, DocumentError):
             return False
-
-    def _go_on(self, lane: Lane, document: Document, opened: Opened | None) -> None:
-        """Take a document that is in hand as far as it goes now: post it, and put it where its state belongs."""
-        desk, folder = self._desk, lane.folder
-        resumed = document.state is not State.WAITING  # one that has come back may have a sidecar at home already
-        try:
-            if document.state is State.WAITING and opened and opened.reading and self._ready() and not folder.held():
-                posted = send(desk, document, Upload(folder, opened, opened.reading))
-                if posted is None:
-                    self._put_back(lane, desk.journal.document(document.id) or document)
-                    return
-                document = posted
-            elif document.revision == 0:
-                document = desk.journal.record(document)
-                if document.state is State.WAITING and self._ready():
-                    lane.look_now()  # it became ready while we were claiming
-        except Changed:
-            desk.in_hand.give_back([document.id])
-            return
-        except BaseException:
-            desk.in_hand.give_back([document.id])
-            raise
-        if document.home == document.place:
-            desk.in_hand.give_back([document.id])
-            return
-        with folder.busy():
-            self._put_away(lane, document, resumed=resumed)
-
-    def _put_away(self, lane: Lane, document: Document, *, resumed: bool = False) -> None:
-        """Put a document away that is in hand; it is given back when disk and journal know its new place."""
-        desk = self._desk
-        try:
-            spoken_for = partial(desk.journal.speaks_of, document.folder)
-            after = put_away(lane.folder, document, is_spoken_for=spoken_for, resumed=resumed)
-        except FileGone:
-            try:
-                self._miss(lane, document)
-            finally:
-                desk.in_hand.give_back([document.id])
-            return
-        except InUse as error:  # each sweep tries again; told once, because a missing right looks the same
-            desk.in_hand.give_back([document.id])
-            if not resumed:
-                desk.log.info("document.in_use", company=document.company, file=document.file, why=error.strerror)
-            return
-        except BaseException:
-            desk.in_hand.give_back([document.id])
-            raise
-        lane.missed.pop(document.id, None)
-        facts = {"company": document.company, "file": after.file}
-        if document.state is State.FAILED and document.error:
-            desk.log.warning("document.failed", **facts, code=document.error.code, why=document.error.message)
-        else:
-            desk.log.info("document.put_away", **facts, state=document.state.value, msg_no=document.msg_no)
-        self.moved.add(lane.folder, document, after)
-
-    def _miss(self, lane: Lane, document: Document) -> None:
-        """The file isn't there: once, a person may be moving it, or the share be away; twice, it was taken."""
-        desk = self._desk
-        lane.folder.take_up(desk.journal)
-        first = lane.missed.setdefault(document.id, desk.steady())
-        if lane.folder.came_back(document) or desk.steady() - first < desk.rules.rescan.total_seconds():
-            return
-        del lane.missed[document.id]
-        desk.log.warning("document.taken", company=document.company, file=document.file, state=document.state.value)
-        desk.journal.record(document.gone(desk.now()))
-
-    def _put_back(self, lane: Lane, document: Document) -> None:
-        """The bytes changed after the claim: back to `outbound/`, where readiness begins again (contract 1)."""
-        desk, folder = self._desk, lane.folder
-        with folder.busy():
-            self._claiming.put_back(folder, document.file, document.dropped_as)
-        desk.journal.record(document.taken(desk.now()))
-        desk.in_hand.give_back([document.id])
-        desk.log.info("document.changed", company=folder.company, file=document.file)
-        lane.look_now()
 
     def concluded(self, lanes: Mapping[str, Lane], documents: list[Document]) -> None:
         """Put away what doubt or tracking brought to an end; `lanes` by folder id."""
@@ -293,4 +219,4 @@ class WayOut:
 
     def _put_away_in(self, lane: Lane, document: Document) -> None:
         with lane.folder.busy():
-            self._put_away(lane, document)
+            self._onward.put_away(lane, document)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import glob
 import math
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filedrop import sidecar
@@ -65,6 +66,14 @@ def put_away(
             _clear_notes(source)
             return document.at(document.home, name)
     raise AssertionError  # free_names never ends
+
+
+def put_back(folder: OutboundFolder, file: str, dropped_as: str) -> None:
+    """Move a claimed file back to `outbound/`. Raises OSError."""
+    for name in folder.free_names(folder.path, dropped_as):
+        with suppress(FileExistsError):
+            place(folder.path / "sending" / file, folder.path / name)
+            return
 
 
 def lies_at(folder: OutboundFolder, document: Document) -> bool:

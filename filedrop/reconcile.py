@@ -15,9 +15,9 @@ from filedrop.claiming import identified
 from filedrop.document import State
 from filedrop.errors import Changed, DocumentError
 from filedrop.files import InUse, discard, replace_whole
-from filedrop.putaway import lies_at
+from filedrop.putaway import lies_at, put_back
 from filedrop.restoring import Restoring
-from filedrop.sending import Changing, Opened
+from filedrop.upload import Changing, Opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -93,10 +93,10 @@ class Reconciling:
                 return None
             if doubtful:
                 raise
-            claiming.put_back(lane.folder, file, file)  # there it fails in the end, and a note says why
+            put_back(lane.folder, file, file)  # there it fails in the end, and a note says why
             return None
         except (DocumentError, Changing):  # it was never ready: back, to be judged as it is
-            claiming.put_back(lane.folder, file, file)
+            put_back(lane.folder, file, file)
             return None
         for document in desk.journal.open_like(lane.folder.id, reading.sha256):
             if not lies_at(lane.folder, document):  # a person has renamed it here, or moved it in from `sent/`

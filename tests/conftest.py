@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -59,3 +60,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if lines := list(matrix.told(reports)):
         terminalreporter.section("matrices" if matrix.is_full() else f"matrices ({matrix.MATRIX}=full runs all)")
         terminalreporter.write("\n".join([*lines, ""]))
+
+
+@pytest.fixture(autouse=True)
+def _as_if_very_many_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """FILEDROP_MANY=1: documents go by the porter and several together, however few there are."""
+    if os.environ.get("FILEDROP_MANY") == "1":
+        monkeypatch.setattr("filedrop.porter.MANY", 1)
+        monkeypatch.setattr("filedrop.porter.line._AT_ONCE", 0)  # waits for it
+        monkeypatch.setattr("filedrop.lane.MANY", 1)

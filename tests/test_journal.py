@@ -16,7 +16,7 @@ import pytest
 from support.drops import IDENTITY, NOON, accepted, drop, posted
 
 from filedrop.document import Document, Fault, State
-from filedrop.errors import Changed, JournalError
+from filedrop.errors import Changed, FiledropError, JournalError
 from filedrop.journal import Duplicate, Journal, MessageRow, document_statements, messages, schema
 
 if TYPE_CHECKING:
@@ -232,12 +232,19 @@ def again(journal: Journal, **changes: object) -> Document:
     return posted(journal.record(drop(2, **(alike | changes))))
 
 
+def record_sending(journal: Journal, document: Document, rule: str) -> Document:
+    (result,) = journal.record_sending([document], rule)
+    if isinstance(result, FiledropError):
+        raise result
+    return result
+
+
 def test_the_same_content_is_refused(journal: Journal) -> None:
     """`refuse`: the same content from the same sender to the same receiver is not posted again, from any company."""
     first = sent_before(journal)
     second = again(journal, company="fjord", folder="f2")
     with pytest.raises(Duplicate) as refused:
-        journal.record_sending(second, "refuse")
+        record_sending(journal, second, "refuse")
     assert refused.value.document == first
     assert journal.document(second.id) == replace(second, state=State.WAITING, identity="", first_attempt=None,
                                                   history=second.history[:1])  # fmt: skip
@@ -259,50 +266,50 @@ def test_the_same_content_is_refused(journal: Journal) -> None:
 def test_what_is_no_duplicate(journal: Journal, changes: dict[str, str | None], rule: str) -> None:
     """Other content, another party, and under `number` another number, date or type, is another document."""
     sent_before(journal)
-    assert journal.record_sending(again(journal, **changes), rule).state is State.SENDING
+    assert record_sending(journal, again(journal, **changes), rule).state is State.SENDING
 
 
 def test_the_same_number_is_refused(journal: Journal) -> None:
     """`number`: the same type, number and issue date from the same sender is a duplicate, to whomever it goes."""
     sent_before(journal)
     with pytest.raises(Duplicate):
-        journal.record_sending(again(journal, meaning="mended", receiver="0192:111111111"), "number")
+        record_sending(journal, again(journal, meaning="mended", receiver="0192:111111111"), "number")
 
 
 def test_participants_of_duplicates_are_compared_as_peppol_does(journal: Journal) -> None:
     """The same sender in capitals is the same sender."""
     sent_before(journal, sender="9908:ABC")
     with pytest.raises(Duplicate):
-        journal.record_sending(again(journal, sender="9908:abc"), "refuse")
+        record_sending(journal, again(journal, sender="9908:abc"), "refuse")
 
 
 def test_what_was_refused_may_be_sent_again(journal: Journal) -> None:
     """A document that the access point rejected stands in nobody's way."""
     journal.record(posted(journal.record(drop())).failed(NOON, Fault("rejected", "no")))
-    assert journal.record_sending(again(journal), "refuse").state is State.SENDING
+    assert record_sending(journal, again(journal), "refuse").state is State.SENDING
 
 
 def test_a_duplicate_is_let_through_once(journal: Journal) -> None:
     """`retry --anyway` lets one document through, not all that follow."""
     sent_before(journal)
     journal.let_through("sha-2")
-    journal.record_sending(again(journal), "refuse")
+    record_sending(journal, again(journal), "refuse")
     with pytest.raises(Duplicate):
-        journal.record_sending(posted(journal.record(drop(3, meaning="meaning-1", sha256="sha-2"))), "refuse")
+        record_sending(journal, posted(journal.record(drop(3, meaning="meaning-1", sha256="sha-2"))), "refuse")
 
 
 def test_a_duplicate_that_was_let_through_leaves_the_next_to_another(journal: Journal) -> None:
     """While a document that was let through is tried again, a person may let another of its content through."""
     sent_before(journal)
     journal.let_through("sha-2")
-    first = journal.record_sending(again(journal), "refuse")
+    first = record_sending(journal, again(journal), "refuse")
     journal.let_through("sha-2")
     first = journal.record(first.never_arrived(LATER, "no connection"))
     second, third = (posted(journal.record(drop(number, meaning="meaning-1", sha256="sha-2"))) for number in (3, 4))
-    assert journal.record_sending(posted(first), "refuse").state is State.SENDING
-    assert journal.record_sending(second, "refuse").state is State.SENDING
+    assert record_sending(journal, posted(first), "refuse").state is State.SENDING
+    assert record_sending(journal, second, "refuse").state is State.SENDING
     with pytest.raises(Duplicate):
-        journal.record_sending(third, "refuse")
+        record_sending(journal, third, "refuse")
 
 
 def test_two_alike_cannot_both_pass(journal: Journal) -> None:
@@ -313,7 +320,7 @@ def test_two_alike_cannot_both_pass(journal: Journal) -> None:
     def send(document: Document) -> None:
         begin.wait()
         try:
-            passed.append(journal.record_sending(document, "refuse"))
+            passed.append(record_sending(journal, document, "refuse"))
         except Duplicate:
             return
 
@@ -323,6 +330,21 @@ def test_two_alike_cannot_both_pass(journal: Journal) -> None:
     for thread in threads:
         thread.join()
     assert len(passed) == 1
+
+
+def test_several_are_posted_together(journal: Journal) -> None:
+    """Of documents that are written together each has its own fate: one alike is refused, one changed is left alone."""
+    first, alike, changed, last = (posted(journal.record(drop(number, meaning=meaning))) for number, meaning in (
+        (1, "same"), (2, "same"), (3, "third"), (4, "fourth")))  # fmt: skip
+    journal.record(changed)
+    commits = journal.commits
+    results = journal.record_sending([first, alike, changed, last], "refuse")
+    assert [getattr(result, "state", type(result)) for result in results] == [
+        State.SENDING, Duplicate, Changed, State.SENDING]  # fmt: skip
+    assert [journal.document(result.id) for result in results if isinstance(result, Document)] == results[::3]
+    assert journal.commits == commits + 1
+    again_ = journal.record_each([document.sent(NOON, 7, received=None, uuid=None) for document in (results[0], first)])
+    assert [getattr(result, "state", type(result)) for result in again_] == [State.SENT, Changed]
 
 
 def test_what_a_sweep_is_given(journal: Journal) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from filedrop.accesspoint import answers, verdict
 from filedrop.accesspoint.download import fetch
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from filedrop.config import Account
     from filedrop.document import Ids
 
+T = TypeVar("T")
+Heard = tuple[str, float]
+"""An answer's `Date` and when it came (monotonic)."""
 Pair = tuple[str, str]
 """A document id and a process id that go together."""
 
@@ -71,6 +74,19 @@ class AccessPoint:
     def clock(self) -> datetime | None:
         """The access point's own time, never ahead of it; None as long as it has said nothing."""
         return self._transport.clock()
+
+    def again(self, attempt: Callable[[], T]) -> T:
+        """Call `attempt` until it doesn't raise Unavailable: a few times, not for long, and not when we are to stop."""
+        return self._transport.again(attempt)
+
+    @property
+    def heard(self) -> Heard | None:
+        """What `clock` goes by; None before the first answer."""
+        return self._transport.heard
+
+    def hear(self, heard: Heard | None) -> None:
+        """Another process of ours has heard this."""
+        self._transport.heard = heard or self._transport.heard
 
     def close(self) -> None:
         """Close all connections."""

@@ -12,6 +12,7 @@ from filedrop.desk import InboundDesk
 from filedrop.document import same_participant
 from filedrop.errors import FiledropError
 from filedrop.folders import InboundFolder
+from filedrop.porter import Porter
 from filedrop.receiving import Receiving
 from filedrop.standing import Standing
 
@@ -42,6 +43,7 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
             rules=config.inbound,
             folders={},
             unassigned=folder,
+            porter=Porter(account, access_point, log),  # never called for one message
             now=now,
             log=log,
         )

@@ -17,7 +17,7 @@ from filedrop.errors import DocumentError, FolderUnavailable
 from filedrop.glimpse import NotYetThere, see_ours
 from filedrop.identify.mapping import Rules
 from filedrop.lane import lane_of
-from filedrop.sending import Changing, Opened
+from filedrop.upload import Changing, Opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

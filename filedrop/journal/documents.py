@@ -8,6 +8,7 @@ from collections import defaultdict
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from filedrop.document import Document, Event, Fault, State, participant_key
@@ -46,6 +47,10 @@ class Documents(Store):
         wanted = list(documents)
         return self.write(lambda connection: _put_all(connection, wanted)) if wanted else []
 
+    def record_each(self, documents: Iterable[Document]) -> list[Document | FiledropError]:
+        """Write a step of each of these in one commit; what `record` returns or raises, for each."""
+        return self.write_each([partial(_put, document=document) for document in documents])
+
     def record_places(self, documents: Iterable[Document]) -> None:
         """Write where the files of several documents lie now, in one commit, unless they have changed meanwhile."""
         moves = [
@@ -69,14 +74,14 @@ class Documents(Store):
 
         self.write(work)
 
-    def record_sending(self, document: Document, duplicates: str) -> Document:
-        """Write durably that a document is about to be posted, unless the same content is or may be out already.
+    def record_sending(self, documents: Iterable[Document], duplicates: str) -> list[Document | FiledropError]:
+        """Write durably that these are about to be posted, but for those whose content is or may be out already.
 
         `duplicates` is the configuration's rule: `refuse`, `number` or `allow`. Check and record are one transaction:
-        two identical documents can't both pass. Raises Duplicate, Changed, JournalError.
+        two identical documents can't both pass. Each becomes a Document, Duplicate, Changed or JournalError.
         """
 
-        def work(connection: sqlite3.Connection) -> Document:
+        def work(connection: sqlite3.Connection, document: Document) -> Document:
             # It lets one document through, however many attempts that takes: with the first it becomes that document's.
             waived = connection.execute(statements.WAIVE, {"sha256": document.sha256, "id": document.id}).rowcount
             if duplicates != "allow" and not waived:
@@ -85,7 +90,7 @@ class Documents(Store):
                     raise Duplicate(first)
             return _put(connection, document)
 
-        return self.write(work)
+        return self.write_each([partial(work, document=document) for document in documents])
 
     def let_through(self, sha256: str) -> None:
         """Let one document of this content be sent although it is a duplicate (`retry --anyway`)."""

@@ -75,19 +75,26 @@ class Store:
 
         `work` makes its checks before its writes: what it raises, a FiledropError, undoes nothing.
         """
-        ticket = _Ticket(work)
+        (result,) = self.write_each([work])
+        if isinstance(result, FiledropError):
+            raise result
+        return result
+
+    def write_each(self, works: Sequence[Callable[[sqlite3.Connection], _T]]) -> list[_T | FiledropError]:
+        """Do each of these in one commit, and return its result or what it raised."""
+        tickets = [_Ticket(work) for work in works]
         with self._queue_lock:
-            self._queue.append(ticket)
+            self._queue += tickets
         with self._writer_lock:
             # Whoever gets here first commits for all who queued meanwhile: one fsync for many.
-            if not ticket.done:
+            if not all(ticket.done for ticket in tickets):
                 with self._queue_lock:
                     batch, self._queue = self._queue, []
                 self._commit(batch)
-        if ticket.error is not None:
-            raise ticket.error
-        result: _T = ticket.result
-        return result
+        for ticket in tickets:
+            if ticket.error is not None and not isinstance(ticket.error, FiledropError):
+                raise ticket.error
+        return [ticket.error or ticket.result for ticket in tickets]  # type: ignore[misc] # no other error is left
 
     def _commit(self, batch: list[_Ticket]) -> None:
         try:

@@ -71,7 +71,7 @@ class Transport:
         self._timeout = (account.connect_timeout.total_seconds(), account.read_timeout.total_seconds())
         self._proxies, self._proxy_login = _proxy(account.proxy)
         self._login = Login(account)
-        self._heard: tuple[str, float] | None = None
+        self.heard: tuple[str, float] | None = None  # an answer's `Date`, and when it came
         self._local = threading.local()
         self._lines: weakref.WeakSet[_Line] = weakref.WeakSet()
         self._lock = threading.Lock()
@@ -130,7 +130,7 @@ class Transport:
                 headers["Authorization"] = header
                 response = self._send(line.own, method, url, headers, body, silence=silence)
             if "Date" in response.headers:
-                self._heard = (response.headers["Date"], self._monotonic())
+                self.heard = (response.headers["Date"], self._monotonic())
             yield Incoming(url, response, login=headers["Authorization"])
         finally:
             response.close()
@@ -153,9 +153,9 @@ class Transport:
 
         It never runs ahead: `Date` has whole seconds and is older than its arrival. None before the first answer.
         """
-        if self._heard is None:
+        if self.heard is None:
             return None
-        date, heard_at = self._heard
+        date, heard_at = self.heard
         try:
             moment = parsedate_to_datetime(date)
             moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

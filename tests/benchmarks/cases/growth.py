@@ -89,7 +89,7 @@ def growth_backlog(bench: Bench) -> Iterator[Figure]:
                 loads, peaks = wait_for_tenths(server, daemon, count)
             memory = daemon.memory(peak=True)
         accepted = sorted(server.posted().values())
-        see(count, len(accepted))
+        see(count, len(accepted), server.count("out"))
     yield Figure("the first 201", "s", once(accepted[0] - dropped, load), Must(most=3))
     yield Figure("memory", "MB", once(memory, load), Must(most=150), note=f"in each tenth {listed(peaks)}")
     yield Figure("all", "/s", once(count / (accepted[-1] - dropped), load))

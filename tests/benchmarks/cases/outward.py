@@ -30,7 +30,7 @@ def filedrop(bench: Bench, count: int, workers: int, delay: float = 0.0) -> Pace
         installation = Installation(bench, server, workers=workers)
         installation.drop(range(count))
         cost = installation.run_once()
-        see(count, server.count("out"), installation.sent())
+        see(count, server.count("out"), len(server.posted()), installation.sent())
     return cost.pace(count)
 
 

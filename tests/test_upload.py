@@ -8,7 +8,7 @@ import pytest
 from support.documents import invoice
 
 from filedrop.folders import OutboundFolder
-from filedrop.sending import IN_MEMORY, Changing, Opened, Upload
+from filedrop.upload import IN_MEMORY, Changing, Opened, Upload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def opened(dropped: Path) -> Iterator[Opened]:
 @pytest.fixture
 def upload(dropped: Path, opened: Opened) -> Upload:
     folder = OutboundFolder(dropped.parent, company="acme", below=dropped.parent, patterns=["*"])
-    return Upload(folder, opened, opened.read(10**9))
+    return Upload(folder.busy, opened, opened.read(10**9))
 
 
 def write_on(dropped: Path) -> None:

@@ -1,0 +1,175 @@
+"""A second process that reads and posts small documents while very many wait.
+
+Python has one lock for all threads of a process, and to read a document and to post it is what takes the time under it.
+So while there is a backlog, the porter does these two for the account's threads, each on a *line* of its own; journal
+and folders stay with us. It is handed open files, and answers what we would have found out ourselves. It is called when
+it is worth its start, and sent away when nothing has been to do for a while. Where it is lost, its work is ours again;
+what it was posting is in doubt, as it is when a connection breaks. It ends with us, whatever ends us.
+
+Not on Windows, where no file can be handed over so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import sys
+import threading
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from filedrop import identify
+from filedrop.errors import NoClearAnswer
+from filedrop.porter.line import Process
+from filedrop.upload import IN_MEMORY, Changing, Opened
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    import structlog
+
+    from filedrop.accesspoint import AccessPoint, Message
+    from filedrop.config import Account
+    from filedrop.document import Ids
+    from filedrop.identify import Reading
+    from filedrop.porter.line import Line
+    from filedrop.upload import Busy
+
+MANY = 100  # documents that must wait for the porter to be worth its start, which takes 0.3 s of a processor
+REST = 10.0  # seconds without work after which it is sent away
+
+
+class Gone(Exception):
+    """The porter has ended, or this line to it has."""
+
+
+class Porter:
+    """One account's porter. For any thread."""
+
+    def __init__(self, account: Account, access_point: AccessPoint, log: structlog.stdlib.BoundLogger) -> None:
+        self._account = account
+        self._access_point = access_point
+        self._log = log
+        self._process: Process | None = None
+        self._own = threading.local()
+        self._used = 0.0
+        self._keys = itertools.count()
+        self._lock = threading.Lock()
+
+    def see(self, waiting: int, now: float) -> None:
+        """So many documents wait `now` (steady clock): call it, or send it away, where that is time."""
+        if sys.platform == "win32":
+            return
+        with self._lock:
+            if waiting:
+                self._used = now
+            if waiting >= MANY and self._process is None:
+                try:
+                    self._process = Process(self._account)
+                except OSError as error:
+                    self._log.warning("porter.not_called", why=error.strerror or str(error))
+                else:
+                    self._log.info("porter.called", waiting=waiting)
+            elif self._process is not None and now - self._used > REST:
+                self._send_away()
+
+    def close(self) -> None:
+        """Send it away, whatever it is doing."""
+        with self._lock:
+            self._send_away()
+
+    def open(self, path: Path, *, local: bool) -> Opened:
+        """Open a dropped file, to be read and posted by the porter where there is one. Raises OSError.
+
+        `local`: it lies on a disk of this computer. Who waits for another's must do so in our sight (Folder.busy).
+        """
+        opened = Opened.open(path)
+        line = self._line() if local and opened.status.st_size <= IN_MEMORY else None
+        return Carried(opened.file, opened.status, porter=self, line=line, key=next(self._keys)) if line else opened
+
+    def read(self, file: BinaryIO) -> Reading:
+        """Read a received document, from the beginning of its file. Raises as `identify.read` does."""
+        file.seek(0)
+        line = self._line() if os.fstat(file.fileno()).st_size <= IN_MEMORY else None
+        if line is not None:
+            with contextlib.suppress(Gone):
+                reading: Reading = self.ask(line, "read_received", file)
+                return reading
+            file.seek(0)
+        return identify.read(file, doctype="keep")
+
+    def ask(self, line: Line, errand: str, file: BinaryIO | None = None, **about: Any) -> Any:
+        """Have an errand done, and return or raise what came of it. Raises Gone."""
+        try:
+            result, heard = line.ask(errand, about, [file.fileno()] if file else [])
+        except (OSError, EOFError):
+            with self._lock:
+                if self._process is line.process:
+                    self._log.warning("porter.lost", status=line.process.status())
+                    self._send_away()
+            raise Gone from None
+        self._access_point.hear(heard)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def _line(self) -> Line | None:
+        """This thread's line, once there is somebody at its other end."""
+        process, line = self._process, getattr(self._own, "line", None)
+        if process is None or not process.ready():
+            return None
+        if line is None or line.process is not process:
+            line = self._own.line = process.line()
+        return line
+
+    def _send_away(self) -> None:
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+
+@dataclass(slots=True)
+class Carried(Opened):
+    """An opened file that the porter reads and posts."""
+
+    porter: Porter | None = None
+    line: Line | None = None
+    key: int = 0
+
+    def read(self, max_size: int, xpaths: Collection[str] = ()) -> Reading:
+        """As `Opened` does."""
+        if self.porter and self.line:
+            about = {"key": self.key, "max_size": max_size, "xpaths": tuple(xpaths)}
+            try:
+                self.reading = self.porter.ask(self.line, "read", self.file, **about)
+            except Gone:
+                self.line = None
+            finally:
+                if not self.unchanged():
+                    raise Changing
+            if self.reading is not None:
+                return self.reading
+            self.file.seek(0)  # it may have begun
+        return Opened.read(self, max_size, xpaths)
+
+    def post(self, access_point: AccessPoint, ids: Ids, busy: Busy) -> Message:
+        """As `Opened` does."""
+        if self.porter and self.line and self.reading:
+            return access_point.again(partial(self._post, self.porter, self.line, self.reading.sha256, ids))
+        return Opened.post(self, access_point, ids, busy)
+
+    def _post(self, porter: Porter, line: Line, sha256: str, ids: Ids) -> Message:
+        try:
+            message: Message = porter.ask(line, "post", key=self.key, sha256=sha256, ids=ids)
+        except Gone:
+            raise NoClearAnswer("the process that was sending it has ended; it may have been received") from None
+        return message
+
+    def close(self) -> None:
+        """As `Opened` does."""
+        Opened.close(self)
+        if self.line:
+            self.line.closed.append(self.key)

@@ -1,0 +1,191 @@
+"""What the porter reads and posts is what we would have read and posted, and means the same."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import structlog
+from support.documents import BUYER, SELLER, invoice
+from support.scripted import Scripted, cut, reply
+
+from filedrop import porter
+from filedrop.accesspoint import AccessPoint, BrokenOff
+from filedrop.config import Account
+from filedrop.document import Ids
+from filedrop.errors import DocumentError, NoClearAnswer, Rejected, Unauthorized, Unavailable, WrongAddress
+from filedrop.porter import Carried, Porter
+from filedrop.upload import IN_MEMORY, Changing, Opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows hands over no open files: no porter there")
+
+IDS = Ids(SELLER, BUYER, "urn:x::Invoice##urn:y::2.1", "urn:process", "")
+ACCEPTED = reply(201, "", ("Location", "https://elsewhere/outbox/97"), ("Date", "Sat, 21 Nov 2026 12:00:00 GMT"))
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    server = Scripted()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def access_point(server: Scripted) -> Iterator[AccessPoint]:
+    access_point = AccessPoint(_account(server), stopped=threading.Event(), pauses=(0, 0))
+    yield access_point
+    access_point.close()
+
+
+@pytest.fixture
+def log() -> list[dict[str, Any]]:
+    return []
+
+
+@pytest.fixture
+def called(
+    server: Scripted, access_point: AccessPoint, log: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Porter]:
+    """A porter that was called, and is waited for."""
+    monkeypatch.setattr("filedrop.porter.line._AT_ONCE", 0)
+    wrapped = structlog.wrap_logger(None, processors=[lambda _log, _name, event: log.append(dict(event)) or ""])
+    called = Porter(_account(server), access_point, wrapped)
+    called.see(porter.MANY, 0.0)
+    yield called
+    called.close()
+
+
+def _account(server: Scripted) -> Account:
+    return Account(name="main", base_url=server.url, username="acme", password="pæss:wörd-Zq7")  # type: ignore[arg-type] # as YAML has it
+
+
+def carried(called: Porter, path: Path, content: bytes) -> Opened:
+    path.write_bytes(content)
+    opened = called.open(path, local=True)
+    assert isinstance(opened, Carried)
+    return opened
+
+
+def test_each_is_posted_as_itself(called: Porter, server: Scripted, access_point: AccessPoint, tmp_path: Path) -> None:
+    """Several are read before any is posted: each is posted with its own bytes, in whatever order."""
+    server.on("POST", "/outbox", ACCEPTED)
+    contents = [invoice(f"{number}") for number in range(3)]
+    opened = [carried(called, tmp_path / f"{number}.xml", content) for number, content in enumerate(contents)]
+    assert [one.read(10**6).sha256 for one in opened] == [
+        Opened.open(tmp_path / f"{number}.xml").read(10**6).sha256 for number in range(3)
+    ]
+    opened[0].close()
+    for nth in (2, 1):
+        assert opened[nth].post(access_point, IDS, contextlib.nullcontext).msg_no == 97
+        assert contents[nth] in server.requests[-1].body
+        opened[nth].close()
+    assert len(server.requests) == 2
+    assert access_point.clock() is not None
+
+
+def test_it_reads_as_we_do(called: Porter, tmp_path: Path, log: list[dict[str, Any]]) -> None:
+    """Readings, and what is wrong with a document, are the same, and one that can't be read keeps no other from it."""
+    for content in (invoice("1"), b"<not", b"<!DOCTYPE a><a/>", invoice("1").decode().encode("utf-16"), b"", b"<a/>"):
+        opened = carried(called, tmp_path / "one.xml", content)
+        ours = Opened.open(tmp_path / "one.xml")
+        assert _said_of(opened) == _said_of(ours)
+        opened.close()
+        ours.close()
+    carried(called, tmp_path / "unread.xml", b"<a/>").close()
+    with (tmp_path / "one.xml").open("rb") as file:
+        assert called.read(file).root_name == "a"
+    assert [event["event"] for event in log] == ["porter.called"]
+
+
+def _said_of(opened: Opened) -> object:
+    try:
+        return opened.read(10**6, ["/Invoice/ID"])
+    except DocumentError as error:
+        return type(error), vars(error)
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        (reply(400, "Wrong recipientId value: 0192:1"), Rejected),
+        (reply(401), Unauthorized),
+        (reply(404), WrongAddress),
+        (reply(503, "", ("Retry-After", "60")), Unavailable),
+        (reply(500), NoClearAnswer),
+        (cut(), NoClearAnswer),
+    ],
+)
+def test_answers(  # noqa: PLR0917 - pytest calls it by name
+    called: Porter, server: Scripted, access_point: AccessPoint, tmp_path: Path, script: Any, kind: type[Exception]
+) -> None:
+    """An answer means the same, in the same words."""
+    server.on("POST", "/outbox", script)
+    server.on("GET", "/statistics", reply(401))
+    heard = []
+    for opened in (carried(called, tmp_path / "one.xml", invoice("1")), Opened.open(tmp_path / "one.xml")):
+        opened.read(10**6)
+        with pytest.raises(kind) as error:
+            opened.post(access_point, IDS, contextlib.nullcontext)
+        heard.append((str(error.value), vars(error.value)))
+        opened.close()
+    assert heard[0] == heard[1]
+
+
+def test_what_never_arrived_is_tried_again(
+    called: Porter, server: Scripted, access_point: AccessPoint, tmp_path: Path
+) -> None:
+    """A request that certainly never arrived is made a few times, as it is without a porter."""
+    server.on("POST", "/outbox", reply(429), reply(429), ACCEPTED)
+    opened = carried(called, tmp_path / "one.xml", invoice("1"))
+    opened.read(10**6)
+    assert opened.post(access_point, IDS, contextlib.nullcontext).msg_no == 97
+    opened.close()
+
+
+def test_a_writer_writes_on(called: Porter, server: Scripted, access_point: AccessPoint, tmp_path: Path) -> None:
+    """A file that changes is broken off, whether that is seen while it is read or only then."""
+    server.on("POST", "/outbox", ACCEPTED)
+    early, late = (carried(called, tmp_path / name, invoice(name)) for name in ("early.xml", "late.xml"))
+    late.read(10**6)
+    for name in ("early.xml", "late.xml"):
+        with (tmp_path / name).open("ab") as writer:
+            writer.write(b"<!-- more -->")
+    with pytest.raises(Changing):
+        early.read(10**6)
+    with pytest.raises(BrokenOff):
+        late.post(access_point, IDS, contextlib.nullcontext)
+    assert not server.requests
+
+
+def test_it_is_gone(
+    called: Porter, server: Scripted, access_point: AccessPoint, tmp_path: Path, log: list[dict[str, Any]]
+) -> None:
+    """Without it, what was not read is read by us; what was to be posted may have been."""
+    server.on("POST", "/outbox", ACCEPTED)
+    read, unread = (carried(called, tmp_path / name, invoice(name)) for name in ("read.xml", "unread.xml"))
+    read.read(10**6)
+    called.close()
+    with pytest.raises(NoClearAnswer, match="has ended"):
+        read.post(access_point, IDS, contextlib.nullcontext)
+    assert unread.read(10**6).root_name == "Invoice"
+    assert unread.post(access_point, IDS, contextlib.nullcontext).msg_no == 97
+    with (tmp_path / "read.xml").open("rb") as file:
+        assert called.read(file).root_name == "Invoice"
+    assert not isinstance(called.open(tmp_path / "read.xml", local=True), Carried)
+    assert [event["event"] for event in log] == ["porter.called"]
+
+
+def test_what_it_is_not_given(called: Porter, tmp_path: Path) -> None:
+    """Large documents, and those on other computers' disks, are read in our own sight."""
+    path = tmp_path / "one.xml"
+    path.write_bytes(invoice("1"))
+    assert not isinstance(called.open(path, local=False), Carried)
+    path.write_bytes(invoice("1", size=2 * IN_MEMORY))
+    assert not isinstance(called.open(path, local=True), Carried)
