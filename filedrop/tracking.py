@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from filedrop.accesspoint import Listing, Message
     from filedrop.desk import Desk
 
+ASKED_AT_ONCE = 5000  # documents: bounds the memory; the outbox is read once for all of them
 LONGEST = timedelta(hours=1)  # contract 2, `track`: doubles up to 1h
 FEWEST_PAGES = 4  # of the archive are always worth reading before single questions
 PAGE = 25  # interface, Limits
@@ -39,12 +40,13 @@ class Tracking:
         return 0.0 if is_due(first, now, self._longest) else (first - now).total_seconds()
 
     def track(self) -> list[Document]:
-        """Ask after all that are due, record what is heard, and return those that came to an end.
+        """Ask after what is due, the oldest of it, record what is heard, and return those that came to an end.
 
         Raises AccessPointError when the access point can't be asked: then nothing is concluded.
         """
         desk = self._desk
-        due = desk.journal.tracked(desk.access_point.identity, desk.now(), longest=self._longest)
+        identity, now = desk.access_point.identity, desk.now()
+        due = desk.journal.tracked(identity, now, longest=self._longest, limit=ASKED_AT_ONCE)
         documents = [document for document in due if desk.in_hand.take(document.id)]
         try:
             return self._track(documents) if documents else []

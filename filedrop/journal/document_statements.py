@@ -56,7 +56,7 @@ OPEN_LIKE = f"{_ALL} open AND sha256 = :sha256 AND folder = :folder"
 BY_ID = f"{_ALL} id = :id"
 BY_IDS = f"{_ALL} id IN (SELECT value FROM json_each(:ids))"
 NEXT_DUE = f"SELECT min(due) FROM documents WHERE open AND folder = :folder AND state = '{State.WAITING}'"
-TRACKED = f"{_ALL} {_ON_ITS_WAY} AND {_IS_DUE} ORDER BY id"
+TRACKED = f"{_ALL} {_ON_ITS_WAY} AND {_IS_DUE} {_IN_ORDER}"
 TRACKING_DUE = f"SELECT min(coalesce(due, 0.0)) FROM documents WHERE {_ON_ITS_WAY}"
 COUNTS = "SELECT state, count(*) FROM documents WHERE open AND folder = :folder GROUP BY state"
 OWNED = " UNION ALL ".join(

@@ -154,14 +154,14 @@ class Documents(Store):
         """When the first of a folder's waiting documents is to be tried again; None where none waits for a moment."""
         return from_moment(self.value(statements.NEXT_DUE, folder=folder))
 
-    def tracked(self, identity: str, now: datetime, *, longest: timedelta) -> list[Document]:
-        """An account's accepted documents to be asked after `now`: those that lie in `sent/`, oldest first.
+    def tracked(self, identity: str, now: datetime, *, longest: timedelta, limit: int) -> list[Document]:
+        """An account's accepted documents to be asked after `now`: those that lie in `sent/`, the oldest of them.
 
         Each is asked after again after `longest` at most.
 
         One whose move isn't known yet has its sweep still to come: delivered now, it would be looked for in vain.
         """
-        return self._documents(statements.TRACKED, identity=identity, **_due(now, longest))
+        return self._documents(statements.TRACKED, identity=identity, **_due(now, longest), most=limit)
 
     def tracking_due(self, identity: str) -> datetime | None:
         """When the first of them is due; None where none is on its way."""

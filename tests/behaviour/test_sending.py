@@ -166,6 +166,18 @@ def test_accepted_but_not_delivered_yet(make_world: Callable[..., World]) -> Non
     world.invariants()
 
 
+def test_more_are_on_their_way_than_are_asked_after_at_once(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are asked after in turn, however long the first ones take to be delivered, and all come to their end."""
+    monkeypatch.setattr("filedrop.tracking.ASKED_AT_ONCE", 3)
+    world = make_world(deliver_after=1.0)
+    for number in range(10):
+        world.drop(f"invoice-{number}.xml", invoice(f"{number}"))
+    world.settle(ends=("archive",))
+    world.invariants()
+
+
 def test_the_month_of_delivery(world: World) -> None:
     """The archive's folder is the month in which the access point delivered it, as it wrote it."""
     world.drop("invoice.xml", invoice())
