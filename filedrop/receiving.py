@@ -110,7 +110,6 @@ class Receiving:
                 with folder.not_busy():
                     target: BinaryIO = _Written(file, folder)  # type: ignore[assignment] # as much of one as is needed
                     desk.access_point.download(message, target, max_size=desk.rules.max_size)
-                file.flush()
                 reading = desk.porter.read(file)
                 os.fsync(file.fileno())
                 # The row will say that the temporary file is there: so it must be our folder's, and on the disk with
