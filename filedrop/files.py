@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+
+
 class InUse(PermissionError):
     """Somebody has the file open, and Windows moves no open file: it can be moved when they are done."""
 
@@ -102,10 +105,21 @@ def replace_whole(path: Path, content: bytes, *, draft: Path) -> None:
 
 def create_temporary(path: Path) -> BinaryIO:
     """Open a new file for writing, with its folder's group and mode; a left-over one of the name is replaced."""
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    _inherit(descriptor, path.parent)
-    return os.fdopen(descriptor, "w+b")
+    return os.fdopen(_create(path), "w+b")
+
+
+def _create(path: Path) -> int:
+    try:
+        descriptor = os.open(path, _NEW, 0o666)
+    except FileExistsError:
+        path.unlink(missing_ok=True)
+        descriptor = os.open(path, _NEW, 0o666)
+    try:
+        _inherit(descriptor, path.parent)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def make_folder(path: Path) -> None:
@@ -139,10 +153,15 @@ def _make(draft: Path, path: Path) -> None:
 
 
 def _write(draft: Path, content: bytes) -> None:
-    with create_temporary(draft) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    # By hand: a file object would ask the system six times what it is and where it stands.
+    descriptor = _create(draft)
+    try:
+        left = memoryview(content)
+        while left:
+            left = left[os.write(descriptor, left) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 if sys.platform == "win32":
@@ -254,8 +273,11 @@ else:
 
     def _inherit(descriptor: int, folder: Path) -> None:
         # Whoever owns the share must be able to take what is written into it.
-        parent = folder.stat()
+        parent, new = folder.stat(), os.fstat(descriptor)
+        mode = stat.S_IMODE(parent.st_mode) & 0o666
         with contextlib.suppress(PermissionError):
-            os.fchown(descriptor, -1, parent.st_gid)
+            if new.st_gid != parent.st_gid:
+                os.fchown(descriptor, -1, parent.st_gid)
         with contextlib.suppress(PermissionError):
-            os.fchmod(descriptor, stat.S_IMODE(parent.st_mode) & 0o666)
+            if stat.S_IMODE(new.st_mode) != mode:
+                os.fchmod(descriptor, mode)

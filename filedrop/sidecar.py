@@ -227,8 +227,7 @@ def _encode(content: dict[str, Any]) -> bytes:
 def _in_lines(content: dict[str, Any], json_of: Callable[[object], str]) -> str:
     """A line for each key, and for each event. (`indent` would leave C, and take as long as the rest of a move.)"""
     lines = [
-        f" {json_of(key)}: {_listed(value, json_of) if key == 'history' else json_of(value)}"
-        for key, value in content.items()
+        f' "{key}": {_listed(value, json_of) if key == "history" else json_of(value)}' for key, value in content.items()
     ]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

@@ -3,11 +3,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.strace import missing, strace
 
 from filedrop import disk, files
 
@@ -125,6 +127,32 @@ def test_what_a_crash_left_is_replaced(tmp_path: Path) -> None:
     (tmp_path / ".draft").write_bytes(b"half of something much longer")
     files.create_whole(tmp_path / "a.json", b"{}", draft=tmp_path / ".draft")
     assert (tmp_path / "a.json").read_bytes() == b"{}"
+
+
+@pytest.mark.skipif(sys.platform == "win32" or bool(missing()), reason="no call can be made to fail without strace")
+def test_a_file_that_can_not_be_given_its_rights_is_closed(tmp_path: Path) -> None:
+    """A disk that refuses a new file its folder's mode costs one attempt, and not also an open file for each."""
+    attempts = """
+import os, sys
+from pathlib import Path
+from filedrop import files
+folder = Path(sys.argv[1])
+before = len(os.listdir("/proc/self/fd"))
+for _ in range(3):
+    try:
+        files.create_whole(folder / "a.json", b"{}", draft=folder / ".draft")
+    except OSError as error:
+        print(error.strerror)
+print(len(os.listdir("/proc/self/fd")) - before, os.listdir(folder))
+"""
+    (tmp_path / "outbound").mkdir()
+    (tmp_path / "outbound").chmod(0o700)
+    refused = strace(tmp_path / "trace", "-e", "inject=fchmod:error=EOPNOTSUPP")
+    done = subprocess.run(
+        [*refused, sys.executable, "-c", attempts, str(tmp_path / "outbound")],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [*3 * [os.strerror(errno.EOPNOTSUPP)], "0 []"]
 
 
 @posix

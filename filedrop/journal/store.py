@@ -132,7 +132,8 @@ class Store:
 
     def read(self, statement: str, **values: Any) -> list[Sequence[Any]]:
         """The rows that a statement finds with these values."""
-        return list(self.read_each(statement, **values))
+        with self._reader() as connection:
+            return connection.execute(statement, values).fetchall()
 
     def read_each(self, statement: str, **values: Any) -> Iterator[Sequence[Any]]:
         """The rows one after the other, where they may be very many."""
@@ -141,7 +142,8 @@ class Store:
 
     def value(self, statement: str, **values: Any) -> Any:
         """The first column of the first row; None where there is none."""
-        return next((row[0] for row in self.read(statement, **values)), None)
+        rows = self.read(statement, **values)
+        return rows[0][0] if rows else None
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:

@@ -5,8 +5,8 @@ strikes every thread that comes to the n-th; a kill, the first that does. So a p
 call is about, if that is known beforehand: strace then counts the calls about that path alone, and hardly ever does
 more than one thread make them. Where it isn't, at sockets and at drafts, whose names are drawn by lot, the first calls
 of a thread may lie in the shadow of another's; but what is done for the first document is done for the next, out of the
-shadow. One call lies behind the hundreds that a start makes, always: the one that opens a draft. It comes right after
-the one that removes what may have been left of that name, so that a kill at either leaves the same world.
+shadow. One call lies behind the hundreds that a start makes, always: the one that opens a draft. A kill at the first
+bytes that are written into it leaves the same world and an empty draft; one without it, `support.plug` makes.
 """
 
 from __future__ import annotations
