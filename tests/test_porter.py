@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import structlog
 from support.documents import BUYER, SELLER, invoice
-from support.scripted import Scripted, cut, reply
+from support.scripted import Exchange, Scripted, cut, reply
 
 from filedrop import porter
 from filedrop.accesspoint import AccessPoint, BrokenOff
@@ -167,19 +167,70 @@ def test_a_writer_writes_on(called: Porter, server: Scripted, access_point: Acce
 def test_it_is_gone(
     called: Porter, server: Scripted, access_point: AccessPoint, tmp_path: Path, log: list[dict[str, Any]]
 ) -> None:
-    """Without it, what was not read is read by us; what was to be posted may have been."""
+    """Without it, what was not read is read by us, and what was not being posted yet is posted by us."""
     server.on("POST", "/outbox", ACCEPTED)
     read, unread = (carried(called, tmp_path / name, invoice(name)) for name in ("read.xml", "unread.xml"))
     read.read(10**6)
     called.close()
-    with pytest.raises(NoClearAnswer, match="has ended"):
-        read.post(access_point, IDS, contextlib.nullcontext)
+    assert read.post(access_point, IDS, contextlib.nullcontext).msg_no == 97
     assert unread.read(10**6).root_name == "Invoice"
     assert unread.post(access_point, IDS, contextlib.nullcontext).msg_no == 97
     with (tmp_path / "read.xml").open("rb") as file:
         assert called.read(file).root_name == "Invoice"
     assert not isinstance(called.open(tmp_path / "read.xml", local=True), Carried)
     assert [event["event"] for event in log] == ["porter.called"]
+
+
+def test_it_is_gone_and_so_is_the_document(
+    called: Porter, server: Scripted, access_point: AccessPoint, tmp_path: Path
+) -> None:
+    """A file that has changed since the porter read it is broken off, too."""
+    server.on("POST", "/outbox", ACCEPTED)
+    read = carried(called, tmp_path / "one.xml", invoice("1"))
+    read.read(10**6)
+    called.close()
+    (tmp_path / "one.xml").write_bytes(invoice("2"))
+    with pytest.raises(BrokenOff):
+        read.post(access_point, IDS, contextlib.nullcontext)
+    assert not server.requests
+
+
+def test_it_ends_while_it_posts(called: Porter, server: Scripted, access_point: AccessPoint, tmp_path: Path) -> None:
+    """What it was posting when it ended may have arrived."""
+
+    def end(exchange: Exchange) -> bool:
+        exchange.take_body()
+        threading.Thread(target=called.close).start()
+        return False
+
+    server.on("POST", "/outbox", end)
+    opened = carried(called, tmp_path / "one.xml", invoice("1"))
+    opened.read(10**6)
+    with pytest.raises(NoClearAnswer):
+        opened.post(access_point, IDS, contextlib.nullcontext)
+
+
+def test_it_is_not_sent_away_while_it_works(
+    called: Porter, server: Scripted, access_point: AccessPoint, tmp_path: Path
+) -> None:
+    """However slow an answer is: nothing waits any more, but one is being posted."""
+
+    def look(exchange: Exchange) -> bool:
+        exchange.take_body()
+        called.see(0, 1e9)
+        return ACCEPTED(exchange)
+
+    server.on("POST", "/outbox", look)
+    opened = carried(called, tmp_path / "one.xml", invoice("1"))
+    opened.read(10**6)
+    assert opened.post(access_point, IDS, contextlib.nullcontext).msg_no == 97
+
+
+def test_much_is_found(called: Porter, tmp_path: Path) -> None:
+    """What an XPath of the mapping finds may be most of the document."""
+    opened = carried(called, tmp_path / "one.xml", invoice("1", size=IN_MEMORY - 5000))
+    about = ["/Invoice", "/Invoice/AdditionalDocumentReference", "/"]
+    assert opened.read(10**7, about) == Opened.open(tmp_path / "one.xml").read(10**7, about)
 
 
 def test_what_it_is_not_given(called: Porter, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ Not on Windows, where no file can be handed over so.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import os
 import sys
@@ -21,8 +22,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from filedrop import identify
+from filedrop.accesspoint import BrokenOff
 from filedrop.errors import NoClearAnswer
-from filedrop.porter.line import Process
+from filedrop.porter.line import Gone, Process
 from filedrop.upload import IN_MEMORY, Changing, Opened
 
 if TYPE_CHECKING:
@@ -42,10 +44,6 @@ MANY = 100  # documents that must wait for the porter to be worth its start, whi
 REST = 10.0  # seconds without work after which it is sent away
 
 
-class Gone(Exception):
-    """The porter has ended, or this line to it has."""
-
-
 class Porter:
     """One account's porter. For any thread."""
 
@@ -56,6 +54,7 @@ class Porter:
         self._process: Process | None = None
         self._own = threading.local()
         self._used = 0.0
+        self._asking = 0
         self._keys = itertools.count()
         self._lock = threading.Lock()
 
@@ -64,7 +63,7 @@ class Porter:
         if sys.platform == "win32":
             return
         with self._lock:
-            if waiting:
+            if waiting or self._asking:
                 self._used = now
             if waiting >= MANY and self._process is None:
                 try:
@@ -103,14 +102,19 @@ class Porter:
 
     def ask(self, line: Line, errand: str, file: BinaryIO | None = None, **about: Any) -> Any:
         """Have an errand done, and return or raise what came of it. Raises Gone."""
+        with self._lock:
+            self._asking += 1
         try:
             result, heard = line.ask(errand, about, [file.fileno()] if file else [])
-        except (OSError, EOFError):
+        except Gone:
             with self._lock:
                 if self._process is line.process:
                     self._log.warning("porter.lost", status=line.process.status())
                     self._send_away()
-            raise Gone from None
+            raise
+        finally:
+            with self._lock:
+                self._asking -= 1
         self._access_point.hear(heard)
         if isinstance(result, Exception):
             raise result
@@ -158,15 +162,29 @@ class Carried(Opened):
     def post(self, access_point: AccessPoint, ids: Ids, busy: Busy) -> Message:
         """As `Opened` does."""
         if self.porter and self.line and self.reading:
-            return access_point.again(partial(self._post, self.porter, self.line, self.reading.sha256, ids))
+            try:
+                return access_point.again(partial(self._post, self.porter, self.line, self.reading.sha256, ids))
+            except Gone:
+                self._read_again(self.reading.sha256, busy)
         return Opened.post(self, access_point, ids, busy)
 
     def _post(self, porter: Porter, line: Line, sha256: str, ids: Ids) -> Message:
         try:
             message: Message = porter.ask(line, "post", key=self.key, sha256=sha256, ids=ids)
-        except Gone:
-            raise NoClearAnswer("the process that was sending it has ended; it may have been received") from None
+        except Gone as gone:
+            if gone.asked:
+                raise NoClearAnswer("the process that was sending it has ended; it may have been received") from None
+            raise
         return message
+
+    def _read_again(self, sha256: str, busy: Busy) -> None:
+        """Have the content here, which the porter had. Raises BrokenOff where it is another one by now."""
+        self.line = None
+        with busy():
+            self.file.seek(0)
+            self.content = self.file.read(IN_MEMORY + 1)
+        if hashlib.sha256(self.content).hexdigest() != sha256:
+            raise BrokenOff("the document changed before it was sent")
 
     def close(self) -> None:
         """As `Opened` does."""

@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -18,14 +19,22 @@ if TYPE_CHECKING:
     from filedrop.config import Account
 
 _AT_ONCE = getattr(socket, "MSG_DONTWAIT", 0)
-_LARGEST = 1 << 18  # bytes of what is said on a line; a reading has some thousand
+_LENGTH = struct.Struct("!I")  # how many bytes are said
+
+
+class Gone(Exception):
+    """The porter has ended, or this line to it has; `asked`: it may have heard the question."""
+
+    def __init__(self, *, asked: bool) -> None:
+        super().__init__()
+        self.asked = asked
 
 
 class Process:
     """The porter's process, as we see it. Raises OSError when it can't be started."""
 
     def __init__(self, account: Account) -> None:
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._ready = False
         self._lock = threading.Lock()
         with theirs:
@@ -45,13 +54,14 @@ class Process:
 
     def ready(self) -> bool:
         """Has it said that it is there?"""
-        with self._lock, contextlib.suppress(OSError):  # it has said nothing yet, or it never will
-            self._ready = self._ready or bool(self._control.recv(1, _AT_ONCE))
+        if not self._ready:
+            with self._lock, contextlib.suppress(OSError):  # it has said nothing yet, or it never will
+                self._ready = self._ready or bool(self._control.recv(1, _AT_ONCE))
         return self._ready
 
     def line(self) -> Line:
         """A new line to it."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with theirs, contextlib.suppress(OSError):  # nobody there: who asks on it will know
             say(self._control, None, [theirs.fileno()])
         return Line(self, ours)
@@ -76,20 +86,29 @@ class Line:
         self._socket = ours
 
     def ask(self, errand: str, about: dict[str, Any], files: list[int]) -> Any:
-        """Ask, and wait for what is said. Raises EOFError, OSError."""
-        closed, self.closed = self.closed, []
-        say(self._socket, (closed, errand, about), files)
-        return hear(self._socket)[0]
+        """Ask, and wait for what is said. Raises Gone."""
+        asked = False
+        try:
+            say(self._socket, (self.closed, errand, about), files)
+            asked = True
+            self.closed = []
+            return hear(self._socket)[0]
+        except (OSError, EOFError):
+            raise Gone(asked=asked) from None
 
 
 def say(to: socket.socket, what: object, files: Collection[int] = ()) -> None:
     """Say something, and hand over open files with it. Raises OSError."""
-    socket.send_fds(to, [pickle.dumps(what)], files)
+    said = pickle.dumps(what)
+    said = _LENGTH.pack(len(said)) + said
+    sent = socket.send_fds(to, [said], files)
+    to.sendall(said[sent:])
 
 
 def hear(at: socket.socket) -> tuple[Any, list[int]]:
     """What is said, and the files that come with it. Raises EOFError at the end."""
-    said, files, _, _ = socket.recv_fds(at, _LARGEST, 1)
+    length, files, _, _ = socket.recv_fds(at, _LENGTH.size, 1, socket.MSG_WAITALL)
+    said = at.recv(_LENGTH.unpack(length)[0], socket.MSG_WAITALL) if length else b""
     if not said:
         raise EOFError
     return pickle.loads(said), files  # noqa: S301 - said by ourselves
