@@ -168,6 +168,9 @@ class WayOut:
                 desk.journal.record(document.doubted(desk.now(), "filedrop was stopped before the answer came"))
                 desk.in_hand.give_back([document.id])
             elif document.state is not State.WAITING:
+                if desk.journal.document(document.id) != document:  # put away between our reading and our taking it
+                    desk.in_hand.give_back([document.id])
+                    return
                 with folder.busy():
                     self._onward.put_away(lane, document, resumed=True)
             else:

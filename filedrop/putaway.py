@@ -7,8 +7,8 @@ found again by it, so that putting away can be repeated until it is done. Bringi
 
 from __future__ import annotations
 
-import glob
 import math
+import os
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -120,10 +120,16 @@ def _place(
 
 def _already(home: Path, document: Document) -> str | None:
     """The name that an earlier attempt reserved for this document."""
-    stem = shortened(document.dropped_as).rpartition(".")[0] or document.dropped_as
-    for path in home.glob(f"{glob.escape(stem)}*.json"):
-        if sidecar.identity_of(path) == document.id:
-            return path.name.removesuffix(".json")
+    wanted = shortened(document.dropped_as)
+    if sidecar.identity_of(home / f"{wanted}.json") == document.id:
+        return wanted
+    stem = wanted.rpartition(".")[0] or wanted
+    with suppress(FileNotFoundError), os.scandir(home) as entries:  # one by one: they may be a hundred thousand
+        for entry in entries:
+            if entry.name.startswith(stem) and entry.name.endswith(".json"):
+                found = home / entry.name
+                if sidecar.identity_of(found) == document.id:
+                    return found.name.removesuffix(".json")
     return None
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FIRST = 3_000_000_000  # message numbers that the null access point doesn't give
 AGO = timedelta(minutes=10)  # not overdue
-LATER = timedelta(hours=2)  # and not to be asked after while something is measured
+LATER = timedelta(hours=1)  # not asked after while something is measured; a later one is believed no clock
 IDS = ("sender", "receiver", "document_id", "process_id")
 CONTENT = b"<never-read/>"
 AT_ONCE = 2000  # rows of one commit
