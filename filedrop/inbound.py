@@ -141,7 +141,7 @@ class WayIn:
                     row = self._receiving.fetch(folder, message)
                 elif row.state == "named":
                     self._receiving.place(folder, message, row)
-                desk.access_point.mark_read(message.msg_no)
+                desk.porter.mark_read(message.msg_no)
             except AccessPointError as error:
                 if desk.standing.see_again() and (
                     row is None or row.state == "stuck"

@@ -149,6 +149,16 @@ def test_what_never_arrived_is_tried_again(
     opened.close()
 
 
+def test_marking_as_read(called: Porter, server: Scripted, log: list[dict[str, Any]]) -> None:
+    """With a porter or without, and when it has ended: a message is marked, or was unknown."""
+    server.on("POST", "/inbox/7/read", reply(503, "", ("Retry-After", "0")), reply(200), reply(204), reply(200))
+    assert called.mark_read(7) is True
+    assert called.mark_read(7) is False
+    called.close()
+    assert called.mark_read(7) is True
+    assert [event["event"] for event in log] == ["porter.called"]
+
+
 def test_a_writer_writes_on(called: Porter, server: Scripted, access_point: AccessPoint, tmp_path: Path) -> None:
     """A file that changes is broken off, whether that is seen while it is read or only then."""
     server.on("POST", "/outbox", ACCEPTED)

@@ -100,6 +100,14 @@ class Porter:
             file.seek(0)
         return identify.read(file, doctype="keep")
 
+    def mark_read(self, msg_no: int) -> bool:
+        """Mark a message as read. Returns and raises as `AccessPoint.mark_read` does."""
+        line = self._line()
+        if line is not None:
+            with contextlib.suppress(Gone):  # it may be said twice
+                return self._access_point.again(lambda: bool(self.ask(line, "mark_read", msg_no=msg_no)))
+        return self._access_point.mark_read(msg_no)
+
     def ask(self, line: Line, errand: str, file: BinaryIO | None = None, **about: Any) -> Any:
         """Have an errand done, and return or raise what came of it. Raises Gone."""
         with self._lock:

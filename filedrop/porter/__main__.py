@@ -54,6 +54,10 @@ class Errands:
         with os.fdopen(file, "rb", buffering=0) as received:
             return identify.read(received, doctype="keep")
 
+    def mark_read(self, *, msg_no: int) -> bool:
+        """Mark a message as read."""
+        return self._access_point.mark_read(msg_no)
+
     def post(self, *, key: int, sha256: str, ids: Ids) -> Message:
         """Post a document that was read."""
         opened = self._opened[key]
