@@ -59,6 +59,7 @@ class WayIn:
         self._refused: dict[Path, str] = {}
         self._walked_from_start = False
         self.summary = Summary()
+        self._taken_up: set[InboundFolder] = set()  # since the last poll
         self._more = False
         self._put_off = False
 
@@ -103,6 +104,7 @@ class WayIn:
                 rows = desk.journal.messages(identity, [message.msg_no for message in messages.values()])
         messages |= self._unfinished(messages, rows, complete=listing.complete)
         self._sum_up(messages, rows)
+        self._taken_up.clear()
         for key, message in sorted(messages.items()):
             self._give_out(key, message, rows.get(key))
 
@@ -215,7 +217,9 @@ class WayIn:
     def _available(self, folder: InboundFolder) -> bool:
         desk = self._desk
         try:
-            folder.take_up(desk.journal)
+            if folder not in self._taken_up:  # asked again before anything is believed to lie there (Receiving)
+                folder.take_up(desk.journal)
+                self._taken_up.add(folder)
             with folder.busy():
                 folder.clear_drafts_once(lambda: desk.journal.drafts(str(folder.path)))
                 if folder.free_space() < desk.rules.min_free:
