@@ -105,8 +105,8 @@ class Account:
             for company in companies
             for path in company.outbound
         ]
-        self._onward = Onward(self.desk, self._ready)
-        self.way_out = WayOut(self.desk, self._onward, self._crew_out.give)
+        self.onward = Onward(self.desk, self._ready)
+        self.way_out = WayOut(self.desk, self.onward, self._crew_out.give)
         self.looks = Looks(self.desk)
         self._tracking = Tracking(self.desk)
         inbound = {
@@ -195,8 +195,8 @@ class Account:
         idle = self._crew_out.idle()
         if not idle:
             self._crew_out.relieve()
-        for folder, moves in self._onward.moved.take(math.inf if idle else self._steady() - SETTLED_AFTER):
-            self._crew_out.give(folder, partial(self._onward.moved.settle, folder, moves))
+        for folder, moves in self.onward.moved.take(math.inf if idle else self._steady() - SETTLED_AFTER):
+            self._crew_out.give(folder, partial(self.onward.moved.settle, folder, moves))
         if not self.standing.ready and self.standing.wait() <= 0:
             self._errand("probe", self.standing.see)
         ready = self._ready()

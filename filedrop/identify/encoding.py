@@ -31,7 +31,8 @@ _NOT_FOR_FILES = frozenset(
     {"utf-7", "unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined", "mbcs", "oem"}
 )
 _DECLARED = re.compile(r"""\A(<\?xml\s[^>]*?\bencoding\s*=\s*["'])([A-Za-z][A-Za-z0-9._:-]*)(?=["'])""")
-_DECLARATION_AT_MOST = 1024
+_DECLARATION_AT_MOST = 1024  # characters
+_WIDEST = 4  # bytes of a character
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ def form_of(head: bytes) -> Form:
     if not encoding:
         encoding = next((encoding for pattern, encoding in _WIDE if head.startswith(pattern)), "")
     look_in = encoding or ("cp037" if head.startswith(_EBCDIC) else "latin-1")
-    found = _DECLARED.match(head[len(mark) : _DECLARATION_AT_MOST].decode(look_in, errors="replace"))
+    beginning = head[len(mark) :][: _WIDEST * _DECLARATION_AT_MOST].decode(look_in, errors="replace")
+    found = _DECLARED.match(beginning[:_DECLARATION_AT_MOST])
     if found is None:
         return Form(encoding or "utf-8", mark)
     before = found[1]

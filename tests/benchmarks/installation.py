@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.request import urlopen
 
 from tests.benchmarks.documents import SIZE, drop, participants
-from tests.benchmarks.machine import cpu_seconds
+from tests.benchmarks.machine import cpu_seconds, family
 from tests.benchmarks.processes import FILEDROP, PYTHON, Cost, cost_of, living
 from tests.support.documents import SELLER
 
@@ -73,11 +73,10 @@ class Daemon:
         self._process = process
 
     def memory(self, *, peak: bool = False) -> float:
-        """What it has resident now, in MB; or the most since `forget_peak`."""
-        status = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
-        found = re.search(rf"{'VmHWM' if peak else 'VmRSS'}:\s*([0-9]+) kB", status)
-        assert found
-        return int(found[1]) * 1024 / 1e6
+        """What it and its children have resident now, in MB; or the most since `forget_peak`."""
+        statuses = [Path(f"/proc/{one}/status").read_text(encoding="utf-8") for one in family(self.pid)]
+        found = [re.search(rf"{'VmHWM' if peak else 'VmRSS'}:\s*([0-9]+) kB", status) for status in statuses]
+        return sum(int(match[1]) * 1024 / 1e6 for match in found if match)
 
     def forget_peak(self) -> None:
         """Let the peak of memory begin anew (proc(5), clear_refs)."""

@@ -49,10 +49,23 @@ class Load:
         self.others = round(max(0.0, _all_work() - everybodys - (_our_work() - ours)) / passed, 2)
 
 
-def cpu_seconds(pid: int, *, with_children: bool = False) -> float:
-    """The CPU time of a living process, its ended threads included; on request that of children it has waited for."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return sum(map(int, fields[11 : 15 if with_children else 13])) / TICK
+def family(pid: int) -> list[int]:
+    """A living process and its living children, of filedrop: the daemon and its porter."""
+    children = [path.read_text(encoding="utf-8").split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [pid, *(int(child) for some in children for child in some)]
+
+
+def cpu_seconds(pid: int) -> float:
+    """The CPU time of a living process and its children, living and ended, its ended threads included."""
+    return sum(_cpu_seconds(one) for one in family(pid))
+
+
+def _cpu_seconds(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except FileNotFoundError:  # it has just ended
+        return 0.0
+    return sum(map(int, fields[11:15])) / TICK
 
 
 def _all_work() -> float:
@@ -62,5 +75,5 @@ def _all_work() -> float:
 
 def _our_work() -> float:
     waited_for = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    living = sum(cpu_seconds(process.pid, with_children=True) for process in LIVING if process.returncode is None)
+    living = sum(cpu_seconds(process.pid) for process in LIVING if process.returncode is None)
     return living + sum(usage.ru_utime + usage.ru_stime for usage in waited_for)

@@ -86,6 +86,13 @@ def test_declaration(encoding: str) -> None:
     assert sent(text.encode(encoding)) == expected.encode()
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_long_declaration(encoding: str) -> None:
+    """A declaration is read as far in wide characters as in narrow ones: a wrong name in it doesn't go on the wire."""
+    text = f"<?xml version='1.0'{' ' * 400} encoding='{'x' * 500}'?><a/>"
+    assert sent(text.encode(encoding)) == text.replace("x" * 500, "UTF-8").encode()
+
+
 def test_encoding_without_declaration() -> None:
     """UTF-16 is known by its byte order mark or its first letters; without either it is UTF-8."""
     assert reading_of("<a>ø</a>".encode("utf-16")).encoding == "utf-16-le"

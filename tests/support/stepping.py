@@ -180,7 +180,7 @@ class Life:
         """May another thread do whatever it wants? False while this one holds a lock that it would wait for."""
         account = self.service.accounts[0]
         folders = [*account.way_in._desk.folders.values(), *(lane.folder for lane in account.lanes)]
-        locks = [self.journal._writer_lock, account.standing._lock, account.way_out.moved._lock]
+        locks = [self.journal._writer_lock, account.standing._lock, account.onward.moved._lock]
         return not any(lock.locked() for lock in [*locks, *(folder._taking_up for folder in folders)])
 
     def stop(self) -> None:
