@@ -40,6 +40,7 @@ def pull_everywhere(
     every: int = 1,
     forgets: bool = False,
     outbound: dict[str, str] | None = None,
+    many: bool = False,
 ) -> dict[int, World]:
     """Pull the plug at each side effect in turn; what the worlds are like after all has settled, by step.
 
@@ -56,7 +57,8 @@ def pull_everywhere(
             world.run_once()
             prepare(world)
             finished, received = len(world.dropped), len(world.received)
-            pulled = live(world, finished=finished, received=received, pull_at=step, forgets=forgets) is None
+            steps = live(world, finished=finished, received=received, pull_at=step, forgets=forgets, many=many)
+            pulled = steps is None
             world.front.heal()
             try:
                 world.settle(15)
@@ -125,6 +127,30 @@ def test_two_documents_and_a_message(tmp_path: Path) -> None:
     assert len(pull_everywhere(tmp_path, prepare, outbound={"workers": "2"})) > 30
 
 
+def test_several_together_here_and_there(tmp_path: Path) -> None:
+    """Wherever the process ends with documents that share their commits, each is sent once and filed once."""
+    assert len(pull_everywhere(tmp_path, _a_document_for_each_fate, every=7, many=True)) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("forgets", [False, True], ids=["the disk keeps all", "the disk may forget"])
+def test_several_together(tmp_path: Path, *, forgets: bool) -> None:
+    """The same, at each step."""
+    assert len(pull_everywhere(tmp_path, _a_document_for_each_fate, forgets=forgets, many=True)) > 40
+
+
+def test_what_several_share(tmp_path: Path) -> None:
+    """What is written of documents that are taken together, is: before their requests, and after them."""
+    with World(tmp_path, outbound=QUICK) as world:
+        world.run_once()
+        for number in range(4):
+            world.drop(f"invoice-{number}.xml", invoice(f"{number}"))
+        steps = live(world, finished=4, received=0, many=True)
+        assert steps is not None
+        second = steps.index("send", steps.index("send") + 1)  # the first went alone, to see how long it takes
+        assert steps[second - 1 : second + 4] == ["commit", "send", "send", "send", "commit"]
+
+
 def test_a_message_here_and_there(tmp_path: Path) -> None:
     """Wherever the process ends, a message is delivered once, and marked read when it is safe."""
     assert len(pull_everywhere(tmp_path, _a_message, every=3)) > 3
@@ -171,6 +197,12 @@ def _a_document(fate: str) -> Callable[[World], None]:
         world.front.next("POST /outbox", FATES[fate])
 
     return prepare
+
+
+def _a_document_for_each_fate(world: World) -> None:
+    for number in range(len(FATES)):
+        world.drop(f"invoice-{number}.xml", invoice(f"{number}"))
+    world.front.next("POST /outbox", *FATES.values())
 
 
 def _a_message(world: World) -> None:

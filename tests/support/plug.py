@@ -39,13 +39,17 @@ else:
     _fork.set_forkserver_preload([*heavy, "lxml.etree", "stdnum.no.mva", "structlog"])
 
 
-def live(world: World, *, finished: int, received: int, pull_at: int = 0, forgets: bool = False) -> list[str] | None:
+def live(
+    world: World, *, finished: int, received: int, pull_at: int = 0, forgets: bool = False, many: bool = False
+) -> list[str] | None:
     """Run filedrop in a process of its own until so many documents are finished and received, and nothing is left.
+
+    `many`: documents are taken together, as if very many waited.
 
     Returns the side effects it had, in order; None when its plug was pulled before the `pull_at`-th.
     """
     ours, theirs = _fork.Pipe(duplex=False)
-    keys = {"finished": finished, "received": received, "pull_at": pull_at, "forgets": forgets}
+    keys = {"finished": finished, "received": received, "pull_at": pull_at, "forgets": forgets, "many": many}
     process = _fork.Process(target=_live, args=(theirs, str(world.base), world.config_text()), kwargs=keys)
     process.start()
     theirs.close()
@@ -60,12 +64,16 @@ def live(world: World, *, finished: int, received: int, pull_at: int = 0, forget
     return steps
 
 
-def _live(pipe: Connection, base: str, text: str, *, finished: int, received: int, pull_at: int, forgets: bool) -> None:
+def _live(
+    pipe: Connection, base: str, text: str, *, finished: int, received: int, pull_at: int, forgets: bool, many: bool
+) -> None:
     import structlog  # noqa: PLC0415 - only the child needs it
 
-    from filedrop import config  # noqa: PLC0415 - likewise
+    from filedrop import config, lane  # noqa: PLC0415 - likewise
     from filedrop.service import Service, sole_use  # noqa: PLC0415 - likewise
 
+    if many:
+        lane.MANY = 1
     settings = config.parse(text)
     stopped = threading.Event()
     plug = Plug(pull_at, Disk(Path(base) / "lost") if forgets else None)
