@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Left = dict[str, Opened | None]  # the documents that are in hand still, by id, each with its file
 
 TOGETHER = 16  # documents at most that are posted and put away together
+OPEN = 256  # files at most that all workers have open: a process may have a thousand
 UNRECORDED = 0.5  # seconds for which an answer may wait for others, to be written together
 
 
@@ -43,7 +44,8 @@ class Onward:
     @property
     def together(self) -> int:
         """How many documents to take together now: as many as are likely to be posted in a moment."""
-        return max(1, int(UNRECORDED / max(self._pace, UNRECORDED / TOGETHER)))
+        quick = int(UNRECORDED / max(self._pace, UNRECORDED / TOGETHER))
+        return max(1, min(quick, OPEN // self._desk.rules.workers))
 
     def go(self, lane: Lane, claimed: Sequence[Claimed]) -> None:
         """Take documents that are in hand as far as they go now: post them, and put them where their state belongs.
