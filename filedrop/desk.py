@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class InHand:
-    """The documents that a thread is working on: a document is in one thread at a time."""
+    """The documents that a thread is working on, by their ids: a document is in one thread at a time."""
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
@@ -55,8 +55,9 @@ class InHand:
 class Desk:
     """One account's access point, how it stands, what is to be done and what time it is.
 
-    `now` is the wall clock with its offset, `steady` the monotonic clock in seconds. `gone` holds the ids of documents
-    whose file wasn't there in two sweeps: has the access point been asked after them since?
+    `now` is the wall clock with its offset, `steady` the monotonic clock in seconds. `heard` holds the numbers of the
+    messages that documents have become, until the journal knows them. `gone` holds the ids of documents whose file
+    wasn't there in two sweeps: has the access point been asked after them since?
     """
 
     account: str
@@ -70,6 +71,7 @@ class Desk:
     log: structlog.stdlib.BoundLogger
     porter: Porter
     in_hand: InHand = field(default_factory=InHand)
+    heard: InHand = field(default_factory=InHand)
     gone: dict[str, bool] = field(default_factory=dict)
 
     def asked_after(self, document: Document) -> None:

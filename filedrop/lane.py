@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from filedrop.folders import OutboundFolder
 from filedrop.readiness import Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     from filedrop.config import Company, Config, Watch
@@ -96,14 +95,16 @@ class Lane:
         self.woken = True
         self.wake()
 
-    def next_ready(self, most: int) -> list[str]:
-        """The next of the files that were given out: several only where there are enough for all who work."""
-        together = min(most, max(1, len(self.ready) // MANY))
-        names: list[str] = []
-        with suppress(IndexError):  # others have taken the rest
-            while len(names) < together:
-                names.append(self.ready.popleft())
-        return names
+    def next_ready(self, most: int) -> Iterator[str]:
+        """The next of the files that were given out, one by one: several only where there are enough for all who work.
+
+        What isn't asked for any more, the next job gets.
+        """
+        for _ in range(min(most, max(1, len(self.ready) // MANY))):
+            try:
+                yield self.ready.popleft()
+            except IndexError:  # others have taken the rest
+                return
 
     def done_with(self, name: str) -> None:
         """The job of this name is done: whatever it took in `sending/` has a row by now, or was given back."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TOGETHER = 16  # documents at most that are posted and put away together
 OPEN = 256  # files at most that all workers have open: a process may have a thousand
-UNRECORDED = 0.5  # seconds for which an answer may wait for others, to be written together
+UNRECORDED = 0.5  # seconds after which no further request is made before the answers so far are written
 
 
 class Onward:
@@ -39,7 +39,7 @@ class Onward:
         self.moved = Moved(desk)
         self._desk = desk
         self._ready = ready
-        self._pace = UNRECORDED
+        self._pace = 0.0
 
     @property
     def together(self) -> int:
@@ -51,7 +51,7 @@ class Onward:
         """Take documents that are in hand as far as they go now: post them, and put them where their state belongs.
 
         The steps of all of them are written in one commit: those before the requests, and those that follow from the
-        answers, at the latest after `UNRECORDED`.
+        answers. Whatever is raised, each is given back as it is then: to be posted, sent, or in doubt.
         """
         desk = self._desk
         left = {one.document.id: one.opened for one in claimed}
@@ -71,32 +71,41 @@ class Onward:
 
     def _post(self, lane: Lane, left: Left, begun: Iterable[Document | FiledropError]) -> None:
         """Post documents, one after the other, and put away what has an answer."""
-        desk, since = self._desk, self._desk.steady()
+        desk, since, turns = self._desk, self._desk.steady(), enumerate(begun)
         answered: list[Document | FiledropError] = []
         try:
-            for nth, document in enumerate(begun):
+            for nth, document in turns:
                 start = desk.steady()
                 if isinstance(document, FiledropError) or document.state is not State.SENDING:
                     answered.append(document)
                 elif nth and not self.may_post(lane):
-                    answered.append(document.never_arrived(desk.now(), "its turn did not come any more"))
+                    answered.append(self._without_a_turn(document))
                 elif (opened := left[document.id]) and (after := post(desk, document, opened, lane.folder)):
                     answered.append(after)
                 else:
-                    del left[document.id]
-                    self.put_back(lane, document)
+                    with self.refusals(lane):
+                        self.put_back(lane, document)
                 self._pace = desk.steady() - start
                 if desk.steady() - since > UNRECORDED:
                     answered, documents = [], answered
                     self._record(lane, left, documents)
                     since = desk.steady()
-        finally:
-            self._record(lane, left, answered)
+        finally:  # whatever came of the last of them, the others weren't posted
+            self._record(lane, left, [*answered, *(self._without_a_turn(document) for _, document in turns)])
+
+    def _without_a_turn(self, document: Document | FiledropError) -> Document | FiledropError:
+        if isinstance(document, FiledropError) or document.state is not State.SENDING:
+            return document
+        return document.never_arrived(self._desk.now(), "its turn did not come any more")
 
     def _record(self, lane: Lane, left: Left, answered: Iterable[Document | FiledropError]) -> None:
         errors = [error for error in answered if isinstance(error, FiledropError)]
         documents = [document for document in answered if isinstance(document, Document)]
-        self._conclude(lane, left, [*self._desk.journal.record_each(documents), *errors])
+        try:
+            recorded = self._desk.journal.record_each(documents)
+        finally:
+            self._desk.heard.give_back(str(document.msg_no) for document in documents)
+        self._conclude(lane, left, [*recorded, *errors])
 
     def _conclude(
         self,

@@ -140,11 +140,12 @@ class WayOut:
 
     def _claim(self, lane: Lane) -> None:
         """Claim the next files that may be ready, and take the documents that they become as far as they go now."""
-        names = lane.next_ready(self._onward.together)
-        closed, claimed = {name for name in names if name in lane.closed}, dict[str, Claimed]()
+        names, closed, claimed = list[str](), set[str](), dict[str, Claimed]()
         try:
             try:
-                for name in names:
+                for name in lane.next_ready(self._onward.together):
+                    names.append(name)
+                    closed |= {name} & lane.closed
                     with self._onward.refusals(lane), lane.folder.busy():
                         one = self._claiming.claim(lane, name)
                         if one is not None:

@@ -100,7 +100,9 @@ def post(desk: Desk, document: Document, opened: Opened, folder: OutboundFolder)
 def _accepted(desk: Desk, message: Message) -> Message:
     """The message that a document became. Raises NoClearAnswer for another's answer."""
     number = message.msg_no
-    if is_owned(message, desk.journal.owned(desk.access_point.identity, [number]).get(number, ())):
+    # In this order: what is given back there is in the journal by then.
+    is_new = desk.heard.take(str(number))
+    if not is_new or is_owned(message, desk.journal.owned(desk.access_point.identity, [number]).get(number, ())):
         raise NoClearAnswer(f"the answer was another document's: message {number} is known; tell the operator")
     return message
 

@@ -43,6 +43,14 @@ def test_what_happens_to_a_file_among_many_is_seen(tmp_path: Path) -> None:
     assert lane.take_ready(names, now=5.0)[:4] == ["00000.xml", "00001.xml", "00002.xml", names[CLAIMS_AT_ONCE]]
 
 
+def test_what_one_job_leaves_the_next_gets(tmp_path: Path) -> None:
+    """A job takes several where very many wait; where it ends early, the others are the next one's."""
+    lane, names = lane_of(tmp_path), [f"{number:05}.xml" for number in range(CLAIMS_AT_ONCE)]
+    lane.take_ready(names, now=0.0)
+    assert next(lane.next_ready(16)) == names[0]
+    assert list(lane.next_ready(16)) == names[1:17]
+
+
 MANY = 2 * CLAIMS_AT_ONCE + 1
 SEAL = Seal(size=1, modified=1, inode=1)
 

@@ -1,0 +1,127 @@
+"""Where very many wait, one thread takes several together: what befalls one of them leaves the others as they are."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+from support.documents import invoice
+from support.faults import answered
+
+from filedrop.onward import TOGETHER
+from filedrop.service import JOURNAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.faults import Answer, Exchange
+    from support.world import World
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> World:
+    """Sixteen documents that are taken together, by the only thread."""
+    monkeypatch.setattr("filedrop.lane.MANY", 1)
+    world = make_world(outbound={"workers": "1", "doubt": "100ms"})
+    for number in range(TOGETHER):
+        world.drop(f"{number:02}.xml", invoice(f"{number:02}"))
+    return world
+
+
+def events(world: World, name: str) -> list[str]:
+    return [event["event"] for event in world.sidecar(name)["history"]]
+
+
+def test_they_are_written_together(world: World) -> None:
+    """Each goes all the way once, as itself."""
+    waiting: list[int] = []
+
+    def look(exchange: Exchange) -> None:
+        with sqlite3.connect(world.state / JOURNAL) as journal:
+            waiting.append(journal.execute("SELECT COUNT(*) FROM documents WHERE state = 'sending'").fetchone()[0])
+        answered(exchange)
+
+    world.front.next("POST /outbox", look)
+    world.settle()
+    world.invariants()
+    assert world.accepted() == dict.fromkeys(world.dropped, 1)
+    assert waiting == [TOGETHER]
+
+
+def test_an_answer_is_anothers(world: World) -> None:
+    """A number that was just given to another document is no clear answer, though it isn't in the journal yet."""
+    given: list[Answer] = []
+
+    def give(exchange: Exchange) -> None:
+        given.append(exchange.arrive())
+        exchange.answer(given[0].status, given[0].body, given[0].headers)
+
+    def give_again(exchange: Exchange) -> None:
+        exchange.answer(given[0].status, given[0].body, given[0].headers)
+
+    world.front.next("POST /outbox", give, give_again)
+    world.settle()
+    world.invariants()
+    assert world.accepted() == dict.fromkeys(world.dropped, 1)
+    assert "in doubt" in events(world, "01.xml")
+    assert not any("in doubt" in events(world, name) for name in world.dropped if name != "01.xml")
+
+
+def test_one_changes_and_is_gone(world: World) -> None:
+    """One that can't be put back, because a person has moved it away, is given back all the same."""
+    elsewhere = world.base / "elsewhere.xml"
+
+    def change(exchange: Exchange) -> None:
+        file = world.outbound / "sending" / "01.xml"
+        with file.open("ab") as writer:
+            writer.write(b"<!-- more -->")
+        file.rename(elsewhere)
+        answered(exchange)
+
+    world.front.next("POST /outbox", change)
+    with world.service() as service:
+        (account,) = service.accounts
+        world.until(lambda: len(world.accepted()) == TOGETHER - 1 and account.desk.in_hand.empty, what="all is done")
+    del world.dropped["01.xml"]
+    assert world.accepted() == dict.fromkeys(world.dropped, 1)
+    assert not any("in doubt" in events(world, name) for name in world.dropped)
+
+
+def test_the_journal_fails_amidst_them(world: World) -> None:
+    """Those whose turn had not come were not posted, and the journal says so as soon as it can."""
+
+    def say(statement: str) -> None:
+        with sqlite3.connect(world.state / JOURNAL) as journal:
+            journal.execute(statement)
+
+    def damage(exchange: Exchange) -> None:
+        say("ALTER TABLE surplus RENAME TO away")
+        answered(exchange)
+
+    def mend(exchange: Exchange) -> None:
+        say("ALTER TABLE away RENAME TO surplus")
+        answered(exchange)
+
+    world.front.next("POST /outbox", damage, mend)
+    world.settle()
+    world.invariants()
+    assert world.accepted() == dict.fromkeys(world.dropped, 1)
+    assert [name for name in world.dropped if "in doubt" in events(world, name)] == ["00.xml"]
+
+
+def test_hold_amidst_them(world: World) -> None:
+    """HOLD keeps back those whose turn had not come, and says nothing of doubt."""
+
+    def hold(exchange: Exchange) -> None:
+        (world.outbound / "HOLD").touch()
+        answered(exchange)
+
+    world.front.next("POST /outbox", hold)
+    world.run_once()
+    assert world.accepted() == {"00.xml": 1}
+    (world.outbound / "HOLD").unlink()
+    world.settle()
+    world.invariants()
+    assert world.accepted() == dict.fromkeys(world.dropped, 1)
+    assert not any("in doubt" in events(world, name) for name in world.dropped)
