@@ -66,6 +66,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _as_if_very_many_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     """FILEDROP_MANY=1: documents go by the porter and several together, however few there are."""
     if os.environ.get("FILEDROP_MANY") == "1":
-        monkeypatch.setattr("filedrop.porter.MANY", 1)
+        monkeypatch.setattr("filedrop.porter.MANY", 0)  # called at the first turn, before anything was dropped
         monkeypatch.setattr("filedrop.porter.line._AT_ONCE", 0)  # waits for it
         monkeypatch.setattr("filedrop.lane.MANY", 1)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
+import socket
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +22,7 @@ from filedrop.config import Account
 from filedrop.document import Ids
 from filedrop.errors import DocumentError, NoClearAnswer, Rejected, Unauthorized, Unavailable, WrongAddress
 from filedrop.porter import Carried, Porter
+from filedrop.porter.line import Gone, Line, hear, say
 from filedrop.upload import IN_MEMORY, Changing, Opened
 
 if TYPE_CHECKING:
@@ -234,6 +239,91 @@ def test_it_is_not_sent_away_while_it_works(
     opened = carried(called, tmp_path / "one.xml", invoice("1"))
     opened.read(10**6)
     assert opened.post(access_point, IDS, contextlib.nullcontext).msg_no == 97
+
+
+def test_one_line_ends(called: Porter, server: Scripted, access_point: AccessPoint, tmp_path: Path) -> None:
+    """An errand that fails as none should ends its line, and nothing is posted; the other threads' go on."""
+    server.on("POST", "/outbox", ACCEPTED)
+    opened = carried(called, tmp_path / "one.xml", invoice("1"))
+    sha256 = opened.read(10**6).sha256
+    for about in ({"sha256": "another's"}, {"key": 97, "sha256": sha256}):
+        with ThreadPoolExecutor(1) as other:
+            failing = other.submit(_fail, called, tmp_path / "two.xml", about)
+            assert isinstance(failing.exception(), Gone)
+    assert not server.requests
+    assert opened.post(access_point, IDS, contextlib.nullcontext).msg_no == 97
+    assert isinstance(opened, Carried)
+    assert opened.line, "the porter has posted it"
+
+
+def _fail(called: Porter, path: Path, about: dict[str, Any]) -> None:
+    opened = carried(called, path, invoice("2"))
+    opened.read(10**6)
+    assert isinstance(opened, Carried)
+    assert opened.line
+    called.ask(opened.line, "post", ids=IDS, **{"key": opened.key} | about)
+
+
+def test_it_cannot_be_called(access_point: AccessPoint, server: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no process can be started, that is said now and then, and we do what there is to do."""
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    log: list[dict[str, Any]] = []
+    wrapped = structlog.wrap_logger(None, processors=[lambda _log, _name, event: log.append(dict(event)) or ""])
+    called = Porter(_account(server), access_point, wrapped)
+    for now in (0.0, 1.0, 2.0, porter.REST):
+        called.see(porter.MANY, now)
+    assert [event["event"] for event in log] == ["porter.not_called"] * 2
+
+
+def test_what_it_heard_before(access_point: AccessPoint) -> None:
+    """The access point's time is the one that was heard last, whoever heard it."""
+    for heard in (("one", 1.0), ("three", 3.0), ("two", 2.0), None):
+        access_point.hear(heard)
+    assert access_point.heard == ("three", 3.0)
+
+
+def test_what_is_said_in_pieces(tmp_path: Path) -> None:
+    """However little of it comes at once: as when we are stopped amidst it, and go on."""
+    ours, theirs = socket.socketpair()
+    with ThreadPoolExecutor(1) as other, ours, theirs, (tmp_path / "file").open("wb") as file:
+        ours.settimeout(60)  # MSG_WAITALL counts for nothing then
+        said = other.submit(say, theirs, "x" * 10**7, [file.fileno()])
+        heard, (handed_over,) = hear(ours)
+        os.close(handed_over)
+        assert (heard, said.result()) == ("x" * 10**7, None)
+
+
+def test_a_question_is_broken_off(called: Porter) -> None:
+    """What is answered to a question that was broken off isn't taken for the answer to the next."""
+
+    class BreakOff(BaseException):
+        pass
+
+    def break_off(*_: object) -> None:
+        raise BreakOff
+
+    ours, theirs = socket.socketpair()
+    process = called._process  # a line needs one
+    assert process
+    before = signal.signal(signal.SIGUSR1, break_off)
+    try:
+        with theirs, ThreadPoolExecutor(1) as other:
+            line = Line(process, ours)
+
+            def answer() -> None:
+                hear(theirs)
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+
+            answering = other.submit(answer)
+            with pytest.raises(BreakOff):
+                line.ask("read", {}, [])
+            answering.result()
+            with contextlib.suppress(OSError):
+                say(theirs, "the first answer")
+            with pytest.raises(Gone):
+                line.ask("read", {}, [])
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_much_is_found(called: Porter, tmp_path: Path) -> None:

@@ -85,8 +85,10 @@ class AccessPoint:
         return self._transport.heard
 
     def hear(self, heard: Heard | None) -> None:
-        """Another process of ours has heard this."""
-        self._transport.heard = heard or self._transport.heard
+        """Another process of ours has heard this; it may have been before we heard something."""
+        ours = self._transport.heard
+        if heard and (ours is None or heard[1] > ours[1]):
+            self._transport.heard = heard
 
     def close(self) -> None:
         """Close all connections."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import math
 import os
 import sys
 import threading
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from filedrop.upload import Busy
 
 MANY = 100  # documents that must wait for the porter to be worth its start, which takes 0.3 s of a processor
-REST = 10.0  # seconds without work after which it is sent away
+REST = 10.0  # seconds without work after which it is sent away; until it is called again when it can't be
 
 
 class Porter:
@@ -54,6 +55,7 @@ class Porter:
         self._process: Process | None = None
         self._own = threading.local()
         self._used = 0.0
+        self._not_before = -math.inf
         self._asking = 0
         self._keys = itertools.count()
         self._lock = threading.Lock()
@@ -65,10 +67,11 @@ class Porter:
         with self._lock:
             if waiting or self._asking:
                 self._used = now
-            if waiting >= MANY and self._process is None:
+            if waiting >= MANY and self._process is None and now >= self._not_before:
                 try:
                     self._process = Process(self._account)
                 except OSError as error:
+                    self._not_before = now + REST
                     self._log.warning("porter.not_called", why=error.strerror or str(error))
                 else:
                     self._log.info("porter.called", waiting=waiting)
@@ -115,8 +118,9 @@ class Porter:
         try:
             result, heard = line.ask(errand, about, [file.fileno()] if file else [])
         except Gone:
+            self._own.line = None  # it alone may be at its end
             with self._lock:
-                if self._process is line.process:
+                if self._process is line.process and line.process.status() is not None:
                     self._log.warning("porter.lost", status=line.process.status())
                     self._send_away()
             raise

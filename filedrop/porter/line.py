@@ -93,8 +93,11 @@ class Line:
             asked = True
             self.closed = []
             return hear(self._socket)[0]
-        except (OSError, EOFError):
-            raise Gone(asked=asked) from None
+        except BaseException as error:
+            self._socket.close()  # else what is said yet would be taken for the answer to the next question
+            if isinstance(error, OSError | EOFError):
+                raise Gone(asked=asked) from None
+            raise
 
 
 def say(to: socket.socket, what: object, files: Collection[int] = ()) -> None:
@@ -107,8 +110,16 @@ def say(to: socket.socket, what: object, files: Collection[int] = ()) -> None:
 
 def hear(at: socket.socket) -> tuple[Any, list[int]]:
     """What is said, and the files that come with it. Raises EOFError at the end."""
-    length, files, _, _ = socket.recv_fds(at, _LENGTH.size, 1, socket.MSG_WAITALL)
-    said = at.recv(_LENGTH.unpack(length)[0], socket.MSG_WAITALL) if length else b""
-    if not said:
-        raise EOFError
-    return pickle.loads(said), files  # noqa: S301 - said by ourselves
+    begun, files, _, _ = socket.recv_fds(at, _LENGTH.size, 1)
+    (length,) = _LENGTH.unpack(_whole(at, begun, _LENGTH.size))
+    return pickle.loads(_whole(at, b"", length)), files  # noqa: S301 - said by ourselves
+
+
+def _whole(at: socket.socket, begun: bytes, size: int) -> bytes:
+    # MSG_WAITALL alone returns less when the process is stopped and goes on.
+    while len(begun) < size:
+        heard = at.recv(size - len(begun), socket.MSG_WAITALL)
+        if not heard:
+            raise EOFError
+        begun += heard
+    return begun
