@@ -13,6 +13,7 @@
         Unavailable        it did not receive the request: try again later
         NoClearAnswer      it may have received the request: look before sending again
           Unexplained      it said 400, but nothing that names a fault of the document
+          Interrupted      a process of ours ended before the answer came, which says nothing of the access point
 
 Each message is a sentence for the person who must act: what, where, what to do.
 """
@@ -107,6 +108,10 @@ class Unavailable(AccessPointError):
 
 class NoClearAnswer(AccessPointError):
     """It may have received the request."""
+
+
+class Interrupted(NoClearAnswer):
+    """A process of ours ended while it asked."""
 
 
 class Unexplained(NoClearAnswer):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from filedrop.errors import AccessPointError, Unauthorized, Unavailable, WrongAddress
+from filedrop.errors import AccessPointError, Interrupted, Unauthorized, Unavailable, WrongAddress
 from filedrop.moments import backoff
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Standing:
             if isinstance(error, (Unauthorized, Unavailable, WrongAddress)):
                 if self._condition in ("ok", "unknown"):  # what four workers hear at once is one outage
                     self._fell(error, by_documents=bool(document))
-            elif document:
+            elif document and not isinstance(error, Interrupted):
                 self._unclear.add(document)
                 if len(self._unclear) >= UNCLEAR_IN_A_ROW:
                     self._unclear.clear()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import ExitStack
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 from support import matrix
+
+from filedrop.porter import Porter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -66,6 +69,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _as_if_very_many_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     """FILEDROP_MANY=1: documents go by the porter and several together, however few there are."""
     if os.environ.get("FILEDROP_MANY") == "1":
-        monkeypatch.setattr("filedrop.porter.MANY", 0)  # called at the first turn, before anything was dropped
+        make = Porter.__init__
+
+        def make_and_call(porter: Porter, *arguments: Any) -> None:
+            make(porter, *arguments)
+            porter.see(1, time.monotonic())
+
+        monkeypatch.setattr(Porter, "__init__", make_and_call)
+        monkeypatch.setattr("filedrop.porter.MANY", 1)
         monkeypatch.setattr("filedrop.porter.line._AT_ONCE", 0)  # waits for it
         monkeypatch.setattr("filedrop.lane.MANY", 1)

@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,14 +21,13 @@ from filedrop import porter
 from filedrop.accesspoint import AccessPoint, BrokenOff
 from filedrop.config import Account
 from filedrop.document import Ids
-from filedrop.errors import DocumentError, NoClearAnswer, Rejected, Unauthorized, Unavailable, WrongAddress
+from filedrop.errors import DocumentError, Interrupted, NoClearAnswer, Rejected, Unauthorized, Unavailable, WrongAddress
 from filedrop.porter import Carried, Porter
 from filedrop.porter.line import Gone, Line, hear, say
 from filedrop.upload import IN_MEMORY, Changing, Opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows hands over no open files: no porter there")
 
@@ -221,8 +221,9 @@ def test_it_ends_while_it_posts(called: Porter, server: Scripted, access_point: 
     server.on("POST", "/outbox", end)
     opened = carried(called, tmp_path / "one.xml", invoice("1"))
     opened.read(10**6)
-    with pytest.raises(NoClearAnswer):
+    with pytest.raises(Interrupted):
         opened.post(access_point, IDS, contextlib.nullcontext)
+    assert len(server.requests) == 1
 
 
 def test_it_is_not_sent_away_while_it_works(
@@ -254,6 +255,12 @@ def test_one_line_ends(called: Porter, server: Scripted, access_point: AccessPoi
     assert opened.post(access_point, IDS, contextlib.nullcontext).msg_no == 97
     assert isinstance(opened, Carried)
     assert opened.line, "the porter has posted it"
+    with pytest.raises(Gone):
+        called.ask(opened.line, "post", key=97, sha256=sha256, ids=IDS)
+    again = carried(called, tmp_path / "one.xml", invoice("1"))
+    again.read(10**6)
+    assert isinstance(again, Carried)
+    assert again.line, "the porter has read it, on a new line"
 
 
 def _fail(called: Porter, path: Path, about: dict[str, Any]) -> None:
@@ -262,6 +269,29 @@ def _fail(called: Porter, path: Path, about: dict[str, Any]) -> None:
     assert isinstance(opened, Carried)
     assert opened.line
     called.ask(opened.line, "post", ids=IDS, **{"key": opened.key} | about)
+
+
+def test_it_keeps_no_files(called: Porter, tmp_path: Path) -> None:
+    """However many documents go by it: what was closed here, it closes too, and neither side has more open files."""
+    assert called._process
+    processes = (os.getpid(), called._process._process.pid)
+    counts = []
+    for _ in range(2):
+        for number in range(20):
+            opened = carried(called, tmp_path / "one.xml", invoice(f"{number}"))
+            opened.read(10**6)
+            opened.close()
+        with (tmp_path / "one.xml").open("rb") as file:
+            called.read(file)
+        counts.append([len(list(Path(f"/proc/{process}/fd").iterdir())) for process in processes])
+    assert counts[0] == counts[1]
+
+
+def test_it_was_stopped(called: Porter) -> None:
+    """One that is stopped is sent away all the same."""
+    assert called._process
+    os.kill(called._process._process.pid, signal.SIGSTOP)
+    called.close()
 
 
 def test_it_cannot_be_called(access_point: AccessPoint, server: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 import structlog
 
-from filedrop.errors import AccessPointError, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
+from filedrop.errors import AccessPointError, Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.standing import Standing
 
 AWAY = Unavailable("nobody answers at https://ap.example.com")
@@ -109,6 +109,14 @@ def test_a_refused_login_is_not_hammered(access: Access) -> None:
     access.trouble = Unauthorized("the login was refused")
     assert access.pauses(5) == [180, 360, 720, 900, 900]
     assert access.standing.report.condition == "refused"
+
+
+def test_what_ends_here_says_nothing_of_it(access: Access) -> None:
+    """Where a process of ours ended, its documents have no clear answer, and the access point is not to blame."""
+    access.standing.see()
+    for document in ("one", "two", "three"):
+        access.standing.heard(Interrupted("it has ended"), document)
+    assert access.standing.ready
 
 
 def test_one_documents_unclear_answers_say_nothing(access: Access) -> None:

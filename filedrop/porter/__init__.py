@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from filedrop import identify
 from filedrop.accesspoint import BrokenOff
-from filedrop.errors import NoClearAnswer
+from filedrop.errors import Interrupted
 from filedrop.porter.line import Gone, Process
 from filedrop.upload import IN_MEMORY, Changing, Opened
 
@@ -185,7 +185,7 @@ class Carried(Opened):
             message: Message = porter.ask(line, "post", key=self.key, sha256=sha256, ids=ids)
         except Gone as gone:
             if gone.asked:
-                raise NoClearAnswer("the process that was sending it has ended; it may have been received") from None
+                raise Interrupted("the process that was sending it has ended; it may have been received") from None
             raise
         return message
 

@@ -34,7 +34,7 @@ def events(world: World, name: str) -> list[str]:
 
 
 def test_they_are_written_together(world: World) -> None:
-    """Each goes all the way once, as itself."""
+    """Each goes all the way once, as itself, and then nothing of it is kept in mind."""
     waiting: list[int] = []
 
     def look(exchange: Exchange) -> None:
@@ -43,7 +43,10 @@ def test_they_are_written_together(world: World) -> None:
         answered(exchange)
 
     world.front.next("POST /outbox", look)
-    world.settle()
+    with world.service() as service:
+        (account,) = service.accounts
+        world.until(world.settled, what="everything settles")
+        world.until(lambda: account.desk.in_hand.empty and account.desk.heard.empty, what="nothing is kept in mind")
     world.invariants()
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
     assert waiting == [TOGETHER]
