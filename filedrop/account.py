@@ -275,6 +275,7 @@ class Account:
 
     def _turn_in(self) -> float:
         """Poll the inbox when that is due."""
+        self.porter.see(self.way_in.waiting, self._steady())
         if self._crew_in.idle():
             if self.way_in.again:
                 self._next_poll = -math.inf
@@ -290,6 +291,5 @@ class Account:
         except AccessPointError as error:
             self.standing.heard(error)
             self._log.warning("poll.failed", why=str(error))
-        self.porter.see(self.way_in.waiting, self._steady())
         self._next_poll = self._steady() + self._poll_every
         return 1.0

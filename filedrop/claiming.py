@@ -152,7 +152,7 @@ class Claiming:
             lane.remember(name, opened.seal, desk.steady(), look_again=AFTER_ANOTHER)
             return None
         try:
-            if document.place == "sending":
+            if document.place == "sending" and folder.seal("sending", document.file) is None:
                 place(folder.path / name, folder.path / document.place / document.file)
             else:  # its sidecar may have been cleared away meanwhile, and its name be another's: it is put away anew
                 file = folder.claim(name, partial(self._is_spoken_for, lane, name))

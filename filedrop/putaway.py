@@ -7,6 +7,7 @@ found again by it, so that putting away can be repeated until it is done. Bringi
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import threading
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 from filedrop import sidecar
 from filedrop.document import State
 from filedrop.errors import FiledropError, JournalError
-from filedrop.files import InUse, create_whole, discard, make_folder, place, replace_whole, sync_folder
+from filedrop.files import InUse, create_whole, discard, make_folder, open_regular, place, replace_whole, sync_folder
 from filedrop.names import shortened
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def put_away(
     source, home = folder.path / document.place / document.file, folder.path / document.home
     if resumed or not source.exists():
         found = _already(home, document)
-        if not source.exists():
+        if not _is_its_file(source, document):
             if found is None or not (home / found).exists():
                 raise FileGone(document.dropped_as)
             _clear_notes(source)
@@ -78,11 +79,24 @@ def put_back(folder: OutboundFolder, file: str, dropped_as: str) -> None:
 
 def lies_at(folder: OutboundFolder, document: Document) -> bool:
     """Does the document's file lie where it was last known to, or where a move that was cut off has brought it?"""
-    if folder.seal(document.place, document.file) is not None:
+    if _is_its_file(folder.path / document.place / document.file, document):
         return True
     home = folder.path / document.home
     found = _already(home, document) if document.home != document.place else None
     return found is not None and (home / found).exists()
+
+
+def _is_its_file(path: Path, document: Document) -> bool:
+    """Does the document's own file lie there, and not another that a person has put in its place?"""
+    try:
+        with open_regular(path) as file:
+            if os.fstat(file.fileno()).st_size != document.size:
+                return False
+            return not document.sha256 or hashlib.file_digest(file, "sha256").hexdigest() == document.sha256
+    except FileNotFoundError:
+        return False
+    except OSError:  # what can't be read was never posted
+        return True
 
 
 def _place(

@@ -82,6 +82,8 @@ class Store:
 
     def write_each(self, works: Sequence[Callable[[sqlite3.Connection], _T]]) -> list[_T | FiledropError]:
         """Do each of these in one commit, and return its result or what it raised."""
+        if not works:
+            return []
         tickets = [_Ticket(work) for work in works]
         with self._queue_lock:
             self._queue += tickets

@@ -13,6 +13,8 @@ import pytest
 from support.documents import invoice
 from support.drops import NOON, drop, posted
 from support.faults import cut_after, instead, reset_before
+from support.plug import live
+from support.world import World
 
 from filedrop.document import State
 from filedrop.service import sole_use
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from support.faults import Fault
-    from support.world import World
 
     from filedrop.document import Document
     from filedrop.service import Service
@@ -321,3 +322,36 @@ def test_a_second_daemon(world: World) -> None:
         world.until(world.settled)
         assert first.poll() is None
     world.invariants()
+
+
+def test_papers_that_changed_places_behind_our_back(tmp_path: Path) -> None:
+    """Cut off before an accepted document was put away, another one's file put in its place isn't taken for it."""
+    own, other = invoice("own"), invoice("other", receiver=None)
+    with World(tmp_path, outbound={"workers": "1", "rescan": "100ms"}) as world:
+        world.put(world.outbound / "invoice.xml", other)
+        world.run_once()
+        world.drop("invoice.xml", own)
+        # The row, the request, the row; the sidecar would be next.
+        assert live(world, finished=1, received=0, pull_at=whole_run(tmp_path / "whole").index("send") + 3) is None
+        (world.outbound / "sending" / "invoice.xml").rename(world.outbound / "invoice.xml")
+        (world.outbound / "failed" / "invoice.xml").rename(world.outbound / "sending" / "invoice.xml")
+        world.settle(ends=("archive",))
+        assert world.accepted() == {"invoice.xml": 1}
+        assert world.sidecar("invoice.xml")["msg_no"] == 1
+        world.until(
+            lambda: (
+                any(path.read_bytes() == other for path in world.outbound.glob("failed/*.xml"))
+                or bool(world.run_once())
+            )
+        )
+
+
+def whole_run(base: Path) -> list[str]:
+    """The side effects of sending a document."""
+    base.mkdir()
+    with World(base, outbound={"workers": "1"}) as world:
+        world.run_once()
+        world.drop("invoice.xml", invoice("own"))
+        steps = live(world, finished=1, received=0)
+        assert steps is not None
+        return steps
