@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,10 @@ def lying(folder: OutboundFolder) -> set[str]:
 
 def claimed(folder: OutboundFolder, name: str = "invoice.xml", **changes: object) -> Document:
     """A document whose file lies in `sending/`."""
-    document = drop(**({"file": name, "dropped_as": name} | changes))
-    (folder.path / "sending" / document.file).write_bytes(b"<invoice/>")
+    content = b"<invoice/>"
+    facts = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    document = drop(**({"file": name, "dropped_as": name} | facts | changes))
+    (folder.path / "sending" / document.file).write_bytes(content)
     return document
 
 
