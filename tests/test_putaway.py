@@ -120,6 +120,17 @@ def test_another_documents_sidecar_is_left_alone(folder: OutboundFolder) -> None
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("other", [b"<another/>", b"<a-longer-one/>"], ids=["as long", "longer"])
+def test_another_lies_in_its_place(folder: OutboundFolder, other: bytes) -> None:
+    """A file that a person has put where a sent document lay isn't taken for it, and stays where it is."""
+    document = put_away(folder, accepted(claimed(folder)))
+    (folder.path / "sent" / "invoice.xml").write_bytes(other)
+    with pytest.raises(FileGone):
+        put_away(folder, document.delivered_at(NOON, "2026-11-20T12:00:00Z", None))
+    assert (folder.path / "sent" / "invoice.xml").read_bytes() == other
+    assert not list(folder.path.glob("archive/*/*.xml"))
+
+
 @pytest.mark.parametrize("resumed", [False, True])
 def test_a_file_that_was_taken(folder: OutboundFolder, resumed: bool) -> None:  # noqa: FBT001 - a parameter of the test
     """Where a person has taken the file, no sidecar is left without its document."""

@@ -55,6 +55,7 @@ class Porter:
         self._process: Process | None = None
         self._own = threading.local()
         self._used = 0.0
+        self._closed = False
         self._not_before = -math.inf
         self._asking = 0
         self._keys = itertools.count()
@@ -62,7 +63,7 @@ class Porter:
 
     def see(self, waiting: int, now: float) -> None:
         """So many documents wait `now` (steady clock): call it, or send it away, where that is time."""
-        if sys.platform == "win32":
+        if sys.platform == "win32" or self._closed:
             return
         with self._lock:
             if waiting or self._asking:
@@ -79,8 +80,9 @@ class Porter:
                 self._send_away()
 
     def close(self) -> None:
-        """Send it away, whatever it is doing."""
+        """Send it away, whatever it is doing, and call it no more."""
         with self._lock:
+            self._closed = True
             self._send_away()
 
     def open(self, path: Path, *, local: bool) -> Opened:
