@@ -275,7 +275,6 @@ class Account:
 
     def _turn_in(self) -> float:
         """Poll the inbox when that is due."""
-        self.porter.see(self.way_in.waiting, self._steady())
         if self._crew_in.idle():
             if self.way_in.again:
                 self._next_poll = -math.inf
@@ -283,6 +282,7 @@ class Account:
         else:
             self._crew_in.relieve()
         if self._steady() < self._next_poll:
+            self.porter.see(self.way_in.waiting, self._steady())
             return self._next_poll - self._steady() if self._crew_in.idle() else 1.0
         if not self.standing.see():
             return max(self.standing.wait(), 0.1)
@@ -291,5 +291,6 @@ class Account:
         except AccessPointError as error:
             self.standing.heard(error)
             self._log.warning("poll.failed", why=str(error))
+        self.porter.see(self.way_in.waiting, self._steady())
         self._next_poll = self._steady() + self._poll_every
         return 1.0
