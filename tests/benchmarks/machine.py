@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import resource
@@ -51,8 +52,11 @@ class Load:
 
 def family(pid: int) -> list[int]:
     """A living process and its living children, of filedrop: the daemon and its porter."""
-    children = [path.read_text(encoding="utf-8").split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    return [pid, *(int(child) for some in children for child in some)]
+    found = [pid]
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # a thread that has just ended
+            found += map(int, path.read_text(encoding="utf-8").split())
+    return found
 
 
 def cpu_seconds(pid: int) -> float:
@@ -63,7 +67,7 @@ def cpu_seconds(pid: int) -> float:
 def _cpu_seconds(pid: int) -> float:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    except FileNotFoundError:  # it has just ended
+    except OSError:  # it has just ended
         return 0.0
     return sum(map(int, fields[11:15])) / TICK
 
