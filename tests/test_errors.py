@@ -23,6 +23,7 @@ ONE_OF_EACH = [
     errors.Unavailable("cannot reach it", retry_after=timedelta(seconds=7)),
     errors.NoClearAnswer("it may have received it"),
     errors.Unexplained("answered 400", text="?"),
+    errors.Interrupted("the process has ended"),
     BrokenOff("the document changed"),
 ]
 
