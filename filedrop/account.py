@@ -106,7 +106,7 @@ class Account:
             for path in company.outbound
         ]
         self.onward = Onward(self.desk, self._ready)
-        self.way_out = WayOut(self.desk, self.onward, self._crew_out.give)
+        self.way_out = WayOut(self.desk, self.onward, self._crew_out.give, self._waiting)
         self.looks = Looks(self.desk)
         self._tracking = Tracking(self.desk)
         inbound = {
@@ -195,8 +195,8 @@ class Account:
         idle = self._crew_out.idle()
         if not idle:
             self._crew_out.relieve()
-        for folder, moves in self.onward.moved.take(math.inf if idle else self._steady() - SETTLED_AFTER):
-            self._crew_out.give(folder, partial(self.onward.moved.settle, folder, moves))
+        for folder, settle in self.onward.moved.take(math.inf if idle else self._steady() - SETTLED_AFTER):
+            self._crew_out.give(folder, settle)
         if not self.standing.ready and self.standing.wait() <= 0:
             self._errand("probe", self.standing.see)
         ready = self._ready()
@@ -213,6 +213,9 @@ class Account:
             waits += [self.standing.wait()]
         self.porter.see(sum(len(lane.given) for lane in self.lanes), self._steady())
         return min(waits)
+
+    def _waiting(self) -> int:
+        return sum(len(lane.ready) for lane in self.lanes)
 
     def _ready(self) -> bool:
         """May documents be posted and looked for? What was sent before must be known, from whatever folder it was."""

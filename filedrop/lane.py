@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from filedrop.identify import Identity, Reading
     from filedrop.identify.mapping import Rules
 
-MANY = 32  # times as many files must wait as one job takes
+MANY = 32  # times as many files must wait, in all lanes, as one job takes
 CLAIMS_AT_ONCE = 2000  # dropped files that are given out to be claimed: bounds the memory, and what comes before a step
 
 
@@ -95,12 +95,12 @@ class Lane:
         self.woken = True
         self.wake()
 
-    def next_ready(self, most: int) -> Iterator[str]:
-        """The next of the files that were given out, one by one: several only where there are enough for all who work.
+    def next_ready(self, most: int, waiting: int) -> Iterator[str]:
+        """The next of the files that were given out, one by one: several only where enough are `waiting` anywhere.
 
         What isn't asked for any more, the next job gets.
         """
-        for _ in range(min(most, max(1, len(self.ready) // MANY))):
+        for _ in range(min(most, max(1, waiting // MANY))):
             try:
                 yield self.ready.popleft()
             except IndexError:  # others have taken the rest

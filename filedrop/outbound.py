@@ -38,11 +38,12 @@ STEPS_AT_ONCE = 200  # documents of one folder that are given out in one sweep: 
 class WayOut:
     """The way out of one account's companies. Its methods may be called from several threads.
 
-    `give` has a job done by another thread.
+    `give` has a job done by another thread; `waiting` says how many dropped files wait for one.
     """
 
-    def __init__(self, desk: Desk, onward: Onward, give: Give) -> None:
+    def __init__(self, desk: Desk, onward: Onward, give: Give, waiting: Callable[[], int]) -> None:
         self._desk = desk
+        self._waiting = waiting
         self._give = give
         self._onward = onward
         self._claiming = Claiming(desk)
@@ -143,7 +144,7 @@ class WayOut:
         names, closed, claimed = list[str](), set[str](), dict[str, Claimed]()
         try:
             try:
-                for name in lane.next_ready(self._onward.together):
+                for name in lane.next_ready(self._onward.together, self._waiting()):
                     names.append(name)
                     closed |= {name} & lane.closed
                     with self._onward.refusals(lane), lane.folder.busy():

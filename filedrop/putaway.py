@@ -12,6 +12,7 @@ import math
 import os
 import threading
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop import sidecar
@@ -172,6 +173,7 @@ class Moved:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._waiting: dict[OutboundFolder, tuple[float, list[Move]]] = {}
+        self._given: dict[int, tuple[OutboundFolder, list[Move]]] = {}
         self._lock = threading.Lock()
 
     def add(self, folder: OutboundFolder, before: Document, after: Document) -> None:
@@ -184,22 +186,32 @@ class Moved:
             del self._waiting[folder]
         self.settle(folder, moves)
 
-    def take(self, until: float = math.inf) -> list[tuple[OutboundFolder, list[Move]]]:
+    def take(self, until: float = math.inf) -> list[tuple[OutboundFolder, Callable[[], None]]]:
         """What is to be settled now, by folder: all that of folders where something has waited since `until` (steady).
 
         Each is a job of its own: a folder that hangs must not hold up the others' documents.
         """
+        jobs: list[tuple[OutboundFolder, Callable[[], None]]] = []
         with self._lock:
-            due = [(folder, moves) for folder, (since, moves) in self._waiting.items() if since <= until]
-            for folder, _ in due:
-                del self._waiting[folder]
-        return due
+            for folder, (since, moves) in list(self._waiting.items()):
+                if since <= until:
+                    del self._waiting[folder]
+                    self._given[id(moves)] = folder, moves
+                    jobs.append((folder, partial(self._settle_given, id(moves))))
+        return jobs
 
     def settle_all(self) -> None:
-        """Settle what is left, but for folders that hang."""
-        for folder, moves in self.take():
+        """Settle what is left, jobs that nobody has begun too, but for folders that hang."""
+        self.take()
+        for key, (folder, _) in list(self._given.items()):
             if not folder.stuck():
-                self.settle(folder, moves)
+                self._settle_given(key)
+
+    def _settle_given(self, key: int) -> None:
+        with self._lock:
+            given = self._given.pop(key, None)
+        if given is not None:
+            self.settle(*given)
 
     def settle(self, folder: OutboundFolder, moves: list[Move]) -> None:
         """Bring a folder's moves to the disk, then to the journal. What fails stays for the next sweep to do again."""

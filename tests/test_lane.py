@@ -47,8 +47,9 @@ def test_what_one_job_leaves_the_next_gets(tmp_path: Path) -> None:
     """A job takes several where very many wait; where it ends early, the others are the next one's."""
     lane, names = lane_of(tmp_path), [f"{number:05}.xml" for number in range(CLAIMS_AT_ONCE)]
     lane.take_ready(names, now=0.0)
-    assert next(lane.next_ready(16)) == names[0]
-    assert list(lane.next_ready(16)) == names[1:17]
+    assert next(lane.next_ready(16, 2000)) == names[0]
+    assert list(lane.next_ready(16, 2000)) == names[1:17]
+    assert list(lane.next_ready(16, 3)) == names[17:18]
 
 
 MANY = 2 * CLAIMS_AT_ONCE + 1

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 from support.drops import NOON, accepted, drop
 from support.plug import Disk, Tap
 
 from filedrop import sidecar
+from filedrop.desk import InHand
 from filedrop.document import Document, Fault
 from filedrop.folders import OutboundFolder
 from filedrop.journal import Journal
-from filedrop.putaway import FileGone, bring_to_disk, put_away
+from filedrop.putaway import FileGone, Moved, bring_to_disk, put_away
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -168,3 +172,22 @@ def test_the_power_fails_while_moves_are_brought_to_the_disk(tmp_path: Path, fol
     disk.forget()
     (document,) = (name for name in lying(folder) if name.endswith(".xml"))
     assert f"{document}.json" in lying(folder)
+
+
+def test_moves_that_nobody_has_settled(folder: OutboundFolder, tmp_path: Path) -> None:
+    """What was given out to be settled, and wasn't before the end, is settled then: else it would lie elsewhere."""
+    journal = Journal(tmp_path / "journal.sqlite")
+    log = structlog.wrap_logger(None, processors=[])
+    desk = SimpleNamespace(steady=time.monotonic, journal=journal, in_hand=InHand(), log=log)
+    moved = Moved(desk)  # type: ignore[arg-type] # as much of one as is asked for
+    document = journal.record(accepted(claimed(folder)))
+    moved.add(folder, document, put_away(folder, document))
+    jobs = moved.take()
+    moved.settle_all()
+    known = journal.document(document.id)
+    assert known
+    assert known.place == "sent"
+    for _, job in jobs:
+        job()
+    assert journal.document(document.id) == known
+    journal.close()
