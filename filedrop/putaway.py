@@ -184,7 +184,7 @@ class Moved:
             if len(moves) < AT_ONCE:
                 return
             del self._waiting[folder]
-        self.settle(folder, moves)
+        self._bring(folder, moves)
 
     def take(self, until: float = math.inf) -> list[tuple[OutboundFolder, Callable[[], None]]]:
         """What is to be settled now, by folder: all that of folders where something has waited since `until` (steady).
@@ -197,7 +197,7 @@ class Moved:
                 if since <= until:
                     del self._waiting[folder]
                     self._given[id(moves)] = folder, moves
-                    jobs.append((folder, partial(self._settle_given, id(moves))))
+                    jobs.append((folder, partial(self.settle, id(moves))))
         return jobs
 
     def settle_all(self) -> None:
@@ -205,15 +205,16 @@ class Moved:
         self.take()
         for key, (folder, _) in list(self._given.items()):
             if not folder.stuck():
-                self._settle_given(key)
+                self.settle(key)
 
-    def _settle_given(self, key: int) -> None:
+    def settle(self, key: int) -> None:
+        """Settle what was given out under this key, unless that has been done."""
         with self._lock:
             given = self._given.pop(key, None)
         if given is not None:
-            self.settle(*given)
+            self._bring(*given)
 
-    def settle(self, folder: OutboundFolder, moves: list[Move]) -> None:
+    def _bring(self, folder: OutboundFolder, moves: list[Move]) -> None:
         """Bring a folder's moves to the disk, then to the journal. What fails stays for the next sweep to do again."""
         try:
             with folder.busy():
