@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 from support import matrix
+from support.scripted import Scripted
 
 from filedrop.porter import Porter
 
@@ -42,6 +43,14 @@ def world(make_world: Callable[..., World]) -> World:
 def either_world(make_world: Callable[..., World], request: pytest.FixtureRequest) -> World:
     """A world whose access point follows the interface document, and one whose follows the field notes."""
     return make_world(quirks=request.param)
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    """A server that answers what a test scripts."""
+    server = Scripted()
+    yield server
+    server.close()
 
 
 @pytest.fixture

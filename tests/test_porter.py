@@ -36,13 +36,6 @@ ACCEPTED = reply(201, "", ("Location", "https://elsewhere/outbox/97"), ("Date", 
 
 
 @pytest.fixture
-def server() -> Iterator[Scripted]:
-    server = Scripted()
-    yield server
-    server.close()
-
-
-@pytest.fixture
 def access_point(server: Scripted) -> Iterator[AccessPoint]:
     access_point = AccessPoint(_account(server), stopped=threading.Event(), pauses=(0, 0))
     yield access_point

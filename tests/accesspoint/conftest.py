@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.scripted import Scripted
 
 from filedrop.accesspoint import AccessPoint
 from filedrop.config import Account
@@ -15,14 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from support.scripted import Scripted
+
 PASSWORD = "pæss:wörd-Zq7"
-
-
-@pytest.fixture
-def server() -> Iterator[Scripted]:
-    server = Scripted()
-    yield server
-    server.close()
 
 
 @pytest.fixture
