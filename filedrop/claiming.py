@@ -20,6 +20,7 @@ from filedrop.sending import unreadable
 from filedrop.upload import Changing, Opened
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from filedrop.config import Outbound
@@ -44,11 +45,6 @@ class Claimed:
         """Does it wait for that, and was it read?"""
         return self.document.state is State.WAITING and self.opened is not None and self.opened.reading is not None
 
-    def close(self) -> None:
-        """Give its file back."""
-        if self.opened is not None:
-            self.opened.close()
-
 
 class Claiming:
     """Claims what is ready in the outbound folders of one account."""
@@ -56,28 +52,34 @@ class Claiming:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
-    def claim(self, lane: Lane, name: str) -> Claimed | None:
-        """Claim a dropped file if it is ready, and return the document it becomes. Raises OSError, JournalError."""
+    def open(self, lane: Lane, names: Iterable[str]) -> dict[str, Opened | OSError]:
+        """Open dropped files that may be ready; where there are several, they may be read, too."""
+        opened = {name: self._open(lane, name) for name in names}
+        files = [one for one in opened.values() if not isinstance(one, OSError)]
+        if len(files) > 1:
+            self._desk.porter.read_ahead(files, self._desk.rules.max_size, lane.xpaths)
+        return opened
+
+    def _open(self, lane: Lane, name: str) -> Opened | OSError:
         try:
-            return self._open_and_claim(lane, name)
+            return self._desk.porter.open(lane.folder.path / name, local=lane.local)
+        except OSError as error:
+            return error
+
+    def claim(self, lane: Lane, name: str, opened: Opened | OSError) -> Claimed | None:
+        """Claim a dropped file if it is ready, and return the document it becomes. Raises OSError, JournalError.
+
+        `opened`: the file, to be closed by the caller, or why it can't be opened.
+        """
+        try:
+            if isinstance(opened, FileNotFoundError):
+                return None
+            if isinstance(opened, OSError):
+                return self._claim_unreadable(lane, name, opened)
+            return self._claim(lane, name, opened)
         except InUse as error:
             self._wait_for_others(lane, name, error)
             return None
-
-    def _open_and_claim(self, lane: Lane, name: str) -> Claimed | None:
-        try:
-            opened = self._desk.porter.open(lane.folder.path / name, local=lane.local)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            return self._claim_unreadable(lane, name, error)
-        claimed = None
-        try:
-            claimed = self._claim(lane, name, opened)
-        finally:
-            if claimed is None:
-                opened.close()
-        return claimed
 
     def _wait_for_others(self, lane: Lane, name: str, error: InUse) -> None:
         """Its writer has the file open, so it isn't ready. Told once, because a missing right looks the same."""

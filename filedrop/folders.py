@@ -232,7 +232,12 @@ class OutboundFolder(Folder):
     def held(self) -> bool:
         """Is nothing of this folder to be posted now?"""
         with self.busy():
-            return any((self.path / name).exists() for name in HOLDS)
+            return any(hold.exists() for hold in self.holds)
+
+    @property
+    def holds(self) -> list[Path]:
+        """The files that hold it back, where one of them is there."""
+        return [self.path / name for name in HOLDS]
 
     def names(self, place_in: str) -> frozenset[str]:
         """Everything that lies in `sending/`, `sent/` or `failed/`, by name. Raises OSError."""

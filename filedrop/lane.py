@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 from collections import deque
@@ -14,7 +15,7 @@ from filedrop.folders import OutboundFolder
 from filedrop.readiness import Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
     from filedrop.config import Company, Config, Watch
@@ -95,16 +96,13 @@ class Lane:
         self.woken = True
         self.wake()
 
-    def next_ready(self, most: int, waiting: int) -> Iterator[str]:
-        """The next of the files that were given out, one by one: several only where enough are `waiting` anywhere.
-
-        What isn't asked for any more, the next job gets.
-        """
-        for _ in range(min(most, max(1, waiting // MANY))):
-            try:
-                yield self.ready.popleft()
-            except IndexError:  # others have taken the rest
-                return
+    def next_ready(self, most: int, waiting: int) -> list[str]:
+        """The next of the files that were given out: several, at most, only where enough are `waiting` anywhere."""
+        names = list[str]()
+        with contextlib.suppress(IndexError):  # others have taken the rest
+            for _ in range(min(most, max(1, waiting // MANY))):
+                names.append(self.ready.popleft())
+        return names
 
     def done_with(self, name: str) -> None:
         """The job of this name is done: whatever it took in `sending/` has a row by now, or was given back."""

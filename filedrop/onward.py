@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from filedrop.claiming import Claimed
     from filedrop.desk import Desk
+    from filedrop.document import Ids
     from filedrop.lane import Lane
     from filedrop.upload import Opened
 
@@ -71,31 +72,44 @@ class Onward:
 
     def _post(self, lane: Lane, left: Left, begun: Iterable[Document | FiledropError]) -> None:
         """Post documents, one after the other, and put away what has an answer."""
-        desk, since, turns = self._desk, self._desk.steady(), enumerate(begun)
-        answered: list[Document | FiledropError] = []
+        desk, since = self._desk, self._desk.steady()
+        posts = [document for document in begun if isinstance(document, Document) and document.state is State.SENDING]
+        answered = [document for document in begun if document not in posts]
+        files = {document_id: opened for document_id, opened in left.items() if opened}
+        turns = enumerate(posts)
         try:
+            self._post_ahead([(files[document.id], document.ids) for document in posts], lane)
             for nth, document in turns:
-                start = desk.steady()
-                if isinstance(document, FiledropError) or document.state is not State.SENDING:
-                    answered.append(document)
-                elif nth and not self.may_post(lane):
+                if not files[document.id].is_posted and desk.steady() - since > UNRECORDED:
+                    answered, documents = [], answered
+                    self._record(lane, left, documents)
+                    since = desk.steady()
+                if nth and not files[document.id].is_posted and not self.may_post(lane):
                     answered.append(self._without_a_turn(document))
-                elif (opened := left[document.id]) and (after := post(desk, document, opened, lane.folder)):
+                elif after := self._timed(document, files[document.id], lane):
                     answered.append(after)
                 else:
                     with self.refusals(lane):
                         self.put_back(lane, document)
-                self._pace = desk.steady() - start
-                if desk.steady() - since > UNRECORDED:
-                    answered, documents = [], answered
-                    self._record(lane, left, documents)
-                    since = desk.steady()
-        finally:  # whatever came of the last of them, the others weren't posted
-            self._record(lane, left, [*answered, *(self._without_a_turn(document) for _, document in turns)])
+        finally:  # of what has been posted and isn't recorded, the journal says that it may have arrived
+            unposted = [document for _, document in turns if not files[document.id].is_posted]
+            self._record(lane, left, [*answered, *map(self._without_a_turn, unposted)])
 
-    def _without_a_turn(self, document: Document | FiledropError) -> Document | FiledropError:
-        if isinstance(document, FiledropError) or document.state is not State.SENDING:
-            return document
+    def _post_ahead(self, posts: list[tuple[Opened, Ids]], lane: Lane) -> None:
+        """Post what can be posted together; each answer waits for its document's turn."""
+        start, porter = self._desk.steady(), self._desk.porter
+        if len(posts) > 1 and (count := porter.post_ahead(posts, seconds=UNRECORDED, holds=lane.folder.holds)):
+            self._pace = (self._desk.steady() - start) / count
+
+    def _timed(self, document: Document, opened: Opened, lane: Lane) -> Document | None:
+        start, was_posted = self._desk.steady(), opened.is_posted
+        try:
+            return post(self._desk, document, opened, lane.folder)
+        finally:
+            if not was_posted:
+                self._pace = self._desk.steady() - start
+
+    def _without_a_turn(self, document: Document) -> Document:
         return document.never_arrived(self._desk.now(), "its turn did not come any more")
 
     def _record(self, lane: Lane, left: Left, answered: Iterable[Document | FiledropError]) -> None:

@@ -141,22 +141,25 @@ class WayOut:
 
     def _claim(self, lane: Lane) -> None:
         """Claim the next files that may be ready, and take the documents that they become as far as they go now."""
-        names, closed, claimed = list[str](), set[str](), dict[str, Claimed]()
+        names = lane.next_ready(self._onward.together, self._waiting())
+        closed, claimed = lane.closed & set(names), dict[str, Claimed]()
+        files: dict[str, Opened | OSError] = {}
         try:
             try:
-                for name in lane.next_ready(self._onward.together, self._waiting()):
-                    names.append(name)
-                    closed |= {name} & lane.closed
+                with lane.folder.busy():
+                    files = self._claiming.open(lane, names)
+                for name in names:
                     with self._onward.refusals(lane), lane.folder.busy():
-                        one = self._claiming.claim(lane, name)
+                        one = self._claiming.claim(lane, name, files[name])
                         if one is not None:
                             claimed[name] = one
             finally:  # whatever came of the last of them
                 self._onward.go(lane, list(claimed.values()))
         finally:
+            for file in files.values():
+                if not isinstance(file, OSError):
+                    file.close()
             for name in names:
-                if name in claimed:
-                    claimed[name].close()
                 lane.done_with(name)
                 if name in lane.closed and (name in claimed or name not in closed):
                     lane.look_now(name)  # closed or moved in meanwhile: the sweep that was to look at it left it to us

@@ -80,6 +80,11 @@ class Opened:
             raise ValueError("nothing was read that could be posted")
         return access_point.send(ids, Upload(busy, self, self.reading))
 
+    @property
+    def is_posted(self) -> bool:
+        """Has it been posted already, and is its answer there for whoever asks for it to be posted?"""
+        return False
+
     def unchanged(self) -> bool:
         """Does it still look as when it was opened?"""
         return Seal.of(_status(self.file)) == self.seal

@@ -136,6 +136,98 @@ def test_answers(  # noqa: PLR0917 - pytest calls it by name
     assert heard[0] == heard[1]
 
 
+def several(called: Porter, folder: Path, *contents: bytes) -> list[Opened]:
+    """Opened files with this content, read together."""
+    opened = [carried(called, folder / f"{number}.xml", content) for number, content in enumerate(contents)]
+    called.read_ahead(opened, 10**6)
+    return opened
+
+
+def test_several_are_read_together(called: Porter, tmp_path: Path) -> None:
+    """One that is no document, and one that changes, leave the others as they are."""
+    fine, broken, changed, last = several(called, tmp_path, invoice("1"), b"<not", invoice("3"), invoice("4"))
+    with (tmp_path / "2.xml").open("ab") as writer:
+        writer.write(b"<!-- more -->")
+    assert [fine.read(10**6).number, last.read(10**6).number] == ["1", "4"]
+    with pytest.raises(DocumentError):
+        broken.read(10**6)
+    with pytest.raises(Changing):
+        changed.read(10**6)
+
+
+def test_several_are_posted_together(
+    called: Porter, server: Scripted, access_point: AccessPoint, tmp_path: Path
+) -> None:
+    """Each has its own answer; after one that is none, and was none when asked for alone, the others' turn comes."""
+    server.on(
+        "POST", "/outbox", ACCEPTED, reply(400, "Wrong recipientId value: 0192:1"), ACCEPTED, reply(500), ACCEPTED
+    )
+    contents = [invoice(f"{number}") for number in range(5)]
+    opened = several(called, tmp_path, *contents)
+    for one in opened:
+        one.read(10**6)
+    assert called.post_ahead([(one, IDS) for one in opened], seconds=60, holds=[]) == 4
+    assert [one.is_posted for one in opened] == [True, True, True, True, False]
+    assert len(server.requests) == 4
+    for one, kind in zip(opened, (None, Rejected, None, NoClearAnswer, None), strict=True):
+        with pytest.raises(kind) if kind else contextlib.nullcontext():
+            assert one.post(access_point, IDS, contextlib.nullcontext).msg_no == 97
+    assert all(content in request.body for content, request in zip(contents, server.requests, strict=True))
+    assert not any(one.is_posted for one in opened)
+
+
+def test_time_is_up(called: Porter, server: Scripted, tmp_path: Path) -> None:
+    """The first is posted in any case."""
+    server.on("POST", "/outbox", ACCEPTED)
+    opened = several(called, tmp_path, invoice("1"), invoice("2"))
+    for one in opened:
+        one.read(10**6)
+    assert called.post_ahead([(one, IDS) for one in opened], seconds=0, holds=[]) == 1
+    assert [one.is_posted for one in opened] == [True, False]
+
+
+def test_several_are_held(called: Porter, server: Scripted, tmp_path: Path) -> None:
+    """HOLD is heeded between any two of them."""
+    hold = tmp_path / "HOLD"
+
+    def touch(exchange: Exchange) -> bool:
+        hold.touch()
+        return ACCEPTED(exchange)
+
+    server.on("POST", "/outbox", ACCEPTED, touch, ACCEPTED)
+    opened = several(called, tmp_path, *(invoice(f"{number}") for number in range(4)))
+    for one in opened:
+        one.read(10**6)
+    assert called.post_ahead([(one, IDS) for one in opened], seconds=60, holds=[hold]) == 2
+    assert [one.is_posted for one in opened] == [True, True, False, False]
+    assert len(server.requests) == 2
+
+
+def test_it_ends_while_it_posts_several(
+    called: Porter, server: Scripted, access_point: AccessPoint, tmp_path: Path
+) -> None:
+    """Whatever it was asked to post may have arrived; what it was never asked is posted by us."""
+
+    def end(exchange: Exchange) -> bool:
+        exchange.take_body()
+        threading.Thread(target=called.close).start()
+        return False
+
+    server.on("POST", "/outbox", ACCEPTED, end, ACCEPTED)
+    *opened, later = several(called, tmp_path, *(invoice(f"{number}") for number in range(4)))
+    for one in (*opened, later):
+        one.read(10**6)
+    called.post_ahead([(one, IDS) for one in opened], seconds=60, holds=[])
+    assert called.post_ahead([(later, IDS)], seconds=60, holds=[]) == 0
+    for one in opened:
+        assert one.is_posted
+        with pytest.raises(Interrupted):
+            one.post(access_point, IDS, contextlib.nullcontext)
+    assert len(server.requests) == 2
+    assert not later.is_posted
+    assert later.post(access_point, IDS, contextlib.nullcontext).msg_no == 97
+
+
 def test_what_never_arrived_is_tried_again(
     called: Porter, server: Scripted, access_point: AccessPoint, tmp_path: Path
 ) -> None:
@@ -240,28 +332,29 @@ def test_one_line_ends(called: Porter, server: Scripted, access_point: AccessPoi
     server.on("POST", "/outbox", ACCEPTED)
     opened = carried(called, tmp_path / "one.xml", invoice("1"))
     sha256 = opened.read(10**6).sha256
-    for about in ({"sha256": "another's"}, {"key": 97, "sha256": sha256}):
+    for wrong in ({"sha256": "another's"}, {"key": 97}):
         with ThreadPoolExecutor(1) as other:
-            failing = other.submit(_fail, called, tmp_path / "two.xml", about)
+            failing = other.submit(_fail, called, tmp_path / "two.xml", wrong)
             assert isinstance(failing.exception(), Gone)
     assert not server.requests
     assert opened.post(access_point, IDS, contextlib.nullcontext).msg_no == 97
     assert isinstance(opened, Carried)
     assert opened.line, "the porter has posted it"
     with pytest.raises(Gone):
-        called.ask(opened.line, "post", key=97, sha256=sha256, ids=IDS)
+        called.ask(opened.line, "post", documents=[(97, sha256, IDS)], seconds=0.0, holds=[])
     again = carried(called, tmp_path / "one.xml", invoice("1"))
     again.read(10**6)
     assert isinstance(again, Carried)
     assert again.line, "the porter has read it, on a new line"
 
 
-def _fail(called: Porter, path: Path, about: dict[str, Any]) -> None:
+def _fail(called: Porter, path: Path, wrong: dict[str, Any]) -> None:
     opened = carried(called, path, invoice("2"))
-    opened.read(10**6)
+    sha256 = opened.read(10**6).sha256
     assert isinstance(opened, Carried)
     assert opened.line
-    called.ask(opened.line, "post", ids=IDS, **{"key": opened.key} | about)
+    key, sha256 = wrong.get("key", opened.key), wrong.get("sha256", sha256)
+    called.ask(opened.line, "post", documents=[(key, sha256, IDS)], seconds=0.0, holds=[])
 
 
 def test_it_keeps_no_files(called: Porter, tmp_path: Path) -> None:

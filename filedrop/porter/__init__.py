@@ -29,7 +29,7 @@ from filedrop.porter.line import Gone, Process
 from filedrop.upload import IN_MEMORY, Changing, Opened
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
     import structlog
@@ -94,13 +94,48 @@ class Porter:
         line = self._line() if local and opened.status.st_size <= IN_MEMORY else None
         return Carried(opened.file, opened.status, porter=self, line=line, key=next(self._keys)) if line else opened
 
+    def read_ahead(self, opened: Iterable[Opened], max_size: int, xpaths: Collection[str] = ()) -> None:
+        """Have files read together, before `Opened.read` asks for each: what is said at once is heard at once."""
+        together = [one for one in opened if isinstance(one, Carried) and one.line]
+        if not together or not together[0].line:
+            return
+        about = {"keys": [one.key for one in together], "max_size": max_size, "xpaths": tuple(xpaths)}
+        try:
+            read = self.ask(together[0].line, "read", [one.file for one in together], **about)
+        except Gone:
+            read = [None] * len(together)
+        for one, result in zip(together, read, strict=True):
+            one.was_read = result
+            if result is None:
+                one.line = None
+
+    def post_ahead(self, documents: Iterable[tuple[Opened, Ids]], *, seconds: float, holds: Collection[Path]) -> int:
+        """Have documents posted one after the other, before `Opened.post` asks for each; how many were.
+
+        No further one is posted after one that got no clear answer, after so many seconds, and where one of `holds` is.
+        """
+        together = [(one, ids) for one, ids in documents if isinstance(one, Carried) and one.line and one.reading]
+        if not together or not together[0][0].line:
+            return 0
+        said = [(one.key, one.reading.sha256, ids) for one, ids in together if one.reading]
+        unknown = Interrupted("the process that was sending it has ended; it may have been received")
+        for one, _ in together:
+            one.answer = unknown
+        try:
+            answers = self.ask(together[0][0].line, "post", documents=said, seconds=seconds, holds=holds)
+        except Gone as gone:
+            answers = [unknown] * len(together) if gone.asked else []
+        for (one, _), answer in itertools.zip_longest(together, answers):
+            one.answer = answer
+        return len(answers)
+
     def read(self, file: BinaryIO) -> Reading:
         """Read a received document, from the beginning of its file. Raises as `identify.read` does."""
         file.seek(0)
         line = self._line() if os.fstat(file.fileno()).st_size <= IN_MEMORY else None
         if line is not None:
             with contextlib.suppress(Gone):
-                reading: Reading = self.ask(line, "read_received", file)
+                reading: Reading = self.ask(line, "read_received", [file])
                 return reading
             file.seek(0)
         return identify.read(file, doctype="keep")
@@ -113,12 +148,12 @@ class Porter:
                 return self._access_point.again(lambda: bool(self.ask(line, "mark_read", msg_no=msg_no)))
         return self._access_point.mark_read(msg_no)
 
-    def ask(self, line: Line, errand: str, file: BinaryIO | None = None, **about: Any) -> Any:
+    def ask(self, line: Line, errand: str, files: Collection[BinaryIO] = (), **about: Any) -> Any:
         """Have an errand done, and return or raise what came of it. Raises Gone."""
         with self._lock:
             self._asking += 1
         try:
-            result, heard = line.ask(errand, about, [file.fileno()] if file else [])
+            result, heard = line.ask(errand, about, [file.fileno() for file in files])
         except Gone:
             self._own.line = None  # it alone may be at its end
             with self._lock:
@@ -151,49 +186,60 @@ class Porter:
 
 @dataclass(slots=True)
 class Carried(Opened):
-    """An opened file that the porter reads and posts."""
+    """An opened file that the porter reads and posts.
+
+    `was_read` and `answer`: what came of it, as long as nobody has asked for that; an answer of an interrupted request
+    from before it is made.
+    """
 
     porter: Porter | None = None
     line: Line | None = None
     key: int = 0
+    was_read: Reading | Exception | None = None
+    answer: Message | Exception | None = None
 
     def read(self, max_size: int, xpaths: Collection[str] = ()) -> Reading:
         """As `Opened` does."""
-        if self.porter and self.line:
-            about = {"key": self.key, "max_size": max_size, "xpaths": tuple(xpaths)}
-            try:
-                self.reading = self.porter.ask(self.line, "read", self.file, **about)
-            except Gone:
-                self.line = None
-            finally:
-                if not self.unchanged():
-                    raise Changing
-            if self.reading is not None:
-                return self.reading
+        if self.porter and self.was_read is None:
+            self.porter.read_ahead([self], max_size, xpaths)
+        was_read, self.was_read = self.was_read, None
+        if was_read is None:
             self.file.seek(0)  # it may have begun
-        return Opened.read(self, max_size, xpaths)
+            return Opened.read(self, max_size, xpaths)
+        if not self.unchanged():
+            raise Changing
+        if isinstance(was_read, Exception):
+            raise was_read
+        self.reading = was_read
+        return was_read
 
     def post(self, access_point: AccessPoint, ids: Ids, busy: Busy) -> Message:
         """As `Opened` does."""
-        if self.porter and self.line and self.reading:
-            try:
-                return access_point.again(partial(self._post, self.porter, self.line, self.reading.sha256, ids))
-            except Gone:
-                self._read_again(self.reading.sha256, busy)
+        if self.line or self.is_posted:
+            with contextlib.suppress(Gone):
+                return access_point.again(partial(self._post, ids))
+        if self.reading and self.content is None:
+            self._read_again(self.reading.sha256, busy)
         return Opened.post(self, access_point, ids, busy)
 
-    def _post(self, porter: Porter, line: Line, sha256: str, ids: Ids) -> Message:
-        try:
-            message: Message = porter.ask(line, "post", key=self.key, sha256=sha256, ids=ids)
-        except Gone as gone:
-            if gone.asked:
-                raise Interrupted("the process that was sending it has ended; it may have been received") from None
-            raise
-        return message
+    @property
+    def is_posted(self) -> bool:
+        """As `Opened` does."""
+        return self.answer is not None
+
+    def _post(self, ids: Ids) -> Message:
+        if self.porter and self.answer is None:
+            self.porter.post_ahead([(self, ids)], seconds=0.0, holds=())
+        answer, self.answer = self.answer, None
+        if answer is None:
+            self.line = None
+            raise Gone(asked=False)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def _read_again(self, sha256: str, busy: Busy) -> None:
         """Have the content here, which the porter had. Raises BrokenOff where it is another one by now."""
-        self.line = None
         with busy():
             self.file.seek(0)
             self.content = self.file.read(IN_MEMORY + 1)

@@ -7,20 +7,25 @@ import os
 import socket
 import sys
 import threading
-from typing import TYPE_CHECKING
+import time
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from filedrop import identify
 from filedrop.accesspoint import AccessPoint
-from filedrop.errors import FiledropError
+from filedrop.errors import AccessPointError, FiledropError, Rejected
 from filedrop.porter.line import hear, say
 from filedrop.upload import Changing, Opened
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
+    from pathlib import Path
 
     from filedrop.accesspoint import Message
     from filedrop.document import Ids
     from filedrop.identify import Reading
+
+T = TypeVar("T")
 
 
 class Errands:
@@ -38,16 +43,13 @@ class Errands:
                 for key in closed:
                     if key in self._opened:  # it may have been closed unread
                         self._opened.pop(key).close()
-                try:
-                    result = getattr(self, errand)(*files, **about)
-                except (FiledropError, OSError, Changing) as error:
-                    result = error
-                say(line, (result, self._access_point.heard))
+                say(line, (_result(partial(getattr(self, errand), *files, **about)), self._access_point.heard))
 
-    def read(self, file: int, *, key: int, max_size: int, xpaths: Collection[str]) -> Reading:
-        """Read a dropped document, and keep it by its key until that is closed."""
-        opened = self._opened[key] = Opened(os.fdopen(file, "rb", buffering=0), os.fstat(file))
-        return opened.read(max_size, xpaths)
+    def read(self, *files: int, keys: list[int], max_size: int, xpaths: Collection[str]) -> list[Reading | Exception]:
+        """Read dropped documents, and keep each by its key until that is closed."""
+        for key, file in zip(keys, files, strict=True):
+            self._opened[key] = Opened(os.fdopen(file, "rb", buffering=0), os.fstat(file))
+        return [_result(partial(self._opened[key].read, max_size, xpaths)) for key in keys]
 
     def read_received(self, file: int) -> Reading:
         """Read a received document."""
@@ -58,12 +60,36 @@ class Errands:
         """Mark a message as read."""
         return self._access_point.mark_read(msg_no)
 
-    def post(self, *, key: int, sha256: str, ids: Ids) -> Message:
-        """Post a document that was read."""
+    def post(
+        self, *, documents: list[tuple[int, str, Ids]], seconds: float, holds: Collection[Path]
+    ) -> list[Message | Exception]:
+        """Post documents that were read, each by its key, its digest and its ids, and return the answers.
+
+        Those that have none were not posted: see `Porter.post_ahead`.
+        """
+        answers: list[Message | Exception] = []
+        until = time.monotonic() + seconds
+        for key, sha256, ids in documents:
+            answer = _result(partial(self._post, key, sha256, ids))
+            answers.append(answer)
+            unclear = isinstance(answer, AccessPointError) and not isinstance(answer, Rejected)
+            if unclear or time.monotonic() > until or any(hold.exists() for hold in holds):
+                break
+        return answers
+
+    def _post(self, key: int, sha256: str, ids: Ids) -> Message:
         opened = self._opened[key]
         if opened.reading is None or opened.reading.sha256 != sha256:
             raise RuntimeError("another document is to be posted than was read")
         return opened.post(self._access_point, ids, contextlib.nullcontext)
+
+
+def _result(errand: Callable[[], T]) -> T | Exception:
+    """What an errand returns or raises."""
+    try:
+        return errand()
+    except (FiledropError, OSError, Changing) as error:
+        return error
 
 
 def main(control: socket.socket) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from filedrop.config import Account
 
+_MOST_FILES = 253  # that Linux hands over at once (SCM_MAX_FD)
 _AT_ONCE = getattr(socket, "MSG_DONTWAIT", 0)
 _LENGTH = struct.Struct("!I")  # how many bytes are said
 
@@ -105,12 +106,13 @@ def say(to: socket.socket, what: object, files: Collection[int] = ()) -> None:
     said = pickle.dumps(what)
     said = _LENGTH.pack(len(said)) + said
     sent = socket.send_fds(to, [said], files)
-    to.sendall(said[sent:])
+    if sent < len(said):
+        to.sendall(said[sent:])
 
 
 def hear(at: socket.socket) -> tuple[Any, list[int]]:
     """What is said, and the files that come with it. Raises EOFError at the end."""
-    begun, files, _, _ = socket.recv_fds(at, _LENGTH.size, 1)
+    begun, files, _, _ = socket.recv_fds(at, _LENGTH.size, _MOST_FILES)
     (length,) = _LENGTH.unpack(_whole(at, begun, _LENGTH.size))
     return pickle.loads(_whole(at, b"", length)), files  # noqa: S301 - said by ourselves
 
