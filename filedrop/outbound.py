@@ -58,13 +58,13 @@ class WayOut:
             desk.journal.see_writable()  # what can't be recorded isn't claimed either
         try:
             folder.take_up(desk.journal)
+            if lane.trouble and lane.comparing:
+                return  # never two at once, and nothing is to be done before the next
             if lane.trouble:
                 lane.next_full = desk.steady()  # whatever may have happened there meanwhile
             with folder.busy():
                 if desk.steady() >= lane.next_full:
-                    lane.local = sys.platform == "linux" and not file_system(folder.path).network
-                    lane.next_full = desk.steady() + rescan  # before: what fails below isn't tried without a pause
-                    self._reconcile(lane)
+                    self._sweep_fully(lane)
                 closed = lane.closed.copy()  # before the listing: what comes after it, it needn't show
                 names = self._list(folder)
         except FolderUnavailable as error:
@@ -91,6 +91,31 @@ class WayOut:
         except OSError as error:
             why = f"{folder.path} can't be listed: {error.strerror or error}; see that the service may read it"
             raise FolderUnavailable(why) from error
+
+    def _sweep_fully(self, lane: Lane) -> None:
+        """Compare the folder with the journal: before anything else where that must be, mostly beside the sweeps."""
+        lane.local = sys.platform == "linux" and not file_system(lane.folder.path).network
+        lane.next_full = self._in_a_rescan()  # before: what fails below isn't tried without a pause
+        if lane.comparing:
+            return
+        if self._reconciling.comes_first(lane) or lane.trouble:
+            self._reconcile(lane)
+        else:
+            lane.comparing = True
+            self._give(lane.folder, partial(self._compare, lane))
+
+    def _compare(self, lane: Lane) -> None:
+        """Reconcile while sweeps go on: where very much lies in `sent/`, what is dropped needn't wait for that."""
+        try:
+            with contextlib.suppress(FolderUnavailable), lane.folder.busy():  # the next sweep says so
+                lane.folder.take_up(self._desk.journal)
+                lane.next_full = self._in_a_rescan()  # after the wait for a thread: no two follow each other sooner
+                self._reconcile(lane)
+        finally:
+            lane.comparing = False
+
+    def _in_a_rescan(self) -> float:
+        return self._desk.steady() + self._desk.rules.rescan.total_seconds()
 
     def _reconcile(self, lane: Lane) -> None:
         try:
