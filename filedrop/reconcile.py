@@ -1,7 +1,8 @@
 """Where the folders and the journal differ, after a crash or because a person moved a file, the difference is mended.
 
-It is done by each full sweep, so a start needs nothing of its own. What another thread may just be moving looks like a
-difference too: while sweeping, only what two full sweeps in a row have found counts.
+Each full sweep has it done, so a start needs nothing of its own: then, and when a folder is back, before anything there
+is claimed or posted; later beside the sweeps, never two at once in a folder. What another thread may just be moving
+looks like a difference too: while sweeping, only what two full sweeps in a row have found counts.
 """
 
 from __future__ import annotations

@@ -103,6 +103,29 @@ def test_a_folder_is_compared_beside_its_sweeps(world: World, life: Life) -> Non
     world.invariants()
 
 
+def test_a_start_whose_journal_fails(world: World, clock: Clock) -> None:
+    """Where the journal can't be written while a folder is first compared, that comes first again when it can."""
+    before = Life(world, clock)
+    before.go_on(10)
+    before.stop()
+    world.drop("left-over.xml", invoice("1"))
+    (world.outbound / "left-over.xml").rename(world.outbound / "sending" / "left-over.xml")
+    life = Life(world, clock)
+    life.journal._writer.execute("PRAGMA query_only=1")
+    life.turn()
+    life.do(life.jobs.index("sweep"))
+    life.journal._writer.execute("PRAGMA query_only=0")
+    assert life.lane.next_full < life.lane.not_before
+    clock.pass_on(130)
+    life.turn()
+    life.do(life.jobs.index("sweep"))
+    assert "compare" not in life.jobs
+    assert [document.file for document in life.journal.lying_in(life.lane.folder.id, "sending")] == ["left-over.xml"]
+    life.go_on(400)
+    life.drop()
+    world.invariants()
+
+
 def test_a_folder_that_comes_back_is_compared_before_anything_else(world: World, life: Life) -> None:
     """What has happened to a folder while it was away is known before a sweep takes up what was dropped there."""
     marker = world.outbound / ".filedrop"
