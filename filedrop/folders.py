@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 from filedrop.errors import FolderUnavailable
 from filedrop.files import discard, make_folder, place, seal, sync_folder
 from filedrop.marker import DRAFT, MARKER, Marker, read_marker
-from filedrop.names import is_taken, names_document, numbered, shortened
+from filedrop.names import BESIDE, is_taken, names_document, numbered, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     from filedrop.document import Document
@@ -239,12 +239,11 @@ class OutboundFolder(Folder):
         """The files that hold it back, where one of them is there."""
         return [self.path / name for name in HOLDS]
 
-    def names(self, place_in: str) -> frozenset[str]:
-        """Everything that lies in `sending/`, `sent/` or `failed/`, by name. Raises OSError."""
-        try:
-            return frozenset(os.listdir(self.path / place_in))  # noqa: PTH208 - likewise
-        except FileNotFoundError:
-            return frozenset()
+    def names(self, place_in: str) -> Iterator[str]:
+        """All that lies in `sending/`, `sent/` or `failed/`, one after the other: it may be much. Raises OSError."""
+        with suppress(FileNotFoundError), os.scandir(self.path / place_in) as entries:
+            for entry in entries:
+                yield entry.name
 
     def claim(self, name: str, is_spoken_for: Callable[[str], bool] = lambda _: False) -> str:
         """Move a dropped file to a name in `sending/` that nobody else may lay claim to. OSError: gone, and others."""
@@ -273,13 +272,14 @@ class OutboundFolder(Folder):
         """Where something that belongs to this document is written before it is placed."""
         return self.path / "sending" / f".{document_id}{suffix}"
 
-    def orphans(self, names: frozenset[str]) -> Iterator[str]:
-        """Of the names in a folder, the notes and sidecars whose document doesn't lie beside them."""
-        for name in names:
-            for suffix in (".why.txt", ".json"):
-                document = name.removesuffix(suffix)
-                if document != name and document not in names and self.names_document(document):
-                    yield name
+    def documents(self, place_in: str) -> set[str]:
+        """What lies there, by name, but for notes and sidecars. Raises OSError."""
+        return {name for name in self.names(place_in) if not name.endswith(BESIDE)}
+
+    def orphans(self, place_in: str, documents: Collection[str]) -> Iterator[str]:
+        """The notes and sidecars that lie there, but none of the `documents` that they belong to. Raises OSError."""
+        ends = ((name, name.removesuffix(end)) for name in self.names(place_in) for end in BESIDE)
+        return (name for name, of in ends if of != name and of not in documents and self.names_document(of))
 
 
 class InboundFolder(Folder):

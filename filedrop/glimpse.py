@@ -9,7 +9,6 @@ import os
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -185,8 +184,7 @@ def _outbound(folder: OutboundFolder, now: datetime) -> Glimpse:
 
 def _documents(folder: OutboundFolder, place: str) -> Iterator[str]:
     """The documents in `sending/`, `sent/` or `failed/`, by name, one after the other: they may be very many."""
-    with suppress(FileNotFoundError), os.scandir(folder.path / place) as entries:
-        yield from (entry.name for entry in entries if folder.names_document(entry.name))
+    return filter(folder.names_document, folder.names(place))
 
 
 def why_failed(document: Path) -> str:

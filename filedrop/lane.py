@@ -34,8 +34,8 @@ class Lane:
 
     `xpaths`: those of the mapping rules, asked of each document while it is read.
     `watch`: how the configuration wants its files found. `local`: file times there are by our own clock (set by the
-    first sweep). `swept`: has it been swept since the start, whatever came of it? `closed`: names whose writer the
-    system has seen closing them.
+    first sweep). `swept`: has it been swept since the start, whatever came of it? `comparing`: is it being compared
+    with the journal beside the sweeps, or about to be? `closed`: names whose writer the system has seen closing them.
     `given`: names that a job has been given out for, and `ready`: those that none has taken yet. `has_more`: not for
     all yet, and `looked`: those that have had their turn, which then come after the others. `taking`: names in
     `sending/` that one of these jobs is about to take, before there is a row, each with the name it was dropped as.
@@ -69,6 +69,7 @@ class Lane:
     woken: bool = True
     sweeping: bool = False
     swept: bool = False
+    comparing: bool = False
     next_full: float = 0.0
     next_settled: float = math.inf
     has_more: bool = False
@@ -194,10 +195,9 @@ class Lane:
 
     def forget_all_but(self, names: Iterable[str], closed: set[str]) -> None:
         """Forget the files that don't lie there any more; `closed`: what was closed before somebody looked."""
-        there = set(names)
-        for name in [name for name in list(self.seen) if name not in there]:
+        for name in set(self.seen).difference(names):
             self.forget(name)
-        self.closed -= closed - there
+        self.closed -= closed.difference(names)
 
     def twice(self, what: str, found: frozenset[str], *, at_once: bool) -> frozenset[str]:
         """What was found now and in the full sweep before: it isn't passing. `at_once`: all of it, at the first."""

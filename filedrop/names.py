@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 200  # bytes (contract 1)
 LONGEST_SUFFIX = 20  # letters that are kept of it in a name that is too long
+BESIDE = (".why.txt", ".json")  # ends of the names of what lies beside a document
 LONGEST_PART = 60  # letters of each part of an inbound name
 _IGNORED_BEGINNINGS = (".", "~")
-_IGNORED_ENDINGS = (
-    ".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~", ".why.txt", ".json"
-)  # fmt: skip
+_IGNORED_ENDINGS = (".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~", *BESIDE)
 _IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
 

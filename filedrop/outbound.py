@@ -52,19 +52,18 @@ class WayOut:
     def sweep(self, lane: Lane) -> None:
         """Look at an outbound folder and give out what is to be done there. Raises JournalError."""
         desk, folder = self._desk, lane.folder
-        rescan = desk.rules.rescan.total_seconds()
-        lane.not_before = desk.steady() + rescan  # unless this sweep comes to its end
+        lane.not_before = self._in_a_rescan()  # unless this sweep comes to its end
         if desk.journal.trouble:
             desk.journal.see_writable()  # what can't be recorded isn't claimed either
         try:
             folder.take_up(desk.journal)
+            if lane.trouble and lane.comparing:
+                return  # never two at once, and nothing is to be done before the next
             if lane.trouble:
                 lane.next_full = desk.steady()  # whatever may have happened there meanwhile
             with folder.busy():
                 if desk.steady() >= lane.next_full:
-                    lane.local = sys.platform == "linux" and not file_system(folder.path).network
-                    lane.next_full = desk.steady() + rescan  # before: what fails below isn't tried without a pause
-                    self._reconcile(lane)
+                    self._sweep_fully(lane)
                 closed = lane.closed.copy()  # before the listing: what comes after it, it needn't show
                 names = self._list(folder)
         except FolderUnavailable as error:
@@ -73,7 +72,7 @@ class WayOut:
                 desk.log.warning(
                     "folder.unavailable", company=folder.company, folder=str(folder.path), why=lane.trouble
                 )
-            lane.next_full = desk.steady() + rescan
+            lane.next_full = self._in_a_rescan()
             return
         if lane.trouble:
             desk.log.info("folder.back", company=folder.company, folder=str(folder.path))
@@ -91,6 +90,30 @@ class WayOut:
         except OSError as error:
             why = f"{folder.path} can't be listed: {error.strerror or error}; see that the service may read it"
             raise FolderUnavailable(why) from error
+
+    def _sweep_fully(self, lane: Lane) -> None:
+        """Have the folder compared with the journal: before anything else where it must be, else beside the sweeps."""
+        lane.local = sys.platform == "linux" and not file_system(lane.folder.path).network
+        if not lane.comparing:
+            if self._reconciling.comes_first(lane) or lane.trouble:
+                self._reconcile(lane)
+            else:
+                lane.comparing = True
+                self._give(lane.folder, partial(self._compare, lane))
+        lane.next_full = self._in_a_rescan()  # last: where the journal fails, nothing else is done before it was
+
+    def _compare(self, lane: Lane) -> None:
+        """Reconcile while sweeps go on: where very much lies in `sent/`, what is dropped needn't wait for that."""
+        try:
+            with contextlib.suppress(FolderUnavailable), lane.folder.busy():  # the next sweep says so
+                lane.folder.take_up(self._desk.journal)
+                lane.next_full = self._in_a_rescan()  # it has waited for a thread: the next follows no sooner
+                self._reconcile(lane)
+        finally:
+            lane.comparing = False
+
+    def _in_a_rescan(self) -> float:
+        return self._desk.steady() + self._desk.rules.rescan.total_seconds()
 
     def _reconcile(self, lane: Lane) -> None:
         try:

@@ -1,7 +1,8 @@
 """Where the folders and the journal differ, after a crash or because a person moved a file, the difference is mended.
 
-It is done by each full sweep, so a start needs nothing of its own. What another thread may just be moving looks like a
-difference too: while sweeping, only what two full sweeps in a row have found counts.
+Each full sweep has it done, so a start needs nothing of its own: then, and when a folder is back, before anything there
+is claimed or posted; later beside the sweeps, never two at once in a folder. What another thread may just be moving
+looks like a difference too: while sweeping, only what two full sweeps in a row have found counts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from filedrop.restoring import Restoring
 from filedrop.upload import Changing, Opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from filedrop.claiming import Claiming
     from filedrop.desk import Desk
@@ -39,16 +40,20 @@ class Reconciling:
         self._claiming = claiming
         self._restoring = Restoring(desk)
 
+    def comes_first(self, lane: Lane) -> bool:
+        """Is nothing to be claimed or posted there before it is done? At a start, and where the journal is older."""
+        self._restoring.see_outdated(lane)
+        return not lane.suspects or not self._desk.journal.is_settled(lane.folder.id)
+
     def reconcile(self, lane: Lane) -> None:
         """Compare `outbound/`, `sending/`, `sent/` and `failed/` with the journal. Raises OSError, JournalError."""
         folder, journal = lane.folder, self._desk.journal
-        self._restoring.see_outdated(lane)
         known = journal.is_settled(folder.id)
         if not lane.suspects:
             folder.clear_drafts(folder.path / "sending")
         if not known:
             self._restoring.restore(lane)
-        sending = folder.names("sending")
+        sending = folder.documents("sending")
         claimed = lane.taking.copy().keys()  # between the two: a claim's file comes first, then its row
         files = dict(journal.files_in(folder.id, "sending"))
         trouble = self._adopt(lane, sorted(sending - claimed - files.keys()), doubtful=not known)
@@ -57,7 +62,7 @@ class Reconciling:
         del files, sending  # each may be of a hundred thousand
         self._see_sent(lane)
         for place in ("", "sending", "failed"):
-            self._clear_notes(lane, place, folder.names(place))
+            self._clear_notes(lane, place, folder.documents(place))
         if trouble is not None:
             raise trouble
         if not known:
@@ -185,12 +190,12 @@ class Reconciling:
         return self._desk.standing.report.why or "it is waiting for its turn"
 
     def _see_sent(self, lane: Lane) -> None:
-        names, known = lane.folder.names("sent"), self._desk.journal.files_in(lane.folder.id, "sent")
-        self._see_gone(lane, "sent", [document_id for name, document_id in known if name not in names])
-        self._clear_notes(lane, "sent", names)
+        there, known = lane.folder.documents("sent"), self._desk.journal.files_in(lane.folder.id, "sent")
+        self._see_gone(lane, "sent", [document_id for name, document_id in known if name not in there])
+        self._clear_notes(lane, "sent", there)
 
-    def _clear_notes(self, lane: Lane, place: str, names: frozenset[str]) -> None:
-        orphans = lane.twice(f"notes in {place}", frozenset(lane.folder.orphans(names)), at_once=True)
+    def _clear_notes(self, lane: Lane, place: str, documents: Collection[str]) -> None:
+        orphans = lane.twice(f"notes in {place}", frozenset(lane.folder.orphans(place, documents)), at_once=True)
         if (
             orphans and not self._desk.in_hand.empty
         ):  # a sidecar comes before its document: somebody may be between the two

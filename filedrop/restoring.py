@@ -63,7 +63,7 @@ class Restoring:
         """The documents that lie there with a sidecar of ours. What was moved on last comes last."""
         months = sorted(month.name for month in (folder.path / "archive").iterdir() if month.is_dir())
         for place in ("sent", "failed", *(f"archive/{month}" for month in months)):
-            names = folder.names(place)
+            names = frozenset(folder.names(place))
             for name in sorted(names):
                 if name.endswith(".json") and name.removesuffix(".json") in names:
                     content = sidecar.read(folder.path / place / name)

@@ -362,5 +362,10 @@ def test_drafts_of_a_killed_process_are_cleared(root: Path) -> None:
 
 def test_notes_whose_document_is_gone_are_found(root: Path) -> None:
     """Sidecars and notes whose document no longer lies beside them are orphans; other people's files aren't."""
-    names = frozenset({"a.xml", "a.xml.json", "b.xml.json", "b.xml.why.txt", "package.json", "c.pdf.why.txt"})
-    assert set(outbound(root).orphans(names)) == {"b.xml.json", "b.xml.why.txt"}
+    folder = outbound(root)
+    folder.path.mkdir(parents=True)
+    for name in ("a.xml", "a.xml.json", "b.xml.json", "b.xml.why.txt", "package.json", "c.pdf.why.txt"):
+        (folder.path / name).touch()
+    documents = folder.documents("")
+    assert documents == {"a.xml"}
+    assert set(folder.orphans("", documents)) == {"b.xml.json", "b.xml.why.txt"}

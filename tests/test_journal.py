@@ -390,6 +390,35 @@ def test_years_of_documents_slow_nothing_down(journal: Journal) -> None:
     assert not {name: plan for name, plan in plans.items() if re.search("SCAN (documents|messages)", "; ".join(plan))}
 
 
+def test_what_is_on_its_way_slows_no_sweep(journal: Journal) -> None:
+    """What is asked at each sweep and turn costs SQLite no more steps because many documents are on their way."""
+    asked = {
+        "steps_due": lambda: journal.steps_due("f1", NOON, longest=LATER - NOON, limit=9),
+        "steps_astray": lambda: journal.steps_due("f1", None, longest=LATER - NOON, limit=9),
+        "next_due": lambda: journal.next_due("f1"),
+        "tracking_due": lambda: journal.tracking_due(IDENTITY),
+        "kept_in_sending": lambda: journal.kept_in_sending("f1", NOON),
+    }
+
+    def steps(ask: Callable[[], object]) -> int:
+        ask()
+        (connection,) = journal._readers
+        taken: list[None] = []
+        connection.set_progress_handler(lambda: taken.append(None), 1)
+        ask()
+        connection.set_progress_handler(None, 1)
+        return len(taken)
+
+    def on_its_way(nth: int) -> Document:
+        return accepted(drop(nth), nth).at("sent", f"{nth}.xml").asked_after(LATER)
+
+    journal.record_all(map(on_its_way, range(1, 4)))
+    few = {name: steps(ask) for name, ask in asked.items()}
+    journal.record_all(map(on_its_way, range(4, 500)))
+    assert {name: steps(ask) for name, ask in asked.items()} == few
+    assert all(few.values())
+
+
 def test_older_sqlite_knows_the_words() -> None:
     """An upsert names what it may meet: before SQLite 3.35 that is no choice, and Enterprise Linux 9 has 3.34."""
     sources = [file.read_text(encoding="utf-8") for file in Path(schema.__file__).parent.glob("*.py")]

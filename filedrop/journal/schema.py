@@ -39,7 +39,7 @@ CREATE INDEX documents_meaning ON documents (meaning);
 CREATE INDEX documents_number ON documents (number);
 -- What is open is few, however many rows there are.
 CREATE INDEX documents_content ON documents (sha256, folder) WHERE open;
-CREATE INDEX documents_state ON documents (folder, state, due) WHERE open;
+CREATE INDEX documents_step ON documents (folder, state, place, due) WHERE open;
 CREATE INDEX documents_place ON documents (folder, place, file) WHERE open;
 CREATE INDEX documents_on_their_way ON documents (state, identity, place, due) WHERE open;
 

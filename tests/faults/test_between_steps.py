@@ -79,13 +79,92 @@ def test_what_is_left_over_in_sending_is_taken_up_while_others_are_claimed(world
     life.do(life.jobs.index("sweep"))  # which gives out the claim of what was dropped
     world.drop("left-over.xml", invoice("2"))
     (world.outbound / "left-over.xml").rename(world.outbound / "sending" / "left-over.xml")
-    life._clock.pass_on(130)
-    life.turn()
-    life.do(life.jobs.index("sweep"))  # the next full one, while that claim is still to come
+    life.do(life.jobs.index("compare"))  # while that claim is still to come
     assert [document.file for document in life.journal.lying_in(life.lane.folder.id, "sending")] == ["left-over.xml"]
     life.go_on(400)
     world.invariants()
     assert set(world.accepted().values()) == {1}
+
+
+def test_a_folder_is_compared_beside_its_sweeps(world: World, life: Life) -> None:
+    """While a folder is compared with the journal, however long that takes, what is dropped there goes its way.
+
+    There are never two at once.
+    """
+    world.drop("invoice.xml", invoice("1"))
+    for _ in range(4):
+        life._clock.pass_on(130)
+        life.turn()
+        life.do_all(but="compare")
+    assert life.jobs == ["compare"]
+    assert world.places()["invoice.xml"].startswith("archive/")
+    life.go_on(400)
+    assert not life.lane.comparing
+    world.invariants()
+
+
+def test_a_start_whose_journal_fails(world: World, clock: Clock) -> None:
+    """Where the journal can't be written while a folder is first compared, that comes first again when it can."""
+    before = Life(world, clock)
+    before.go_on(10)
+    before.stop()
+    world.drop("left-over.xml", invoice("1"))
+    (world.outbound / "left-over.xml").rename(world.outbound / "sending" / "left-over.xml")
+    life = Life(world, clock)
+    life.journal._writer.execute("PRAGMA query_only=1")
+    life.turn()
+    life.do(life.jobs.index("sweep"))
+    life.journal._writer.execute("PRAGMA query_only=0")
+    assert life.lane.next_full < life.lane.not_before
+    clock.pass_on(130)
+    life.turn()
+    life.do(life.jobs.index("sweep"))
+    assert "compare" not in life.jobs
+    assert [document.file for document in life.journal.lying_in(life.lane.folder.id, "sending")] == ["left-over.xml"]
+    life.go_on(400)
+    life.drop()
+    world.invariants()
+
+
+def test_a_folder_that_comes_back_is_compared_before_anything_else(world: World, life: Life) -> None:
+    """What has happened to a folder while it was away is known before a sweep takes up what was dropped there."""
+    marker = world.outbound / ".filedrop"
+    marker.rename(world.base / "marker")
+    life._clock.pass_on(130)
+    life.turn()
+    life.do(life.jobs.index("sweep"))
+    assert life.lane.trouble
+    world.drop("left-over.xml", invoice("1"))
+    (world.outbound / "left-over.xml").rename(world.outbound / "sending" / "left-over.xml")
+    (world.base / "marker").rename(marker)
+    life._clock.pass_on(130)
+    life.turn()
+    life.do(life.jobs.index("sweep"))
+    assert not life.lane.trouble
+    assert "compare" not in life.jobs
+    assert [document.file for document in life.journal.lying_in(life.lane.folder.id, "sending")] == ["left-over.xml"]
+
+
+def test_a_folder_goes_away_before_it_is_compared(world: World, life: Life) -> None:
+    """Where a folder is no longer ours by the time that it is to be compared, nothing is done there."""
+    world.drop("sent.xml", invoice("1"))
+    life.go_on(5)
+    life._clock.pass_on(130)
+    life.turn()
+    life.do(life.jobs.index("sweep"))
+    (world.outbound / ".filedrop").rename(world.base / "marker")
+    (world.outbound / "sent").rename(world.base / "sent")
+    before = sorted(world.outbound.iterdir())
+    life.do(life.jobs.index("compare"))
+    life._clock.pass_on(130)
+    life.turn()
+    life.do_all()
+    assert life.lane.trouble
+    assert sorted(world.outbound.iterdir()) == before
+    (world.base / "sent").rename(world.outbound / "sent")
+    (world.base / "marker").rename(world.outbound / ".filedrop")
+    life.go_on(400)
+    world.invariants()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files have other rights there")

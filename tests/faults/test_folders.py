@@ -53,8 +53,7 @@ def wait_for_sweeps(world: World, service: Service, number: int, *, seconds: flo
     """Until the outbound folder has been looked at so many times more."""
     lane = service.accounts[0].lanes[0]
     for _ in range(number):
-        before = lane.next_full
-        world.until(lambda before=before: lane.next_full > before, seconds / number)  # type: ignore[misc] # this turn's
+        world.compared(lane, seconds / number)
 
 
 @EITHER_RULE

@@ -184,8 +184,7 @@ def sweeps(world: World, service: Service, number: int) -> None:
 
 def sweeps_of(world: World, lane: Lane, number: int) -> None:
     for _ in range(number):
-        before = lane.next_full
-        world.until(lambda before=before: lane.next_full > before)  # type: ignore[misc] # this turn's
+        world.compared(lane)
 
 
 def test_a_marker_that_cannot_be_written(world: World) -> None:

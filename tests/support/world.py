@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
+    from filedrop.lane import Lane
+
 PROJECT = Path(__file__).parents[2]
 PASSWORD = "secret"
 OUTBOUND = {
@@ -204,6 +206,11 @@ inbound:{keys["inbound"]}
             if time.monotonic() > deadline:
                 raise AssertionError(f"not within {seconds:.0f} s: {what or 'the condition'}\n{self}")
             time.sleep(0.02)
+
+    def compared(self, lane: Lane, seconds: float = 30.0) -> None:
+        """Wait until an outbound folder has been compared with the journal once more."""
+        before = lane.next_full
+        self.until(lambda: lane.next_full > before and not (lane.sweeping or lane.comparing), seconds)
 
     def settle(self, seconds: float = 30.0, *, ends: tuple[str, ...] = ("archive", "failed")) -> None:
         """Run a daemon in this process until `settled`."""
