@@ -50,6 +50,7 @@ The rooms; imports only point down, which tests/test_architecture.py keeps:
                 files         write whole or not at all, move without overwriting
                 disk          what a folder lies on, and whether it has room
     nouns       config/       YAML -> checked models
+                login         one login at an access point; the one place where a password is read
                 wording       strangers' words and names, safe to show
                 document      Document, State, the legal steps
                 moments       what a timestamp says, and when something is to be tried again

@@ -71,8 +71,8 @@ class Account:
         self._errands: set[str] = set()
         self._not_before: dict[str, float] = {}
         self._after_failure = min(AFTER_FAILURE, settings.outbound.retry.longest.total_seconds())
-        self.access_point = AccessPoint(account, stopped=stopped, pauses=clockwork.pauses, monotonic=steady)
-        self.porter = Porter(account, self.access_point, log)
+        self.access_point = AccessPoint(account.login, stopped=stopped, pauses=clockwork.pauses, monotonic=steady)
+        self.porter = Porter(account.login, self.access_point, log)
         retry = settings.outbound.retry
         self.standing = Standing(
             self.access_point.probe, first=retry.first, longest=retry.longest, steady=steady, log=log

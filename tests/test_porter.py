@@ -29,6 +29,8 @@ from filedrop.upload import IN_MEMORY, Changing, Opened
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from filedrop.login import Login
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows hands over no open files: no porter there")
 
 IDS = Ids(SELLER, BUYER, "urn:x::Invoice##urn:y::2.1", "urn:process", "")
@@ -37,7 +39,7 @@ ACCEPTED = reply(201, "", ("Location", "https://elsewhere/outbox/97"), ("Date", 
 
 @pytest.fixture
 def access_point(server: Scripted) -> Iterator[AccessPoint]:
-    access_point = AccessPoint(_account(server), stopped=threading.Event(), pauses=(0, 0))
+    access_point = AccessPoint(_login(server), stopped=threading.Event(), pauses=(0, 0))
     yield access_point
     access_point.close()
 
@@ -54,14 +56,15 @@ def called(
     """A porter that was called, and is waited for."""
     monkeypatch.setattr("filedrop.porter.line._AT_ONCE", 0)
     wrapped = structlog.wrap_logger(None, processors=[lambda _log, _name, event: log.append(dict(event)) or ""])
-    called = Porter(_account(server), access_point, wrapped)
+    called = Porter(_login(server), access_point, wrapped)
     called.see(porter.MANY, 0.0)
     yield called
     called.close()
 
 
-def _account(server: Scripted) -> Account:
-    return Account(name="main", base_url=server.url, username="acme", password="pæss:wörd-Zq7")  # type: ignore[arg-type] # as YAML has it
+def _login(server: Scripted) -> Login:
+    account = Account(name="main", base_url=server.url, username="acme", password="pæss:wörd-Zq7")  # type: ignore[arg-type] # as YAML has it
+    return account.login
 
 
 def carried(called: Porter, path: Path, content: bytes) -> Opened:
@@ -385,7 +388,7 @@ def test_it_cannot_be_called(access_point: AccessPoint, server: Scripted, monkey
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     log: list[dict[str, Any]] = []
     wrapped = structlog.wrap_logger(None, processors=[lambda _log, _name, event: log.append(dict(event)) or ""])
-    called = Porter(_account(server), access_point, wrapped)
+    called = Porter(_login(server), access_point, wrapped)
     for now in (0.0, 1.0, 2.0, porter.REST):
         called.see(porter.MANY, now)
     assert [event["event"] for event in log] == ["porter.not_called"] * 2

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from filedrop.accesspoint.answers import Message, Page, Statistics
     from filedrop.accesspoint.multipart import Source
-    from filedrop.config import Account
     from filedrop.document import Ids
+    from filedrop.login import Login
 
 T = TypeVar("T")
 Heard = tuple[str, float]
@@ -54,12 +54,12 @@ class AccessPoint:
     """One account at an access point.
 
     When `stopped` is set, nothing is tried again. `pauses` are the seconds between attempts.
-    Raises ConfigError when the account's ca_file can't be used.
+    Raises ConfigError when the login's ca_file can't be used.
     """
 
     def __init__(
         self,
-        account: Account,
+        login: Login,
         *,
         stopped: threading.Event,
         pauses: Sequence[float] = (0.5, 1.5),
@@ -67,9 +67,9 @@ class AccessPoint:
     ) -> None:
         from filedrop.accesspoint.transport import Transport  # noqa: PLC0415 - 120 ms that `--help` needn't pay
 
-        self.identity = account.identity
-        self._address = Address(account.base_url)
-        self._transport = Transport(account, self._address, stopped=stopped, pauses=pauses, monotonic=monotonic)
+        self.identity = login.identity
+        self._address = Address(login.base_url)
+        self._transport = Transport(login, self._address, stopped=stopped, pauses=pauses, monotonic=monotonic)
 
     def clock(self) -> datetime | None:
         """The access point's own time, never ahead of it; None as long as it has said nothing."""

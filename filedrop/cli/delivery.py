@@ -43,7 +43,7 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
             rules=config.inbound,
             folders={},
             unassigned=folder,
-            porter=Porter(account, access_point, log),  # never called for one message
+            porter=Porter(account.login, access_point, log),  # never called for one message
             now=now,
             log=log,
         )

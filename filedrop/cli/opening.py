@@ -88,8 +88,8 @@ def open_journal(config: Config) -> Iterator[Journal]:
 @contextmanager
 def open_access_point(account: Account) -> Iterator[AccessPoint]:
     """An account's access point. Raises ConfigError, also where its password can't be read."""
-    account.read_password()
-    access_point = AccessPoint(account, stopped=threading.Event())
+    account.login.read_password()
+    access_point = AccessPoint(account.login, stopped=threading.Event())
     try:
         yield access_point
     finally:

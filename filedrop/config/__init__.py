@@ -1,7 +1,7 @@
 """YAML -> checked models (contract 2).
 
 `find` says which file, `load` reads it: a `Config`, or a `ConfigError` with every complaint at once. Nothing here
-changes after that, nothing shows a password, and only `Account.read_password` ever reads one.
+changes after that, nothing shows a password, and only `Login.read_password` ever reads one.
 
 Importing this room costs pydantic and PyYAML; who may do without a configuration imports it late.
 """

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.accesspoint import AccessPoint, Message
-    from filedrop.config import Account
     from filedrop.document import Ids
     from filedrop.identify import Reading
+    from filedrop.login import Login
     from filedrop.porter.line import Line
     from filedrop.upload import Busy
 
@@ -48,8 +48,8 @@ REST = 10.0  # seconds without work after which it is sent away; until it is cal
 class Porter:
     """One account's porter. For any thread."""
 
-    def __init__(self, account: Account, access_point: AccessPoint, log: structlog.stdlib.BoundLogger) -> None:
-        self._account = account
+    def __init__(self, login: Login, access_point: AccessPoint, log: structlog.stdlib.BoundLogger) -> None:
+        self._login = login
         self._access_point = access_point
         self._log = log
         self._process: Process | None = None
@@ -70,7 +70,7 @@ class Porter:
                 self._used = now
             if waiting >= MANY and self._process is None and now >= self._not_before:
                 try:
-                    self._process = Process(self._account)
+                    self._process = Process(self._login)
                 except OSError as error:
                     self._not_before = now + REST
                     self._log.warning("porter.not_called", why=error.strerror or str(error))

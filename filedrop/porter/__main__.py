@@ -95,8 +95,8 @@ def _result(errand: Callable[[], T]) -> T | Exception:
 def main(control: socket.socket) -> None:
     """Be a porter, until whoever called it hangs up, or is gone."""
     with contextlib.suppress(EOFError, OSError):
-        account, _ = hear(control)
-        access_point = AccessPoint(account, stopped=threading.Event(), pauses=())
+        login, _ = hear(control)
+        access_point = AccessPoint(login, stopped=threading.Event(), pauses=())
         control.send(b"!")
         while True:
             _, files = hear(control)

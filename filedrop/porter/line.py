@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from filedrop.config import Account
+    from filedrop.login import Login
+
 
 _MOST_FILES = 253  # that Linux hands over at once (SCM_MAX_FD)
 _AT_ONCE = getattr(socket, "MSG_DONTWAIT", 0)
@@ -34,7 +35,7 @@ class Gone(Exception):
 class Process:
     """The porter's process, as we see it. Raises OSError when it can't be started."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, login: Login) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._ready = False
         self._lock = threading.Lock()
@@ -51,7 +52,7 @@ class Process:
                 )
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        say(self._control, account)
+        say(self._control, login)
 
     def ready(self) -> bool:
         """Has it said that it is there?"""

@@ -118,7 +118,7 @@ def test_a_list(tmp_path: Path, sample: Sample, *, name: str, quirks: bool, how:
         world.run_once()
         world.receive(invoice("in"))
         account = config.parse(world.config_text()).accounts["main"]
-        access_point = AccessPoint(account, stopped=threading.Event(), pauses=())
+        access_point = AccessPoint(account.login, stopped=threading.Event(), pauses=())
 
         def ask() -> list[Message]:
             return list(access_point.messages() if name == "messages" else getattr(access_point, name)().messages)

@@ -189,7 +189,7 @@ from filedrop.loop import attempt
 settings = config.load(Path(sys.argv[1]))
 
 def job():
-    password = settings.accounts["main"].read_password()
+    password = settings.accounts["main"].login.read_password()
     login = password.encode()
     raise RuntimeError("a crash")
 

@@ -22,8 +22,8 @@ import requests
 import tenacity
 from urllib3.exceptions import HTTPError
 
+from filedrop.accesspoint.transport.header import Header, basic
 from filedrop.accesspoint.transport.incoming import Incoming
-from filedrop.accesspoint.transport.login import Login, basic
 from filedrop.accesspoint.transport.troubles import why
 from filedrop.accesspoint.transport.wire import Connections, is_public, tls
 from filedrop.errors import ConfigError, NoClearAnswer, Unavailable
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from filedrop.accesspoint.links import Address
     from filedrop.accesspoint.multipart import Multipart
     from filedrop.accesspoint.verdict import Answer
-    from filedrop.config import Account
+    from filedrop.login import Login
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class Transport:
 
     def __init__(
         self,
-        account: Account,
+        login: Login,
         address: Address,
         *,
         stopped: threading.Event,
@@ -64,13 +64,13 @@ class Transport:
         self._stopped = stopped
         self._monotonic = monotonic
         try:
-            self._tls = tls(account.ca_file)
+            self._tls = tls(login.ca_file)
         except OSError as error:  # ssl.SSLError is one too
-            said = f"{account.ca_file} can't be read as certificates; write the path of a PEM file"
-            raise ConfigError([f"accounts.{account.name}.ca_file: {said}"]) from error
-        self._timeout = (account.connect_timeout.total_seconds(), account.read_timeout.total_seconds())
-        self._proxies, self._proxy_login = _proxy(account.proxy)
-        self._login = Login(account)
+            said = f"{login.ca_file} can't be read as certificates; write the path of a PEM file"
+            raise ConfigError([f"accounts.{login.name}.ca_file: {said}"]) from error
+        self._timeout = (login.connect_timeout.total_seconds(), login.read_timeout.total_seconds())
+        self._proxies, self._proxy_login = _proxy(login.proxy)
+        self._login = Header(login)
         self.heard: tuple[str, float] | None = None  # an answer's `Date`, and when it came
         self._local = threading.local()
         self._lines: weakref.WeakSet[_Line] = weakref.WeakSet()
@@ -118,7 +118,7 @@ class Transport:
     ) -> Iterator[Incoming]:
         """Ask on base_url, with the login; the body is to be read inside. Raises as `exchange` does."""
         line, url = self._line(), self._address.origin + target
-        headers = _HEADERS | {"Authorization": self._login.header()}
+        headers = _HEADERS | {"Authorization": self._login.value()}
         if body is not None:
             headers |= {"Content-Type": body.content_type, "Content-Length": str(len(body))}
         if (method == "POST" or silence is not None) and self._monotonic() - line.used > _IDLE:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from requests.structures import CaseInsensitiveDict
 from urllib3.exceptions import HTTPError
 
-from filedrop.accesspoint.transport.login import conceal
+from filedrop.accesspoint.transport.header import conceal
 from filedrop.accesspoint.transport.troubles import why
 from filedrop.accesspoint.verdict import Answer
 from filedrop.errors import Unavailable

@@ -1,4 +1,4 @@
-"""The account's login, as a header: read when it is first needed, and again when it was refused."""
+"""The login as a header: read when it is first needed, and again when it was refused."""
 
 from __future__ import annotations
 
@@ -9,29 +9,28 @@ from typing import TYPE_CHECKING
 from filedrop.errors import ConfigError, Unauthorized
 
 if TYPE_CHECKING:
-    from filedrop.config import Account
-
+    from filedrop.login import Login
 
 SHORTEST = 6  # bytes of a password that is looked for; a shorter one is part of too many words
 
 
-class Login:
-    """An account's Authorization header. Shows nothing of it."""
+class Header:
+    """A login's Authorization header. Shows nothing of it."""
 
-    def __init__(self, account: Account) -> None:
-        self._account = account
+    def __init__(self, login: Login) -> None:
+        self._login = login
         self._header: str | None = None
         self._lock = threading.Lock()
 
-    def header(self) -> str:
-        """The header. Raises Unauthorized when the password can't be read."""
+    def value(self) -> str:
+        """The header's value. Raises Unauthorized when the password can't be read."""
         with self._lock:
             if self._header is None:
                 self._header = self._read()
             return self._header
 
     def renewed(self, refused: str) -> str | None:
-        """The header, read afresh; None if it is the one that was refused, or can't be read.
+        """Its value, read afresh; None if it is the one that was refused, or can't be read.
 
         The password may have been changed while we ran: then the request is simply made again.
         """
@@ -44,10 +43,10 @@ class Login:
 
     def _read(self) -> str:
         try:
-            password = self._account.read_password()
+            password = self._login.read_password()
         except ConfigError as error:  # it could be read at the start: for whoever asks now, this is a login that fails
             raise Unauthorized(str(error)) from error
-        return basic(self._account.username, password)
+        return basic(self._login.username, password)
 
 
 def conceal(said: bytes, login: str) -> bytes:
