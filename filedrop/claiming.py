@@ -62,7 +62,7 @@ class Claiming:
 
     def _open(self, lane: Lane, name: str) -> Opened | OSError:
         try:
-            return self._desk.porter.open(lane.folder.path / name, local=lane.local)
+            return self._desk.porter.open(lane.folder.path / name, local=lane.folder.local)
         except OSError as error:
             return error
 
@@ -94,7 +94,7 @@ class Claiming:
 
     def _claim(self, lane: Lane, name: str, opened: Opened) -> Claimed | None:
         rules, seal, now = self._desk.rules, opened.seal, self._clock()
-        unchanged = unchanged_for(lane.seen.get(name), seal, opened.status.st_ctime, now, local=lane.local)
+        unchanged = unchanged_for(lane.seen.get(name), seal, opened.status.st_ctime, now, local=lane.folder.local)
         wait = self._wait(lane, name, opened, unchanged)
         if wait:
             lane.remember(name, seal, now.steady, look_again=wait, unchanged=unchanged)
@@ -124,7 +124,7 @@ class Claiming:
         ready_file = lane.folder.ready_file(name)
         if ready_file is None:
             return wait_for_writer(
-                unchanged, settle=self._desk.rules.settle, closed=name in lane.closed, local=lane.local
+                unchanged, settle=self._desk.rules.settle, closed=name in lane.closed, local=lane.folder.local
             )
         try:
             is_ready = ready_file.lstat().st_mtime_ns >= opened.status.st_mtime_ns
@@ -182,7 +182,7 @@ class Claiming:
         except FileNotFoundError:
             return None
         now = self._clock()
-        unchanged = unchanged_for(lane.seen.get(name), Seal.of(status), status.st_ctime, now, local=lane.local)
+        unchanged = unchanged_for(lane.seen.get(name), Seal.of(status), status.st_ctime, now, local=lane.folder.local)
         patience = self._desk.rules.incomplete_after.total_seconds() - unchanged
         if patience > 0:  # a writer may hold it (Windows), or its rights come last
             again = min(patience, self._desk.rules.rescan.total_seconds())

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from filedrop.errors import FolderUnavailable
 from filedrop.files import discard, make_folder, place, seal, sync_folder
 from filedrop.marker import DRAFT, MARKER, Marker, read_marker
-from filedrop.names import BESIDE, is_taken, names_document, numbered, shortened
+from filedrop.names import BESIDE, HOLDS, is_taken, names_document, numbered, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 30.0  # seconds until a folder that doesn't answer counts as unavailable (contract 1)
 PLACES = ("sending", "sent", "archive", "failed")
-HOLDS = ("HOLD", "HOLD.txt")
 _DRAFT = re.compile(r"\.[0-9A-HJKMNP-TV-Z]{26}\.(json|why|part)")
 
 
@@ -41,7 +40,7 @@ class Folder:
     """A folder of the configuration; `path` is where it lies. Thread-safe.
 
     Taken up, it has an `id`, and `changes` is how many its marker has seen. `below` is the root of all companies'
-    folders: missing folders are made below it, elsewhere only the last one.
+    folders: missing folders are made below it, elsewhere only the last one. `local`, as somebody saw it: is_local.
     """
 
     subfolders: Sequence[str] = ()
@@ -50,8 +49,7 @@ class Folder:
     def __init__(self, path: Path, *, company: str, below: Path) -> None:
         self.path = path
         self.company = company
-        self.id = ""
-        self.changes = 0
+        self.id, self.changes, self.local = "", 0, False
         self._below = below
         self._since: dict[int, float] = {}
         self._next_number: dict[Path, int] = {}
@@ -196,7 +194,7 @@ class Folder:
 
 
 class OutboundFolder(Folder):
-    """An `outbound/` with its `sending/`, `sent/`, `archive/` and `failed/`."""
+    """An `outbound/` with its `sending/`, `sent/`, `archive/` and `failed/`. `holds`: see `held`."""
 
     subfolders = PLACES
 
@@ -206,6 +204,7 @@ class OutboundFolder(Folder):
         super().__init__(path, company=company, below=below)
         self._matches = re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns), re.IGNORECASE).match
         self._ready_suffix = ready_suffix
+        self.holds = [path / name for name in HOLDS]
 
     def mark(self, journal: Journal) -> None:
         """Have the marker say how many changes the journal has counted. The journal is told first. Raises OSError."""
@@ -230,14 +229,9 @@ class OutboundFolder(Folder):
         return names_document(name) and self._matches(name) is not None
 
     def held(self) -> bool:
-        """Is nothing of this folder to be posted now?"""
+        """Is one of `holds` there, so that nothing of this folder is to be posted now?"""
         with self.busy():
             return any(hold.exists() for hold in self.holds)
-
-    @property
-    def holds(self) -> list[Path]:
-        """The files that hold it back, where one of them is there."""
-        return [self.path / name for name in HOLDS]
 
     def names(self, place_in: str) -> Iterator[str]:
         """All that lies in `sending/`, `sent/` or `failed/`, one after the other: it may be much. Raises OSError."""

@@ -16,9 +16,9 @@ from filedrop import sidecar
 from filedrop.disk import shortage
 from filedrop.errors import FolderUnavailable, JournalError
 from filedrop.files import may_use
-from filedrop.folders import HOLDS, PLACES, InboundFolder, OutboundFolder
+from filedrop.folders import PLACES, InboundFolder, OutboundFolder
 from filedrop.marker import MARKER, read_marker, why_outdated
-from filedrop.names import names_document
+from filedrop.names import HOLDS, names_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

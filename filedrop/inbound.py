@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import Message
+from filedrop.disk import is_local
 from filedrop.document import participant_key
 from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
 from filedrop.files import InUse
@@ -219,6 +220,8 @@ class WayIn:
         try:
             if folder not in self._taken_up:  # asked again before anything is believed to lie there (Receiving)
                 folder.take_up(desk.journal)
+                with folder.busy():
+                    folder.local = is_local(folder.path)
                 self._taken_up.add(folder)
             with folder.busy():
                 folder.clear_drafts_once(lambda: desk.journal.drafts(str(folder.path)))

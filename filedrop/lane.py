@@ -33,9 +33,9 @@ class Lane:
     """One outbound folder and what is known of it now. All times are of the steady clock.
 
     `xpaths`: those of the mapping rules, asked of each document while it is read.
-    `watch`: how the configuration wants its files found. `local`: file times there are by our own clock (set by the
-    first sweep). `swept`: has it been swept since the start, whatever came of it? `comparing`: is it being compared
-    with the journal beside the sweeps, or about to be? `closed`: names whose writer the system has seen closing them.
+    `watch`: how the configuration wants its files found. `swept`: has it been swept since the start, whatever came of
+    it? `comparing`: is it being compared with the journal beside the sweeps, or about to be? `closed`: names whose
+    writer the system has seen closing them.
     `given`: names that a job has been given out for, and `ready`: those that none has taken yet. `has_more`: not for
     all yet, and `looked`: those that have had their turn, which then come after the others. `taking`: names in
     `sending/` that one of these jobs is about to take, before there is a row, each with the name it was dropped as.
@@ -55,7 +55,6 @@ class Lane:
     xpaths: Collection[str]
     watch: Watch
     wake: Callable[[], None]
-    local: bool = False
     closed: set[str] = field(default_factory=set)
     seen: dict[str, Seen] = field(default_factory=dict)
     settling: dict[str, float] = field(default_factory=dict)

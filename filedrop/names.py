@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 200  # bytes (contract 1)
 LONGEST_SUFFIX = 20  # letters that are kept of it in a name that is too long
+HOLDS = ("HOLD", "HOLD.txt")  # contract 1, Hold
 BESIDE = (".why.txt", ".json")  # ends of the names of what lies beside a document
 LONGEST_PART = 60  # letters of each part of an inbound name
 _IGNORED_BEGINNINGS = (".", "~")

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.claiming import Claimed, Claiming
-from filedrop.disk import file_system
+from filedrop.disk import is_local
 from filedrop.document import Document, State
 from filedrop.errors import DocumentError, FolderUnavailable
 from filedrop.reconcile import Reconciling
@@ -93,7 +92,7 @@ class WayOut:
 
     def _sweep_fully(self, lane: Lane) -> None:
         """Have the folder compared with the journal: before anything else where it must be, else beside the sweeps."""
-        lane.local = sys.platform == "linux" and not file_system(lane.folder.path).network
+        lane.folder.local = is_local(lane.folder.path)
         if not lane.comparing:
             if self._reconciling.comes_first(lane) or lane.trouble:
                 self._reconcile(lane)
@@ -215,7 +214,7 @@ class WayOut:
         path = folder.path / "sending" / document.file
         try:
             with folder.busy():
-                opened = desk.porter.open(path, local=lane.local)
+                opened = desk.porter.open(path, local=lane.folder.local)
         except FileNotFoundError:  # taken by a person: reconcile notices, or the claim of the file that came back
             lane.missed.setdefault(document.id, desk.steady())
             desk.in_hand.give_back([document.id])

@@ -107,10 +107,7 @@ class Receiving:
             self._clear(folder)
         try:
             with folder.busy(), files.create_temporary(temporary) as file:
-                with folder.not_busy():
-                    target: BinaryIO = _Written(file, folder)  # type: ignore[assignment] # as much of one as is needed
-                    desk.access_point.download(message, target, max_size=desk.rules.max_size)
-                reading = desk.porter.read(file)
+                reading = self._downloaded(folder, message, file)
                 os.fsync(file.fileno())
                 # The row will say that the temporary file is there: so it must be our folder's, and on the disk with
                 # its name. What was written into an empty mount point would be taken for placed when the share is back.
@@ -124,6 +121,18 @@ class Receiving:
             self._discard(temporary)
             raise
         return row, reading
+
+    def _downloaded(self, folder: InboundFolder, message: Message, file: BinaryIO) -> Reading:
+        desk, max_size = self._desk, self._desk.rules.max_size
+        with folder.not_busy():
+            reading = desk.porter.fetch(message, file, max_size=max_size) if folder.local else None
+            if reading is None:
+                target: BinaryIO = _Written(file, folder)  # type: ignore[assignment] # as much of one as is needed
+                desk.access_point.download(message, target, max_size=max_size)
+        if reading is None:
+            file.seek(0)
+            reading = identify.read(file, doctype="keep")
+        return reading
 
     def _discard(self, temporary: Path) -> None:
         """Remove what was fetched in vain; where its share has gone away, before the next is fetched into that."""

@@ -12,7 +12,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from filedrop.disk import file_system
-from filedrop.folders import HOLDS
+from filedrop.names import HOLDS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import socket
@@ -15,13 +16,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import structlog
 from support.documents import BUYER, SELLER, invoice
-from support.scripted import Exchange, Scripted, cut, reply
+from support.scripted import Exchange, Scripted, answer, cut, reply
 
-from filedrop import porter
-from filedrop.accesspoint import AccessPoint, BrokenOff
+from filedrop import identify, porter
+from filedrop.accesspoint import AccessPoint, BrokenOff, Message
+from filedrop.accesspoint import Gone as NothingThere
 from filedrop.config import Account
 from filedrop.document import Ids
 from filedrop.errors import DocumentError, Interrupted, NoClearAnswer, Rejected, Unauthorized, Unavailable, WrongAddress
+from filedrop.files import create_temporary
 from filedrop.porter import Carried, Porter
 from filedrop.porter.line import Gone, Line, hear, say
 from filedrop.upload import IN_MEMORY, Changing, Opened
@@ -100,8 +103,6 @@ def test_it_reads_as_we_do(called: Porter, tmp_path: Path, log: list[dict[str, A
         opened.close()
         ours.close()
     carried(called, tmp_path / "unread.xml", b"<a/>").close()
-    with (tmp_path / "one.xml").open("rb") as file:
-        assert called.read(file).root_name == "a"
     assert [event["event"] for event in log] == ["porter.called"]
 
 
@@ -213,7 +214,7 @@ def test_it_ends_while_it_posts_several(
 
     def end(exchange: Exchange) -> bool:
         exchange.take_body()
-        threading.Thread(target=called.close).start()
+        called.close()
         return False
 
     server.on("POST", "/outbox", ACCEPTED, end, ACCEPTED)
@@ -240,6 +241,53 @@ def test_what_never_arrived_is_tried_again(
     opened.read(10**6)
     assert opened.post(access_point, IDS, contextlib.nullcontext).msg_no == 97
     opened.close()
+
+
+def test_it_fetches(called: Porter, server: Scripted, tmp_path: Path) -> None:
+    """A document is in its file, whole, and is read as we do, however often it had to be asked for."""
+    document = invoice("7")
+    said = ("Content-Length", str(len(document)))
+    server.on("GET", "/messages/7/xml-document", cut(answer(200, document[:100], [said])), reply(200, document, said))
+    with create_temporary(tmp_path / "received.xml") as file:
+        assert called.fetch(Message(7), file, max_size=10**6) == identify.read(io.BytesIO(document), doctype="keep")
+    assert (tmp_path / "received.xml").read_bytes() == document
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        (reply(404), NothingThere),
+        (reply(200, b"<html/>"), DocumentError),
+        (reply(200, b"<a>" + b" " * 1000), NoClearAnswer),
+        (reply(503, "", ("Retry-After", "60")), Unavailable),
+        (reply(401), Unauthorized),
+    ],
+)
+def test_there_is_nothing_to_fetch(
+    called: Porter, server: Scripted, tmp_path: Path, script: Any, kind: type[Exception]
+) -> None:
+    """What keeps a document from being fetched means what it means without a porter."""
+    server.on("GET", "/messages/7/xml-document", script)
+    with create_temporary(tmp_path / "received.xml") as file, pytest.raises(kind):
+        called.fetch(Message(7), file, max_size=1000)
+
+
+def test_it_is_gone_while_it_fetches(called: Porter, server: Scripted, tmp_path: Path) -> None:
+    """What it wrote is forgotten, and we begin anew."""
+
+    def end(exchange: Exchange) -> bool:
+        exchange.sock.sendall(answer(200, invoice("7")[:100], [("Content-Length", "20000")]))
+        called.close()
+        return False
+
+    server.on("GET", "/messages/7/xml-document", end)
+    with create_temporary(tmp_path / "received.xml") as file:
+        assert called.fetch(Message(7), file, max_size=10**6) is None
+        assert called.fetch(Message(7), file, max_size=10**6) is None
+        assert file.tell() == 0
+    assert (tmp_path / "received.xml").read_bytes() == b""
+    assert len(server.requests) == 1
 
 
 def test_marking_as_read(called: Porter, server: Scripted, log: list[dict[str, Any]]) -> None:
@@ -278,8 +326,6 @@ def test_it_is_gone(
     assert read.post(access_point, IDS, contextlib.nullcontext).msg_no == 97
     assert unread.read(10**6).root_name == "Invoice"
     assert unread.post(access_point, IDS, contextlib.nullcontext).msg_no == 97
-    with (tmp_path / "read.xml").open("rb") as file:
-        assert called.read(file).root_name == "Invoice"
     assert not isinstance(called.open(tmp_path / "read.xml", local=True), Carried)
     assert [event["event"] for event in log] == ["porter.called"]
 
@@ -303,7 +349,7 @@ def test_it_ends_while_it_posts(called: Porter, server: Scripted, access_point: 
 
     def end(exchange: Exchange) -> bool:
         exchange.take_body()
-        threading.Thread(target=called.close).start()
+        called.close()
         return False
 
     server.on("POST", "/outbox", end)
@@ -360,8 +406,9 @@ def _fail(called: Porter, path: Path, wrong: dict[str, Any]) -> None:
     called.ask(opened.line, "post", documents=[(key, sha256, IDS)], seconds=0.0, holds=[])
 
 
-def test_it_keeps_no_files(called: Porter, tmp_path: Path) -> None:
+def test_it_keeps_no_files(called: Porter, server: Scripted, tmp_path: Path) -> None:
     """However many documents go by it: what was closed here, it closes too, and neither side has more open files."""
+    server.on("GET", "/messages/7/xml-document", reply(200, invoice("7")))
     assert called._process
     processes = (os.getpid(), called._process._process.pid)
     counts = []
@@ -370,8 +417,8 @@ def test_it_keeps_no_files(called: Porter, tmp_path: Path) -> None:
             opened = carried(called, tmp_path / "one.xml", invoice(f"{number}"))
             opened.read(10**6)
             opened.close()
-        with (tmp_path / "one.xml").open("rb") as file:
-            called.read(file)
+        with create_temporary(tmp_path / "received.xml") as file:
+            called.fetch(Message(7), file, max_size=10**6)
         counts.append([len(list(Path(f"/proc/{process}/fd").iterdir())) for process in processes])
     assert counts[0] == counts[1]
 

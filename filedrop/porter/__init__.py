@@ -1,10 +1,10 @@
-"""A second process that reads and posts small documents while very many wait.
+"""A second process that speaks to the access point and reads documents while very many wait.
 
-Python has one lock for all threads of a process, and to read a document and to post it is what takes the time under it.
-So while there is a backlog, the porter does these two for the account's threads, each on a *line* of its own; journal
-and folders stay with us. It is handed open files, and answers what we would have found out ourselves. It is called when
-it is worth its start, and sent away when nothing has been to do for a while. Where it is lost, its work is ours again;
-what it was posting is in doubt, as it is when a connection breaks. It ends with us, whatever ends us.
+Python has one lock for all threads of a process, and to read a document, to post or to fetch it is what takes the time
+under it. So while there is a backlog, the porter does that for the account's threads, each on a *line* of its own;
+journal and folders stay with us. It is handed open files, and answers what we would have found out ourselves. It is
+called when it is worth its start, and sent away when nothing has been to do for a while. Where it is lost, its work is
+ours again; what it was posting is in doubt, as it is when a connection breaks. It ends with us, whatever ends us.
 
 Not on Windows, where no file can be handed over so.
 """
@@ -15,14 +15,12 @@ import contextlib
 import hashlib
 import itertools
 import math
-import os
 import sys
 import threading
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from filedrop import identify
 from filedrop.accesspoint import BrokenOff
 from filedrop.errors import Interrupted
 from filedrop.porter.line import Gone, Process
@@ -129,16 +127,22 @@ class Porter:
             one.answer = answer
         return len(answers)
 
-    def read(self, file: BinaryIO) -> Reading:
-        """Read a received document, from the beginning of its file. Raises as `identify.read` does."""
-        file.seek(0)
-        line = self._line() if os.fstat(file.fileno()).st_size <= IN_MEMORY else None
-        if line is not None:
-            with contextlib.suppress(Gone):
-                reading: Reading = self.ask(line, "read_received", [file])
-                return reading
+    def fetch(self, message: Message, file: BinaryIO, *, max_size: int) -> Reading | None:
+        """Write a message's document to an empty file and read it; None, and it is empty, where that is ours to do.
+
+        `file` is on a disk of this computer: see `open`. Raises as `AccessPoint.download` and `identify.read` do.
+        """
+        line = self._line()
+        if line is None:
+            return None
+        try:
+            about = {"message": message, "max_size": max_size}
+            reading: Reading = self._access_point.again(lambda: self.ask(line, "fetch", [file], **about))
+        except Gone:
             file.seek(0)
-        return identify.read(file, doctype="keep")
+            file.truncate()
+            return None
+        return reading
 
     def mark_read(self, msg_no: int) -> bool:
         """Mark a message as read. Returns and raises as `AccessPoint.mark_read` does."""

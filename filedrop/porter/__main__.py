@@ -51,10 +51,13 @@ class Errands:
             self._opened[key] = Opened(os.fdopen(file, "rb", buffering=0), os.fstat(file))
         return [_result(partial(self._opened[key].read, max_size, xpaths)) for key in keys]
 
-    def read_received(self, file: int) -> Reading:
-        """Read a received document."""
-        with os.fdopen(file, "rb", buffering=0) as received:
-            return identify.read(received, doctype="keep")
+    def fetch(self, file: int, *, message: Message, max_size: int) -> Reading:
+        """Write a message's document to a file and read it."""
+        with os.fdopen(file, "r+b") as document:
+            document.seek(0)  # where an attempt before has left it
+            self._access_point.download(message, document, max_size=max_size)
+            document.seek(0)
+            return identify.read(document, doctype="keep")
 
     def mark_read(self, *, msg_no: int) -> bool:
         """Mark a message as read."""

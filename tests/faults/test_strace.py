@@ -215,6 +215,7 @@ def unkept(world: World) -> Iterator[str]:
     if done.returncode not in (0, 1) or not world.settled(ENDS):
         yield f"`run --once` ({done.returncode}) hasn't settled everything: {done.stdout}{done.stderr}"
     yield from promises.broken(world)
+    yield from promises.leftovers(world)
     if world.accepted() != dict.fromkeys(world.dropped.keys() - {NOBODY}, 1):
         yield "not every document was accepted once"
     if NOBODY in world.dropped and world.error(NOBODY) != "no-receiver":

@@ -274,6 +274,7 @@ inbound:{keys["inbound"]}
         """Assert what filedrop promises of every document and message (see `promises`)."""
         problems = list(promises.broken(self))
         assert not problems, "\n".join([*problems, str(self)])
+        self.until(lambda: not any(promises.leftovers(self)), what="nothing is left behind")  # it may just be writing
 
     def log(self) -> list[dict[str, Any]]:
         """What the service in this process has logged."""
