@@ -8,6 +8,7 @@ order stays what it is: row, request, row, sidecar, move.
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -70,30 +71,33 @@ class Onward:
         finally:
             desk.in_hand.give_back(left)
 
-    def _post(self, lane: Lane, left: Left, begun: Iterable[Document | FiledropError]) -> None:
+    def _post(self, lane: Lane, left: Left, begun: Sequence[Document | FiledropError]) -> None:
         """Post documents, one after the other, and put away what has an answer."""
         desk, since = self._desk, self._desk.steady()
         posts = [document for document in begun if isinstance(document, Document) and document.state is State.SENDING]
         answered = [document for document in begun if document not in posts]
         files = {document_id: opened for document_id, opened in left.items() if opened}
-        turns = enumerate(posts)
+        turns = deque(posts)
         try:
             self._post_ahead([(files[document.id], document.ids) for document in posts], lane)
-            for nth, document in turns:
-                if not files[document.id].is_posted and desk.steady() - since > UNRECORDED:
-                    answered, documents = [], answered
-                    self._record(lane, left, documents)
-                    since = desk.steady()
-                if nth and not files[document.id].is_posted and not self.may_post(lane):
-                    answered.append(self._without_a_turn(document))
-                elif after := self._timed(document, files[document.id], lane):
+            while turns:
+                if not files[turns[0].id].is_posted:  # nor is any of those behind it
+                    if desk.steady() - since > UNRECORDED:
+                        answered, documents = [], answered
+                        self._record(lane, left, documents)
+                        since = desk.steady()
+                    if turns[0] is not posts[0] and not self.may_post(lane):
+                        break
+                document = turns.popleft()
+                if after := self._timed(document, files[document.id], lane):
                     answered.append(after)
                 else:
                     with self.refusals(lane):
                         self.put_back(lane, document)
-        finally:  # of what has been posted and isn't recorded, the journal says that it may have arrived
-            unposted = [document for _, document in turns if not files[document.id].is_posted]
-            self._record(lane, left, [*answered, *map(self._without_a_turn, unposted)])
+        finally:  # what has been posted by now and isn't recorded may have arrived: so the journal says
+            unposted = [document for document in turns if not files[document.id].is_posted]
+            now, why = desk.now(), "its turn did not come any more"
+            self._record(lane, left, [*answered, *(document.never_arrived(now, why) for document in unposted)])
 
     def _post_ahead(self, posts: list[tuple[Opened, Ids]], lane: Lane) -> None:
         """Post what can be posted together; each answer waits for its document's turn."""
@@ -108,9 +112,6 @@ class Onward:
         finally:
             if not was_posted:
                 self._pace = self._desk.steady() - start
-
-    def _without_a_turn(self, document: Document) -> Document:
-        return document.never_arrived(self._desk.now(), "its turn did not come any more")
 
     def _record(self, lane: Lane, left: Left, answered: Iterable[Document | FiledropError]) -> None:
         errors = [error for error in answered if isinstance(error, FiledropError)]
