@@ -15,7 +15,7 @@ from filedrop.document import Document, Event, Fault, State, new_id, same_partic
 from filedrop.errors import DocumentError
 from filedrop.files import InUse, Seal, discard, place
 from filedrop.putaway import lies_at, put_back
-from filedrop.readiness import Clock, unchanged_for, wait_for_writer
+from filedrop.readiness import Clock, wait_for_writer
 from filedrop.sending import unreadable
 from filedrop.upload import Changing, Opened
 
@@ -53,12 +53,16 @@ class Claiming:
         self._desk = desk
 
     def open(self, lane: Lane, names: Iterable[str]) -> dict[str, Opened | OSError]:
-        """Open dropped files that may be ready; where there are several, they may be read, too."""
-        opened = {name: self._open(lane, name) for name in names}
-        files = [one for one in opened.values() if not isinstance(one, OSError)]
-        if len(files) > 1:
-            self._desk.porter.read_ahead(files, self._desk.rules.max_size, lane.xpaths)
-        return opened
+        """Open dropped files that may be ready; where several are, they may be read, too."""
+        files = {name: self._open(lane, name) for name in names}
+        ready = [one for name, one in files.items() if isinstance(one, Opened) and self._is_to_be_read(lane, name, one)]
+        if len(ready) > 1:
+            self._desk.porter.read_ahead(ready, self._desk.rules.max_size, lane.xpaths)
+        return files
+
+    def _is_to_be_read(self, lane: Lane, name: str, opened: Opened) -> bool:
+        unchanged = lane.unchanged(name, opened.status, self._clock())
+        return not self._wait(lane, name, opened, unchanged) and lane.fault(name, opened.seal) is None
 
     def _open(self, lane: Lane, name: str) -> Opened | OSError:
         try:
@@ -94,13 +98,12 @@ class Claiming:
 
     def _claim(self, lane: Lane, name: str, opened: Opened) -> Claimed | None:
         rules, seal, now = self._desk.rules, opened.seal, self._clock()
-        unchanged = unchanged_for(lane.seen.get(name), seal, opened.status.st_ctime, now, local=lane.folder.local)
+        unchanged = lane.unchanged(name, opened.status, now)
         wait = self._wait(lane, name, opened, unchanged)
         if wait:
             lane.remember(name, seal, now.steady, look_again=wait, unchanged=unchanged)
             return None
-        seen = lane.seen.get(name)
-        fault = seen.fault if seen and seen.seal == seal and seen.fault and seen.fault.code == "not-xml" else None
+        fault = lane.fault(name, seal)
         if fault is None:
             try:
                 reading = opened.read(rules.max_size, lane.xpaths)
@@ -182,7 +185,7 @@ class Claiming:
         except FileNotFoundError:
             return None
         now = self._clock()
-        unchanged = unchanged_for(lane.seen.get(name), Seal.of(status), status.st_ctime, now, local=lane.folder.local)
+        unchanged = lane.unchanged(name, status, now)
         patience = self._desk.rules.incomplete_after.total_seconds() - unchanged
         if patience > 0:  # a writer may hold it (Windows), or its rights come last
             again = min(patience, self._desk.rules.rescan.total_seconds())

@@ -11,18 +11,20 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from filedrop import identify
+from filedrop.files import Seal
 from filedrop.folders import OutboundFolder
-from filedrop.readiness import Seen
+from filedrop.readiness import Seen, unchanged_for
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
     from filedrop.config import Company, Config, Watch
     from filedrop.errors import DocumentError
-    from filedrop.files import Seal
     from filedrop.identify import Identity, Reading
     from filedrop.identify.mapping import Rules
+    from filedrop.readiness import Clock
 
 MANY = 32  # times as many files must wait, in all lanes, as one job takes
 CLAIMS_AT_ONCE = 2000  # dropped files that are given out to be claimed: bounds the memory, and what comes before a step
@@ -150,6 +152,16 @@ class Lane:
             self.next_settled = min(self.next_settled, moment)
         if is_next:
             self.wake()
+
+    def unchanged(self, name: str, status: os.stat_result, now: Clock) -> float:
+        """For how many seconds this file has been as it is now."""
+        seal = Seal.of(status)
+        return unchanged_for(self.seen.get(name), seal, status.st_ctime, now, local=self.folder.local)
+
+    def fault(self, name: str, seal: Seal) -> DocumentError | None:
+        """Why it wasn't well-formed when it was read before, if it is as it was then: it isn't read for that again."""
+        seen = self.seen.get(name)
+        return seen.fault if seen and seen.seal == seal and seen.fault and seen.fault.code == "not-xml" else None
 
     def take_ready(self, names: Iterable[str], now: float) -> list[str]:
         """Of the names that lie there, those that a look is worth while at now; not all at once, if they are many."""

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
 
+def identity(username: str, base_url: str) -> str:
+    """`username@host`: what an account *is*, whatever it is called here (contract 6); the host in lower case."""
+    return f"{username}@{urlsplit(base_url).hostname or ''}"
+
+
 @dataclass(frozen=True, slots=True)
 class Login:
     """What is asked where, as whom and how, as the configuration has it: see `config.Account`."""
@@ -37,8 +42,8 @@ class Login:
 
     @property
     def identity(self) -> str:
-        """`username@host`: what an account *is* (contract 6), whatever it is called here; the host in lower case."""
-        return f"{self.username}@{urlsplit(self.base_url).hostname or ''}"
+        """What an account *is* (contract 6)."""
+        return identity(self.username, self.base_url)
 
     def read_password(self, environ: Mapping[str, str] = os.environ) -> str:
         """The password as it is now.

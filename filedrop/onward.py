@@ -80,13 +80,14 @@ class Onward:
         turns = deque(posts)
         try:
             self._post_ahead([(files[document.id], document.ids) for document in posts], lane)
+            turns = deque(sorted(posts, key=lambda document: not files[document.id].is_posted))
             while turns:
                 if not files[turns[0].id].is_posted:  # nor is any of those behind it
                     if desk.steady() - since > UNRECORDED:
                         answered, documents = [], answered
                         self._record(lane, left, documents)
                         since = desk.steady()
-                    if turns[0] is not posts[0] and not self.may_post(lane):
+                    if len(turns) < len(posts) and not self.may_post(lane):
                         break
                 document = turns.popleft()
                 if after := self._timed(document, files[document.id], lane):

@@ -18,7 +18,7 @@ from filedrop.document import Document, State
 from filedrop.errors import DocumentError, FolderUnavailable
 from filedrop.reconcile import Reconciling
 from filedrop.sending import unreadable
-from filedrop.upload import Changing
+from filedrop.upload import Changing, close
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -150,8 +150,8 @@ class WayOut:
         now, longest = desk.now() if sends else None, desk.rules.retry.longest
         due = desk.journal.steps_due(lane.folder.id, now, longest=longest, limit=STEPS_AT_ONCE)
         for document in due:
-            if document.id in lane.missed and lane.folder.came_back(document):
-                continue  # the claim of that file takes it in hand
+            if document.id in lane.missed and (lane.comparing or lane.folder.came_back(document)):
+                continue  # whoever compares sees that it is gone, or the claim of that file takes it in hand
             if desk.in_hand.take(document.id):
                 self._hand_out(lane, partial(self._step, lane, document))
         if len(due) == STEPS_AT_ONCE:
@@ -175,12 +175,13 @@ class WayOut:
                         one = self._claiming.claim(lane, name, files[name])
                         if one is not None:
                             claimed[name] = one
+                        else:
+                            close(files.pop(name))
             finally:  # whatever came of the last of them
                 self._onward.go(lane, list(claimed.values()))
         finally:
             for file in files.values():
-                if not isinstance(file, OSError):
-                    file.close()
+                close(file)
             for name in names:
                 lane.done_with(name)
                 if name in lane.closed and (name in claimed or name not in closed):

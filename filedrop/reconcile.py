@@ -2,7 +2,7 @@
 
 Each full sweep has it done, so a start needs nothing of its own: then, and when a folder is back, before anything there
 is claimed or posted; later beside the sweeps, never two at once in a folder. What another thread may just be moving
-looks like a difference too: while sweeping, only what two full sweeps in a row have found counts.
+looks like a difference too: of what is missing, only what two in a row have found missing counts.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 NOTE_AFTER = timedelta(minutes=5)  # in sending/, then a note says why (contract 1)
 NOTES_AT_ONCE = 200
+_ADOPTED = ""  # in Lane.taking, where the name of a dropped file stands otherwise
 
 
 class Reconciling:
@@ -54,9 +55,8 @@ class Reconciling:
         if not known:
             self._restoring.restore(lane)
         sending = folder.documents("sending")
-        claimed = lane.taking.copy().keys()  # between the two: a claim's file comes first, then its row
         files = dict(journal.files_in(folder.id, "sending"))
-        trouble = self._adopt(lane, sorted(sending - claimed - files.keys()), doubtful=not known)
+        trouble = self._adopt(lane, sorted(sending - files.keys()), doubtful=not known)
         self._see_gone(lane, "sending", [document_id for name, document_id in files.items() if name not in sending])
         self._write_notes(lane, frozenset(files.values()))
         del files, sending  # each may be of a hundred thousand
@@ -72,16 +72,21 @@ class Reconciling:
     def _adopt(self, lane: Lane, names: list[str], *, doubtful: bool) -> OSError | None:
         """Take up what lies in `sending/` without a row; what stood in the way of one of them, if anything did."""
         trouble = None
-        for name in names:
-            if lane.folder.names_document(name):
-                try:
+        for name in filter(lane.folder.names_document, names):
+            # What lies there now may be another document's by now, whose claim comes before its row: asked once more,
+            # when no claim can take the name.
+            if lane.taking.setdefault(name, _ADOPTED) != _ADOPTED:
+                continue
+            try:
+                if not self._desk.journal.speaks_of(lane.folder.id, "sending", name):
                     document = self._adopted(lane, name, doubtful=doubtful)
-                except OSError as error:
-                    trouble = error
-                    continue
-                if document is not None:
-                    with suppress(Changed):  # one that has come back, and was just taken a step further
-                        self._desk.journal.record(document)
+                    if document is not None:
+                        with suppress(Changed):  # one that has come back, and was just taken a step further
+                            self._desk.journal.record(document)
+            except OSError as error:
+                trouble = error
+            finally:
+                del lane.taking[name]
         return trouble
 
     def _adopted(self, lane: Lane, file: str, *, doubtful: bool) -> Document | None:

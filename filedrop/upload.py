@@ -94,6 +94,12 @@ class Opened:
         self.file.close()
 
 
+def close(file: Opened | OSError) -> None:
+    """Give a file back, if it could be opened."""
+    if isinstance(file, Opened):
+        file.close()
+
+
 class Upload:
     """A document as it goes on the wire: the `Source` of the request's body."""
 

@@ -207,6 +207,16 @@ def test_several_are_held(called: Porter, server: Scripted, tmp_path: Path) -> N
     assert len(server.requests) == 2
 
 
+def test_hold_cannot_be_looked_for(called: Porter, server: Scripted, tmp_path: Path) -> None:
+    """Then nothing more is posted, and what has an answer keeps it."""
+    server.on("POST", "/outbox", ACCEPTED)
+    opened = several(called, tmp_path, invoice("1"), invoice("2"))
+    for one in opened:
+        one.read(10**6)
+    assert called.post_ahead([(one, IDS) for one in opened], seconds=60, holds=[tmp_path / ("x" * 300)]) == 1
+    assert [one.is_posted for one in opened] == [True, False]
+
+
 def test_it_ends_while_it_posts_several(
     called: Porter, server: Scripted, access_point: AccessPoint, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
 from filedrop.config.section import Section
 from filedrop.config.values import BaseUrl, BesideConfiguration, FileName, Interval, Proxy, Username
-from filedrop.login import Login
+from filedrop.login import Login, identity
 
 _PASSWORDS = ("password_file", "password_env", "password_credential", "password")
 
@@ -53,8 +53,8 @@ class Account(Section):
 
     @property
     def identity(self) -> str:
-        """`username@host`, see `Login`."""
-        return self.login.identity
+        """What the account *is* (contract 6)."""
+        return identity(self.username, self.base_url)
 
     def exposed(self) -> tuple[str, str] | None:
         """Which key lets others see the password, and what to do about it; None where nothing does."""

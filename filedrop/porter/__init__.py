@@ -192,8 +192,8 @@ class Porter:
 class Carried(Opened):
     """An opened file that the porter reads and posts.
 
-    `was_read` and `answer`: what came of it, as long as nobody has asked for that; an answer of an interrupted request
-    from before it is made.
+    `was_read` and `answer`: what came of it, as long as nobody has asked for that. While it is being posted, the answer
+    is that it was interrupted: so that is what is left, whatever happens.
     """
 
     porter: Porter | None = None

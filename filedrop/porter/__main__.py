@@ -76,7 +76,7 @@ class Errands:
             answer = _result(partial(self._post, key, sha256, ids))
             answers.append(answer)
             unclear = isinstance(answer, AccessPointError) and not isinstance(answer, Rejected)
-            if unclear or time.monotonic() > until or any(hold.exists() for hold in holds):
+            if unclear or time.monotonic() > until or _is_held(holds):
                 break
         return answers
 
@@ -85,6 +85,13 @@ class Errands:
         if opened.reading is None or opened.reading.sha256 != sha256:
             raise RuntimeError("another document is to be posted than was read")
         return opened.post(self._access_point, ids, contextlib.nullcontext)
+
+
+def _is_held(holds: Collection[Path]) -> bool:
+    try:
+        return any(hold.exists() for hold in holds)
+    except OSError:  # whoever asked finds out more
+        return True
 
 
 def _result(errand: Callable[[], T]) -> T | Exception:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +18,6 @@ from filedrop.document import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from support.faults import Exchange
     from support.world import World
@@ -343,3 +344,92 @@ def test_a_folder_hangs_while_its_moves_are_brought_to_the_disk(
     life.go_on(200)
     assert list((beside / "archive").rglob("*.xml"))
     life.drop()
+
+
+def test_a_file_is_gone_whose_step_waits_behind_the_comparison(world: World, life: Life) -> None:
+    """A document whose file a person took from `sending/` ends as taken, though each sweep would take it a step on."""
+    (world.outbound / "HOLD").touch()
+    world.drop("taken.xml", invoice("1"))
+    life.go_on(400)
+    (world.outbound / "sending" / "taken.xml").unlink()
+    (world.outbound / "HOLD").unlink()
+    life.go_on(1000)
+    assert not life.journal.lying_in(life.lane.folder.id, "sending")
+    assert world.accepted() == {}
+
+
+@pytest.mark.parametrize("rule", ["refuse", "allow"])
+def test_a_name_in_sending_is_anothers_while_it_is_compared(
+    make_world: Callable[..., World], clock: Clock, rule: str
+) -> None:
+    """A name that is used again between two looks of one comparison isn't nobody's: its document is sent once."""
+    world = make_world(outbound=RULES | {"duplicates": rule}, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    hold, folder = world.outbound / "HOLD", life.lane.folder
+    world.drop("invoice.xml", invoice("1"))
+    hold.touch()
+    clock.pass_on(130)
+    go_on_beside(life)
+    list_documents, list_files = folder.documents, life.journal.files_in
+
+    def and_the_first_is_sent(place: str) -> set[str]:
+        found = list_documents(place)
+        if "invoice.xml" in found and not world.accepted():
+            hold.unlink()
+            go_on_beside(life)
+            hold.touch()
+        return found
+
+    def and_another_has_its_name(folder_id: str, place: str) -> Iterator[tuple[str, str]]:
+        rows = list(list_files(folder_id, place))
+        if place == "sending" and not (world.outbound / "sending" / "invoice.xml").exists():
+            world.drop("another.xml", invoice("2"))
+            (world.outbound / "another.xml").rename(world.outbound / "invoice.xml")
+            go_on_beside(life)
+        return iter(rows)
+
+    folder.documents = and_the_first_is_sent  # type: ignore[method-assign] # what happens meanwhile
+    life.journal.files_in = and_another_has_its_name  # type: ignore[method-assign] # likewise
+    life.do(life.jobs.index("compare"))
+    folder.documents, life.journal.files_in = list_documents, list_files  # type: ignore[method-assign]
+    assert [document.file for document in life.journal.lying_in(folder.id, "sending")] == ["invoice.xml"]
+    hold.unlink()
+    life.go_on(1000)
+    life.drop()
+    world.invariants()
+    assert world.accepted() == dict.fromkeys(world.dropped, 1)
+
+
+def go_on_beside(life: Life) -> None:
+    """Something has happened in the folder, and everything is done that follows, but the comparison, which goes on."""
+    life.lane.look_now()
+    for _ in range(4):
+        life._clock.pass_on(3)
+        life.turn()
+        life.do_all(but="compare")
+
+
+def test_what_is_not_ready_is_not_held_open(
+    world: World, life: Life, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where several are taken together, a file that its writer is still at is nobody's while the others are posted."""
+    monkeypatch.setattr("filedrop.lane.MANY", 1)
+    for number in range(3):
+        world.drop(f"{number}.xml", invoice(f"{number}"))
+    clock.pass_on(130)
+    life.turn()
+    life.do_all()
+    clock.pass_on(1.9)
+    with (world.outbound / "0.xml").open("ab") as writer:
+        writer.write(b"<!-- more -->")
+    held: list[str] = []
+
+    def look(exchange: Exchange) -> None:
+        held.extend(str(file.readlink()) for file in Path("/proc/self/fd").iterdir() if os.path.lexists(file))
+        answered(exchange)
+
+    world.front.next("POST /outbox", look, look)
+    life.go_on(8)
+    assert any(name.endswith("/sending/1.xml") for name in held)
+    assert not any(name.endswith("/outbound/0.xml") for name in held)

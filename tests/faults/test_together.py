@@ -12,6 +12,7 @@ from support.faults import answered
 
 from filedrop.onward import TOGETHER
 from filedrop.service import JOURNAL
+from filedrop.upload import IN_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,6 +145,27 @@ def test_hold_amidst_them(world: World) -> None:
     world.front.next("POST /outbox", hold)
     world.run_once()
     assert world.accepted() == {"00.xml": 1}
+    (world.outbound / "HOLD").unlink()
+    world.settle()
+    world.invariants()
+    assert world.accepted() == dict.fromkeys(world.dropped, 1)
+    assert not any("in doubt" in events(world, name) for name in world.dropped)
+
+
+def test_hold_and_a_large_one_among_them(world: World) -> None:
+    """One that the second process doesn't take, because it is large, puts none of those behind it in doubt."""
+    world.drop("01.xml", invoice("01", size=2 * IN_MEMORY))
+    answers: list[Exchange] = []
+
+    def hold(exchange: Exchange) -> None:
+        answers.append(exchange)
+        if len(answers) == 2:
+            (world.outbound / "HOLD").touch()
+        answered(exchange)
+
+    world.front.always("POST /outbox", hold)
+    world.run_once()
+    assert len(world.accepted()) == 2
     (world.outbound / "HOLD").unlink()
     world.settle()
     world.invariants()
