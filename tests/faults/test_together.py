@@ -154,7 +154,7 @@ def test_hold_amidst_them(world: World) -> None:
 
 def test_hold_and_a_large_one_among_them(world: World) -> None:
     """One that the second process doesn't take, because it is large, puts none of those behind it in doubt."""
-    world.drop("01.xml", invoice("01", size=2 * IN_MEMORY))
+    world.drop("01-large.xml", invoice("large", size=2 * IN_MEMORY))
     answers: list[Exchange] = []
 
     def hold(exchange: Exchange) -> None:
