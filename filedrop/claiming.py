@@ -55,8 +55,9 @@ class Claiming:
     def open(self, lane: Lane, names: Iterable[str]) -> dict[str, Opened | OSError]:
         """Open dropped files that may be ready; where several are, they may be read, too."""
         files = {name: self._open(lane, name) for name in names}
-        ready = [one for name, one in files.items() if isinstance(one, Opened) and self._is_to_be_read(lane, name, one)]
-        if len(ready) > 1:
+        if len(files) > 1:
+            opened = [(name, one) for name, one in files.items() if isinstance(one, Opened)]
+            ready = [one for name, one in opened if self._is_to_be_read(lane, name, one)]
             self._desk.porter.read_ahead(ready, self._desk.rules.max_size, lane.xpaths)
         return files
 

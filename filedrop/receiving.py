@@ -125,14 +125,12 @@ class Receiving:
     def _downloaded(self, folder: InboundFolder, message: Message, file: BinaryIO) -> Reading:
         desk, max_size = self._desk, self._desk.rules.max_size
         with folder.not_busy():
-            reading = desk.porter.fetch(message, file, max_size=max_size) if folder.local else None
-            if reading is None:
-                target: BinaryIO = _Written(file, folder)  # type: ignore[assignment] # as much of one as is needed
-                desk.access_point.download(message, target, max_size=max_size)
-        if reading is None:
-            file.seek(0)
-            reading = identify.read(file, doctype="keep")
-        return reading
+            if folder.local and (reading := desk.porter.fetch(message, file, max_size=max_size)) is not None:
+                return reading
+            target: BinaryIO = _Written(file, folder)  # type: ignore[assignment] # as much of one as is needed
+            desk.access_point.download(message, target, max_size=max_size)
+        file.seek(0)
+        return identify.read(file, doctype="keep")
 
     def _discard(self, temporary: Path) -> None:
         """Remove what was fetched in vain; where its share has gone away, before the next is fetched into that."""
