@@ -12,11 +12,12 @@ import os
 import stat
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from io import FileIO
-    from pathlib import Path
 
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -207,6 +208,11 @@ if sys.platform == "win32":
     def sync_folder(path: Path) -> None:
         """Nothing to do: NTFS keeps its own journal of names, and a folder can't be flushed."""
 
+    @contextlib.contextmanager
+    def kept(path: Path) -> Iterator[Path]:
+        """A folder by a name that goes on meaning it, should another take its place; here it has but the one."""
+        yield path
+
     def _inherit(descriptor: int, folder: Path) -> None:
         """Nothing to do: a new file has its folder's access list."""
 
@@ -268,6 +274,15 @@ else:
         except OSError as error:
             if error.errno != errno.EINVAL:  # CIFS has no fsync for folders; its server keeps the names
                 raise
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def kept(path: Path) -> Iterator[Path]:
+        """A folder by a name that goes on meaning it, should another be mounted in its place. Raises OSError."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            yield Path("/proc/self/fd", str(descriptor))
         finally:
             os.close(descriptor)
 

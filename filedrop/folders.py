@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from filedrop.errors import FolderUnavailable
-from filedrop.files import discard, make_folder, place, seal, sync_folder
+from filedrop.files import discard, kept, make_folder, place, seal, sync_folder
 from filedrop.marker import DRAFT, MARKER, Marker, read_marker
 from filedrop.names import BESIDE, HOLDS, is_taken, names_document, numbered, shortened
 
@@ -159,9 +159,13 @@ class Folder:
             sync_folder(self.path)  # else a power cut might take a marker from the disk that the journal looks for
             journal.record_folder(marker.folder, self.path)
         self.id, self.changes = marker.folder, marker.changes
-        for name in self.subfolders:
-            if not (self.path / name).is_dir():
-                make_folder(self.path / name)
+        missing = [name for name in self.subfolders if not (self.path / name).is_dir()]
+        if missing:
+            with kept(self.path) as here:  # should the share go away now, nothing comes to be in its mount point
+                if not marker.names_same(read_marker(here)):
+                    raise FolderUnavailable(f"{self.path} isn't mounted any more, or another disk is")
+                for name in missing:
+                    make_folder(here / name)
 
     def _make(self, marker: Marker) -> Marker:
         for missing in self.missing():

@@ -63,9 +63,8 @@ def put_away(
             return document.at(document.home, found)
         if found is not None:  # the name is reserved anew below, by a sidecar that is up to date
             _clear_notes(home / found)
-    if not home.is_dir():
-        for missing in reversed([home, *home.parents][: document.home.count("/") + 1]):
-            make_folder(missing)
+    if "/" in document.home and not home.is_dir():  # a new month; `archive/` itself is only missing where the share is
+        make_folder(home)
     for name in folder.free_names(home, shortened(document.dropped_as)):
         if _place(folder, document, source, home / name, is_spoken_for):
             _clear_notes(source)

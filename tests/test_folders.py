@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import pytest
+from support.plug import Tap
 
 from filedrop.errors import FolderUnavailable
 from filedrop.folders import PLACES, Folder, InboundFolder, OutboundFolder
@@ -55,6 +56,29 @@ def test_a_new_company_gets_its_folders(root: Path, journal: Journal) -> None:
     folder.take_up(journal)
     assert {path.name for path in folder.path.iterdir()} == {MARKER, *PLACES}
     assert json.loads((folder.path / MARKER).read_text()) == {"folder": folder.id, "journal": journal.id}
+
+
+@posix
+def test_nothing_is_made_where_a_share_was_a_moment_ago(root: Path, journal: Journal) -> None:
+    """A share that goes away just when a folder is missing in it gets that folder; its empty mount point gets none."""
+    folder, away = outbound(root), root / "away"
+    folder.take_up(journal)
+    (folder.path / "sent").rmdir()
+
+    def unmount(what: str) -> None:
+        if what == "mkdir":
+            folder.path.rename(away)
+            folder.path.mkdir()
+
+    tap = Tap(unmount)
+    tap.put_in()
+    try:
+        folder.take_up(journal)
+    finally:
+        tap.take_out()
+    assert tap.steps.count("mkdir") == 1
+    assert (away / "sent").is_dir()
+    assert not list(folder.path.iterdir())
 
 
 def test_a_root_that_is_not_there_is_not_made_up(tmp_path: Path, journal: Journal) -> None:

@@ -66,6 +66,21 @@ def test_delivered(folder: OutboundFolder) -> None:
     assert lying(folder) == {"archive/2027-01/invoice.xml", "archive/2027-01/invoice.xml.json"}
 
 
+@pytest.mark.parametrize("place", ["sent", "archive"])
+def test_a_place_that_is_not_there(folder: OutboundFolder, place: str) -> None:
+    """Whose share has just gone away is told that it can't be put away, and the empty mount point stays empty."""
+    document = accepted(claimed(folder))
+    if place == "archive":
+        document = put_away(folder, document).delivered_at(NOON, "2027-01-01T00:00:00+01:00", None)
+    before = lying(folder)
+    (folder.path / place).rename(folder.path / "elsewhere")
+    with pytest.raises(FileNotFoundError):
+        put_away(folder, document)
+    assert not (folder.path / place).exists()
+    (folder.path / "elsewhere").rename(folder.path / place)
+    assert lying(folder) == before
+
+
 def test_failed(folder: OutboundFolder) -> None:
     """A failed document has a note beside it that says why; the note of its waiting is gone."""
     document = claimed(folder)
