@@ -87,10 +87,10 @@ def test_at_any_moment(
     world.front.next("", *[answered] * (moment - 1), use_them_up)
     with world.service() as service:
         world.until(used_up.is_set)
-        before = len(world.front.asked("POST /outbox"))
         sweeps(world, service)
-        if "state" in full and use_up is Disk.fill:
-            assert len(world.front.asked("POST /outbox")) == before
+        # It may just have been about to be posted: then the journal had it written down before.
+        written_down = service.journal.value("SELECT count(*) FROM documents WHERE state <> 'waiting'")
+        assert len(world.front.asked("POST /outbox")) <= written_down
         if moment < LATE:
             make_room(disks)
             world.until(world.settled)
