@@ -24,7 +24,7 @@ from filedrop.marker import DRAFT, MARKER, Marker, read_marker
 from filedrop.names import BESIDE, HOLDS, is_taken, names_document, numbered, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from filedrop.document import Document
@@ -217,14 +217,12 @@ class OutboundFolder(Folder):
             # Moved out of `sending/`, so that no marker comes to be where the share isn't mounted any more.
             Marker(self.id, journal.id, self.changes).replace(self.path, draft=self.path / "sending" / DRAFT)
 
-    def dropped(self) -> list[str]:
-        """The names of the files in `outbound/` that may be documents, sorted. Raises OSError."""
+    def dropped(self) -> Iterator[str]:
+        """The names of the files in `outbound/` that may be documents, one after the other. Raises OSError."""
         with os.scandir(self.path) as entries:
-            return sorted(
-                entry.name
-                for entry in entries
-                if self.names_document(entry.name) and entry.is_file(follow_symlinks=False)
-            )
+            for entry in entries:
+                if self.names_document(entry.name) and entry.is_file(follow_symlinks=False):
+                    yield entry.name
 
     def names_document(self, name: str) -> bool:
         """Does the name say that it is a document of this folder?"""
@@ -274,10 +272,12 @@ class OutboundFolder(Folder):
         """What lies there, by name, but for notes and sidecars. Raises OSError."""
         return {name for name in self.names(place_in) if not name.endswith(BESIDE)}
 
-    def orphans(self, place_in: str, documents: Collection[str]) -> Iterator[str]:
-        """The notes and sidecars that lie there, but none of the `documents` that they belong to. Raises OSError."""
-        ends = ((name, name.removesuffix(end)) for name in self.names(place_in) for end in BESIDE)
-        return (name for name, of in ends if of != name and of not in documents and self.names_document(of))
+    def notes(self, place_in: str) -> Iterator[tuple[str, str]]:
+        """The notes and sidecars that lie there, each with the document that it belongs to. Raises OSError."""
+        for name in self.names(place_in):
+            for end in BESIDE:
+                if name.endswith(end) and self.names_document(of := name.removesuffix(end)):
+                    yield name, of
 
 
 class InboundFolder(Folder):

@@ -7,7 +7,7 @@ import math
 import threading
 from collections import deque
 from dataclasses import dataclass, field
-from itertools import islice
+from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from filedrop import identify
@@ -17,7 +17,7 @@ from filedrop.readiness import Seen, unchanged_for
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     from filedrop.config import Company, Config, Watch
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from filedrop.readiness import Clock
 
 MANY = 32  # times as many files must wait, in all lanes, as one job takes
+CLOSED = 10_000  # names that are remembered as closed at most: bounds the memory
 CLAIMS_AT_ONCE = 2000  # dropped files that are given out to be claimed: bounds the memory, and what comes before a step
 
 
@@ -37,7 +38,7 @@ class Lane:
     `xpaths`: those of the mapping rules, asked of each document while it is read.
     `watch`: how the configuration wants its files found. `swept`: has it been swept since the start, whatever came of
     it? `comparing`: is it being compared with the journal beside the sweeps, or about to be? `closed`: names whose
-    writer the system has seen closing them.
+    writer the system has seen closing them, some of very many.
     `given`: names that a job has been given out for, and `ready`: those that none has taken yet. `has_more`: not for
     all yet, and `looked`: those that have had their turn, which then come after the others. `taking`: names in
     `sending/` that one of these jobs is about to take, before there is a row, each with the name it was dropped as.
@@ -90,6 +91,12 @@ class Lane:
         if self.woken:
             return self.not_before
         return max(self.not_before, min(self.next_full, self.next_step, self.next_settled))
+
+    def was_closed(self, name: str) -> None:
+        """The system tells that this file's writer has closed it. Of very many, the last go when they have settled."""
+        if len(self.closed) < CLOSED:
+            self.closed.add(name)
+        self.look_now(name)
 
     def look_now(self, name: str = "") -> None:
         """Something has happened there; to this file, where one is named."""
@@ -164,10 +171,12 @@ class Lane:
         return seen.fault if seen and seen.seal == seal and seen.fault and seen.fault.code == "not-xml" else None
 
     def take_ready(self, names: Iterable[str], now: float) -> list[str]:
-        """Of the names that lie there, those that a look is worth while at now; not all at once, if they are many."""
-        worth_while = (name for name in names if name not in self.given and self._is_worth_while(name, now))
+        """Of the names that lie there, those that a look is worth while at now; not all at once, if they are many.
+
+        They are sorted, `names` needn't be. What lies there no more is forgotten. Raises what listing the names does.
+        """
         room = max(0, CLAIMS_AT_ONCE - len(self.given))
-        taken = list(islice(worth_while, room))
+        taken = self._look_through(names, room, now) if room else []
         self.given.update(taken)
         self.ready.extend(taken)
         self.has_more = len(taken) == room
@@ -180,6 +189,20 @@ class Lane:
         with self._lock:
             settling = self.settling.copy().values()
             self.next_settled = min((moment for moment in settling if moment > now), default=math.inf)
+        return taken
+
+    def _look_through(self, names: Iterable[str], room: int, now: float) -> list[str]:
+        gone = self.closed | self.seen.keys()  # before the listing: what comes after it, it needn't show
+
+        def worth_while() -> Iterator[str]:
+            for name in names:
+                gone.discard(name)
+                if name not in self.given and self._is_worth_while(name, now):
+                    yield name
+
+        taken = nsmallest(room, worth_while())  # one by one: they may be a hundred thousand
+        for name in gone:
+            self.forget(name)
         return taken
 
     def _is_worth_while(self, name: str, now: float) -> bool:
@@ -203,12 +226,6 @@ class Lane:
         self.settling.pop(name, None)
         self.closed.discard(name)
         self.looked.discard(name)
-
-    def forget_all_but(self, names: Iterable[str], closed: set[str]) -> None:
-        """Forget the files that don't lie there any more; `closed`: what was closed before somebody looked."""
-        for name in set(self.seen).difference(names):
-            self.forget(name)
-        self.closed -= closed.difference(names)
 
     def twice(self, what: str, found: frozenset[str], *, at_once: bool) -> frozenset[str]:
         """What was found now and in the full sweep before: it isn't passing. `at_once`: all of it, at the first."""

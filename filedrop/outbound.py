@@ -63,8 +63,7 @@ class WayOut:
             with folder.busy():
                 if desk.steady() >= lane.next_full:
                     self._sweep_fully(lane)
-                closed = lane.closed.copy()  # before the listing: what comes after it, it needn't show
-                names = self._list(folder)
+                ready = self._look_through(lane)
         except FolderUnavailable as error:
             if lane.trouble != str(error):
                 lane.trouble = str(error)
@@ -76,18 +75,17 @@ class WayOut:
         if lane.trouble:
             desk.log.info("folder.back", company=folder.company, folder=str(folder.path))
             lane.trouble = ""
-        lane.forget_all_but(names, closed)
         lane.see_refused()
-        for _ in lane.take_ready(names, desk.steady()):
+        for _ in ready:
             self._hand_out(lane, partial(self._claim, lane))
         self._give_steps(lane)
         lane.not_before = -math.inf
 
-    def _list(self, folder: OutboundFolder) -> list[str]:
+    def _look_through(self, lane: Lane) -> list[str]:
         try:
-            return folder.dropped()
+            return lane.take_ready(lane.folder.dropped(), self._desk.steady())
         except OSError as error:
-            why = f"{folder.path} can't be listed: {error.strerror or error}; see that the service may read it"
+            why = f"{lane.folder.path} can't be listed: {error.strerror or error}; see that the service may read it"
             raise FolderUnavailable(why) from error
 
     def _sweep_fully(self, lane: Lane) -> None:

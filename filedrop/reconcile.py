@@ -61,8 +61,10 @@ class Reconciling:
         self._write_notes(lane, frozenset(files.values()))
         del files, sending  # each may be of a hundred thousand
         self._see_sent(lane)
-        for place in ("", "sending", "failed"):
-            self._clear_notes(lane, place, folder.documents(place))
+        self._clear_notes(lane, "failed", folder.documents("failed"))
+        for place in ("", "sending"):  # few have a note there, and very many may lie there
+            noted = {document for _, document in folder.notes(place)}
+            self._clear_notes(lane, place, noted.intersection(folder.names(place)))
         if trouble is not None:
             raise trouble
         if not known:
@@ -200,11 +202,11 @@ class Reconciling:
         self._clear_notes(lane, "sent", there)
 
     def _clear_notes(self, lane: Lane, place: str, documents: Collection[str]) -> None:
-        orphans = lane.twice(f"notes in {place}", frozenset(lane.folder.orphans(place, documents)), at_once=True)
-        if (
-            orphans and not self._desk.in_hand.empty
-        ):  # a sidecar comes before its document: somebody may be between the two
-            return
+        """Remove the notes and sidecars that lie there without their documents; `documents` are those that do."""
+        alone = (note for note, document in lane.folder.notes(place) if document not in documents)
+        orphans = lane.twice(f"notes in {place}", frozenset(alone), at_once=True)
+        if orphans and not self._desk.in_hand.empty:
+            return  # a sidecar comes before its document: somebody may be between the two
         for name in orphans:
             note = lane.folder.path / place / name
             if place == "" and name.endswith(".json") and sidecar.identity_of(note) is None:

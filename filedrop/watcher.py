@@ -155,11 +155,9 @@ class _Wakes:
                 lane.closed.discard(name)
                 lane.look_now(name)
             case "closed":
-                lane.closed.add(name)
-                lane.look_now(name)
+                lane.was_closed(name)
             case "moved" if folder == self._folder:
-                lane.closed.add(into)
-                lane.look_now(into)
+                lane.was_closed(into)
             case "moved" | "deleted" if name in HOLDS:
                 lane.look_now()
             case _:

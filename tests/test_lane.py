@@ -5,21 +5,49 @@ from typing import TYPE_CHECKING
 from filedrop.files import Seal
 from filedrop.folders import OutboundFolder
 from filedrop.identify import identify
-from filedrop.lane import CLAIMS_AT_ONCE, Lane
+from filedrop.lane import CLAIMS_AT_ONCE, CLOSED, Lane
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
 def test_what_is_closed_while_somebody_looks_is_not_forgotten(tmp_path: Path) -> None:
     """A file that is moved in after the folder was listed goes at the next look, without having to settle."""
     lane = lane_of(tmp_path)
-    lane.closed.update({"gone.xml", "there.xml"})
-    before = lane.closed.copy()
-    lane.closed.add("new.xml")
-    lane.forget_all_but(["there.xml"], before)
+    for name in ("gone.xml", "there.xml"):
+        lane.was_closed(name)
+
+    def names() -> Iterator[str]:
+        lane.was_closed("new.xml")
+        yield "there.xml"
+
+    assert lane.take_ready(names(), now=0.0) == ["there.xml"]
     assert lane.closed == {"there.xml", "new.xml"}
     assert lane.may_be_ready("new.xml", now=0.0)
+
+
+def test_where_many_are_given_out_nothing_is_forgotten(tmp_path: Path) -> None:
+    """While as many jobs as there may be are under way, the others stay as they are known, until there is room."""
+    lane, names = lane_of(tmp_path), [f"{number:05}.xml" for number in range(CLAIMS_AT_ONCE)]
+    lane.take_ready(reversed(names), now=0.0)
+    lane.was_closed("new.xml")
+    assert lane.take_ready(["new.xml"], now=0.0) == []
+    lane.woken = False
+    for name in names:
+        lane.done_with(name)
+    assert lane.woken
+    assert "new.xml" in lane.closed
+    assert lane.take_ready(["new.xml"], now=0.0) == ["new.xml"]
+
+
+def test_not_all_of_very_many_are_known_as_closed(tmp_path: Path) -> None:
+    """However many files are dropped at once, the memory for what their writers did is bounded; each is looked at."""
+    lane, names = lane_of(tmp_path), [f"{number:05}.xml" for number in range(CLOSED + 1)]
+    for name in names:
+        lane.was_closed(name)
+    assert lane.closed == set(names[:-1])
+    assert lane.may_be_ready(names[-1], now=0.0)
 
 
 def test_what_is_not_ready_is_looked_at_once_and_hides_nothing(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def _rows(config: Config, journal: Journal | None) -> Iterator[dict[str, Any]]:
                 held = lane.folder.held()
                 if held:
                     held_back.add(path)
-                for name in lane.folder.dropped():
+                for name in sorted(lane.folder.dropped()):
                     document, verdict, why = _judged(config, company, lane, name, journal)
                     yield _row(document, HELD if held and verdict == SENDS else verdict, why)
             except NotYetThere:
