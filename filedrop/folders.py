@@ -238,8 +238,7 @@ class OutboundFolder(Folder):
     def names(self, place_in: str) -> Iterator[str]:
         """All that lies in `sending/`, `sent/` or `failed/`, one after the other: it may be much. Raises OSError."""
         with suppress(FileNotFoundError), os.scandir(self.path / place_in) as entries:
-            for entry in entries:
-                yield entry.name
+            yield from (entry.name for entry in entries)
 
     def claim(self, name: str, is_spoken_for: Callable[[str], bool] = lambda _: False) -> str:
         """Move a dropped file to a name in `sending/` that nobody else may lay claim to. OSError: gone, and others."""
@@ -261,23 +260,20 @@ class OutboundFolder(Folder):
     def came_back(self, document: Document) -> bool:
         """Does a file that may be this document's lie in `outbound/`, under whatever name? Then it isn't taken."""
         with self.busy():
-            found = (self.seal("", name) for name in self.dropped())
-            return any(there is not None and there.size == document.size for there in found)
+            return any(there.size == document.size for name in self.dropped() if (there := self.seal("", name)))
 
     def draft(self, document_id: str, suffix: str) -> Path:
         """Where something that belongs to this document is written before it is placed."""
         return self.path / "sending" / f".{document_id}{suffix}"
 
-    def documents(self, place_in: str) -> set[str]:
+    def documents(self, place_in: str) -> Iterator[str]:
         """What lies there, by name, but for notes and sidecars. Raises OSError."""
-        return {name for name in self.names(place_in) if not name.endswith(BESIDE)}
+        return (name for name in self.names(place_in) if not name.endswith(BESIDE))
 
     def notes(self, place_in: str) -> Iterator[tuple[str, str]]:
         """The notes and sidecars that lie there, each with the document that it belongs to. Raises OSError."""
-        for name in self.names(place_in):
-            for end in BESIDE:
-                if name.endswith(end) and self.names_document(of := name.removesuffix(end)):
-                    yield name, of
+        ends = ((name, name.removesuffix(end)) for name in self.names(place_in) for end in BESIDE)
+        return ((name, of) for name, of in ends if of != name and self.names_document(of))
 
 
 class InboundFolder(Folder):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from filedrop.document import local_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from filedrop.accesspoint import Message
@@ -22,6 +25,21 @@ _IGNORED_BEGINNINGS = (".", "~")
 _IGNORED_ENDINGS = (".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~", *BESIDE)
 _IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
+
+
+class Names:
+    """Very many names, of which nothing is kept but whether one is among them: eight bytes each.
+
+    Names are told from one another by their hash: of 100,000, once in three thousand million times two are the same.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._hashes = array("q", sorted(map(hash, names)))
+
+    def __contains__(self, name: object) -> bool:
+        wanted = hash(name)
+        index = bisect_left(self._hashes, wanted)
+        return index < len(self._hashes) and self._hashes[index] == wanted
 
 
 def names_document(name: str) -> bool:

@@ -16,12 +16,13 @@ from filedrop.claiming import identified
 from filedrop.document import State
 from filedrop.errors import Changed, DocumentError
 from filedrop.files import InUse, discard, replace_whole
+from filedrop.names import Names
 from filedrop.putaway import lies_at, put_back
 from filedrop.restoring import Restoring
 from filedrop.upload import Changing, Opened
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Container, Iterable
 
     from filedrop.claiming import Claiming
     from filedrop.desk import Desk
@@ -54,14 +55,14 @@ class Reconciling:
             folder.clear_drafts(folder.path / "sending")
         if not known:
             self._restoring.restore(lane)
-        sending = folder.documents("sending")
+        sending = set(folder.documents("sending"))
         files = dict(journal.files_in(folder.id, "sending"))
         trouble = self._adopt(lane, sorted(sending - files.keys()), doubtful=not known)
         self._see_gone(lane, "sending", [document_id for name, document_id in files.items() if name not in sending])
         self._write_notes(lane, frozenset(files.values()))
         del files, sending  # each may be of a hundred thousand
         self._see_sent(lane)
-        self._clear_notes(lane, "failed", folder.documents("failed"))
+        self._clear_notes(lane, "failed", Names(folder.documents("failed")))
         for place in ("", "sending"):  # few have a note there, and very many may lie there
             noted = {document for _, document in folder.notes(place)}
             self._clear_notes(lane, place, noted.intersection(folder.names(place)))
@@ -197,11 +198,11 @@ class Reconciling:
         return self._desk.standing.report.why or "it is waiting for its turn"
 
     def _see_sent(self, lane: Lane) -> None:
-        there, known = lane.folder.documents("sent"), self._desk.journal.files_in(lane.folder.id, "sent")
+        there, known = Names(lane.folder.documents("sent")), self._desk.journal.files_in(lane.folder.id, "sent")
         self._see_gone(lane, "sent", [document_id for name, document_id in known if name not in there])
         self._clear_notes(lane, "sent", there)
 
-    def _clear_notes(self, lane: Lane, place: str, documents: Collection[str]) -> None:
+    def _clear_notes(self, lane: Lane, place: str, documents: Container[str]) -> None:
         """Remove the notes and sidecars that lie there without their documents; `documents` are those that do."""
         alone = (note for note, document in lane.folder.notes(place) if document not in documents)
         orphans = lane.twice(f"notes in {place}", frozenset(alone), at_once=True)
