@@ -6,6 +6,8 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from filedrop.turns import Turns
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
@@ -70,6 +72,7 @@ class Desk:
     steady: Callable[[], float]
     log: structlog.stdlib.BoundLogger
     porter: Porter
+    turns: Turns = field(default_factory=Turns)
     in_hand: InHand = field(default_factory=InHand)
     heard: InHand = field(default_factory=InHand)
     gone: dict[str, bool] = field(default_factory=dict)

@@ -117,11 +117,12 @@ class Onward:
     def _record(self, lane: Lane, left: Left, answered: Iterable[Document | FiledropError]) -> None:
         errors = [error for error in answered if isinstance(error, FiledropError)]
         documents = [document for document in answered if isinstance(document, Document)]
-        try:
-            recorded = self._desk.journal.record_each(documents)
-        finally:
-            self._desk.heard.give_back(str(document.msg_no) for document in documents)
-        self._conclude(lane, left, [*recorded, *errors])
+        with self._desk.turns.one(len(documents)):
+            try:
+                recorded = self._desk.journal.record_each(documents)
+            finally:
+                self._desk.heard.give_back(str(document.msg_no) for document in documents)
+            self._conclude(lane, left, [*recorded, *errors])
 
     def _conclude(
         self,

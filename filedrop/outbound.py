@@ -168,13 +168,14 @@ class WayOut:
             try:
                 with lane.folder.busy():
                     files = self._claiming.open(lane, names)
-                for name in names:
-                    with self._onward.refusals(lane), lane.folder.busy():
-                        one = self._claiming.claim(lane, name, files[name])
-                        if one is not None:
-                            claimed[name] = one
-                        else:
-                            close(files.pop(name))
+                with self._desk.turns.one(len(names)):
+                    for name in names:
+                        with self._onward.refusals(lane), lane.folder.busy():
+                            one = self._claiming.claim(lane, name, files[name])
+                            if one is not None:
+                                claimed[name] = one
+                            else:
+                                close(files.pop(name))
             finally:  # whatever came of the last of them
                 self._onward.go(lane, list(claimed.values()))
         finally:
