@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from filedrop.identify.mapping import Rules
     from filedrop.readiness import Clock
 
-MANY = 32  # times as many files must wait, in all lanes, as one job takes
 CLOSED = 10_000  # names that are remembered as closed at most: bounds the memory
 CLAIMS_AT_ONCE = 2000  # dropped files that are given out to be claimed: bounds the memory, and what comes before a step
 
@@ -105,11 +104,11 @@ class Lane:
         self.woken = True
         self.wake()
 
-    def next_ready(self, most: int, waiting: int) -> list[str]:
-        """The next of the files that were given out: several, at most, only where enough are `waiting` anywhere."""
+    def next_ready(self, most: int) -> list[str]:
+        """The next of the files that were given out: so many at most."""
         names = list[str]()
         with contextlib.suppress(IndexError):  # others have taken the rest
-            for _ in range(min(most, max(1, waiting // MANY))):
+            for _ in range(most):
                 names.append(self.ready.popleft())
         return names
 

@@ -161,7 +161,7 @@ class WayOut:
 
     def _claim(self, lane: Lane) -> None:
         """Claim the next files that may be ready, and take the documents that they become as far as they go now."""
-        names = lane.next_ready(self._onward.together, self._waiting())
+        names = lane.next_ready(self._onward.together(self._waiting()))
         closed, claimed = lane.closed & set(names), dict[str, Claimed]()
         files: dict[str, Opened | OSError] = {}
         try:

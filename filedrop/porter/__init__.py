@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from filedrop.accesspoint import BrokenOff
+from filedrop.accesspoint import BrokenOff, Message
 from filedrop.errors import Interrupted
 from filedrop.porter.line import Gone, Process
 from filedrop.upload import IN_MEMORY, Changing, Opened
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import structlog
 
-    from filedrop.accesspoint import AccessPoint, Message
+    from filedrop.accesspoint import AccessPoint
     from filedrop.document import Ids
     from filedrop.identify import Reading
     from filedrop.login import Login
@@ -219,6 +219,8 @@ class Carried(Opened):
 
     def post(self, access_point: AccessPoint, ids: Ids, busy: Busy) -> Message:
         """As `Opened` does."""
+        if isinstance(self.answer, Message):  # nothing is to be tried again
+            return self._post(ids)
         if self.line or self.is_posted:
             with contextlib.suppress(Gone):
                 return access_point.again(partial(self._post, ids))

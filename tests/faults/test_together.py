@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def world(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> World:
     """Sixteen documents that are taken together, by the only thread."""
-    monkeypatch.setattr("filedrop.lane.MANY", 1)
+    monkeypatch.setattr("filedrop.onward.MANY", 0.001)
     world = make_world(outbound={"workers": "1", "doubt": "100ms"})
     for number in range(TOGETHER):
         world.drop(f"{number:02}.xml", invoice(f"{number:02}"))
