@@ -38,9 +38,10 @@ class Lane:
     `watch`: how the configuration wants its files found. `swept`: has it been swept since the start, whatever came of
     it? `comparing`: is it being compared with the journal beside the sweeps, or about to be? `closed`: names whose
     writer the system has seen closing them, some of very many.
-    `given`: names that a job has been given out for, and `ready`: those that none has taken yet. `has_more`: not for
-    all yet, and `looked`: those that have had their turn, which then come after the others. `taking`: names in
-    `sending/` that one of these jobs is about to take, before there is a row, each with the name it was dropped as.
+    `given`: names that jobs are to claim, of which `claims` have been given out, and `ready`: those that none has taken
+    yet. `has_more`: not all yet, and `looked`: those that have had their turn, which then come after the others.
+    `taking`: names in `sending/` that one of these jobs is about to take, before there is a row, each with the name it
+    was dropped as.
     `missed`: ids of documents whose file wasn't where it should be, since when. `notes`: what the notes in `sending/`
     say, by the document's id.
     `wake` is called when the folder is to be looked at sooner.
@@ -62,6 +63,7 @@ class Lane:
     settling: dict[str, float] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
     ready: deque[str] = field(default_factory=deque)
+    claims: int = 0
     looked: set[str] = field(default_factory=set)
     taking: dict[str, str] = field(default_factory=dict)
     missed: dict[str, float] = field(default_factory=dict)
@@ -103,6 +105,20 @@ class Lane:
         self.looked -= {name, name.removesuffix(ready_file.name) if ready_file else name}
         self.woken = True
         self.wake()
+
+    def claims_to_give(self, workers: int) -> int:
+        """How many jobs more are to be given out that claim what is ready: one for each of these workers at most."""
+        with self._lock:
+            more = max(0, min(workers, len(self.ready)) - self.claims)
+            self.claims += more
+            return more
+
+    def goes_on(self) -> bool:
+        """A job that claims has done its part: is it to be given out again, because there is more?"""
+        with self._lock:  # what gets ready now, the next sweep gives out
+            if not self.ready:
+                self.claims -= 1
+            return bool(self.ready)
 
     def next_ready(self, most: int) -> list[str]:
         """The next of the files that were given out: so many at most."""

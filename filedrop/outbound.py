@@ -63,7 +63,7 @@ class WayOut:
             with folder.busy():
                 if desk.steady() >= lane.next_full:
                     self._sweep_fully(lane)
-                ready = self._look_through(lane)
+                self._look_through(lane)
         except FolderUnavailable as error:
             if lane.trouble != str(error):
                 lane.trouble = str(error)
@@ -76,14 +76,14 @@ class WayOut:
             desk.log.info("folder.back", company=folder.company, folder=str(folder.path))
             lane.trouble = ""
         lane.see_refused()
-        for _ in ready:
+        for _ in range(lane.claims_to_give(desk.rules.workers)):
             self._hand_out(lane, partial(self._claim, lane))
         self._give_steps(lane)
         lane.not_before = -math.inf
 
-    def _look_through(self, lane: Lane) -> list[str]:
+    def _look_through(self, lane: Lane) -> None:
         try:
-            return lane.take_ready(lane.folder.dropped(), self._desk.steady())
+            lane.take_ready(lane.folder.dropped(), self._desk.steady())
         except OSError as error:
             why = f"{lane.folder.path} can't be listed: {error.strerror or error}; see that the service may read it"
             raise FolderUnavailable(why) from error
@@ -185,6 +185,8 @@ class WayOut:
                 lane.done_with(name)
                 if name in lane.closed and (name in claimed or name not in closed):
                     lane.look_now(name)  # closed or moved in meanwhile: the sweep that was to look at it left it to us
+            if lane.goes_on():
+                self._hand_out(lane, partial(self._claim, lane))
 
     def _step(self, lane: Lane, document: Document) -> None:
         """One step of a document that lies in `sending/` and is in this thread's hand."""

@@ -165,7 +165,7 @@ class Service:
         """
         self.start()
         done = False
-        while not done and not self._stopped.wait(0.05):
+        while not done and not self._stopped.wait(0.02):
             attempt(self._log, "progress", lambda: progress(self))
             done = all(account.quiet() for account in self.accounts)
         self.close()
