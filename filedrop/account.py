@@ -202,10 +202,12 @@ class Account:
         ready = self._ready()
         if ready and not self._was_ready:
             for lane in self.lanes:
-                lane.woken = True
+                if State.WAITING in self.desk.journal.counts(lane.folder.id):
+                    lane.woken = True
         self._was_ready = ready
         waits = [DISTANT if idle else 1.0]  # while somebody works, a folder may begin to hang
-        waits += [self._look_at(lane) for lane in self.lanes]
+        now = self._steady()
+        waits += [self._look_at(lane, now) for lane in self.lanes]
         if ready:
             waits += [self._do_when_due("look", self.looks.look, self.looks.wait())]
             waits += [self._do_when_due("track", self._tracking.track, self._tracking.wait())]
@@ -224,15 +226,15 @@ class Account:
     def _has_looked_round(self) -> bool:
         return all(lane.swept or lane.folder.stuck() for lane in self.lanes)
 
-    def _look_at(self, lane: Lane) -> float:
+    def _look_at(self, lane: Lane, now: float) -> float:
         """Sweep a lane if that is due; in how many seconds it is."""
-        wait = lane.due() - self._steady()
-        if lane.sweeping or lane.folder.stuck():
-            return DISTANT
-        if wait <= 0:
+        wait = lane.due() - now
+        if wait > 0:  # as mostly, and there may be hundreds
+            return wait
+        if not (lane.sweeping or lane.folder.stuck()):
             lane.sweeping, lane.woken = True, False
             self._crew_out.give(lane.folder, partial(self._sweep, lane))
-        return max(wait, 0.0) or DISTANT
+        return DISTANT
 
     def _do_when_due(self, what: str, find: Callable[[], list[Document]], wait: float | None) -> float:
         """Look or track if that is due, and put away what came to an end; in how many seconds it is."""

@@ -67,6 +67,8 @@ class Lookout:
 
     def look(self, now: datetime) -> dict[Path, Glimpse]:
         """A glimpse of each folder, by its path. One that hangs is not looked at again before it answers."""
+        deadline = time.monotonic() + PATIENCE
+        moment = PATIENCE / 2 / max(1, len(self._folders))
         for folder in self._folders:
             thread = self._threads.get(folder.path)
             if thread is None or not thread.is_alive():
@@ -74,7 +76,7 @@ class Lookout:
                     target=self._look, args=(folder, now), daemon=True
                 )
                 thread.start()
-        deadline = time.monotonic() + PATIENCE
+                thread.join(moment)  # mostly it is done by then: hundreds at once would be in each other's way
         for thread in self._threads.values():
             thread.join(max(0.0, deadline - time.monotonic()))
         hung = Glimpse(trouble="it does not answer; see whether its server is up")

@@ -106,10 +106,13 @@ class Lane:
         self.woken = True
         self.wake()
 
-    def claims_to_give(self, workers: int) -> int:
-        """How many jobs more are to be given out that claim what is ready: one for each of these workers at most."""
+    def claims_to_give(self, workers: int, together: int) -> int:
+        """How many jobs more are to be given out that claim what is ready, so many together.
+
+        One for each of these workers at most: each goes on while there is more.
+        """
         with self._lock:
-            more = max(0, min(workers, len(self.ready)) - self.claims)
+            more = max(0, min(workers, math.ceil(len(self.ready) / together)) - self.claims)
             self.claims += more
             return more
 

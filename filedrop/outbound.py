@@ -76,7 +76,7 @@ class WayOut:
             desk.log.info("folder.back", company=folder.company, folder=str(folder.path))
             lane.trouble = ""
         lane.see_refused()
-        for _ in range(lane.claims_to_give(desk.rules.workers)):
+        for _ in range(lane.claims_to_give(desk.rules.workers, self._onward.together(self._waiting()))):
             self._hand_out(lane, partial(self._claim, lane))
         self._give_steps(lane)
         lane.not_before = -math.inf

@@ -84,17 +84,17 @@ def test_what_one_job_leaves_the_next_gets(tmp_path: Path) -> None:
 def test_no_more_jobs_than_workers_and_none_too_few(tmp_path: Path) -> None:
     """However many files are ready, each worker gets one job; that goes on until all are taken, and no longer."""
     lane, names = lane_of(tmp_path), [f"{number:05}.xml" for number in range(10)]
-    assert lane.claims_to_give(workers=4) == 0
+    assert lane.claims_to_give(workers=4, together=1) == 0
     lane.take_ready(names[:2], now=0.0)
-    assert lane.claims_to_give(workers=4) == 2
+    assert lane.claims_to_give(workers=4, together=1) == 2
     lane.take_ready(names, now=0.0)
-    assert lane.claims_to_give(workers=4) == 2
+    assert lane.claims_to_give(workers=4, together=1) == 2
     assert lane.next_ready(8) == names[:8]
     assert [lane.goes_on(), lane.goes_on()] == [True, True]
     assert lane.next_ready(8) == names[8:]
     assert [lane.goes_on() for _ in range(4)] == [False] * 4
-    lane.take_ready(["new.xml"], now=0.0)
-    assert lane.claims_to_give(workers=4) == 1
+    lane.take_ready([f"new-{number}.xml" for number in range(3)], now=0.0)
+    assert lane.claims_to_give(workers=4, together=2) == 2
 
 
 MANY = 2 * CLAIMS_AT_ONCE + 1
