@@ -206,8 +206,7 @@ class Account:
                     lane.woken = True
         self._was_ready = ready
         waits = [DISTANT if idle else 1.0]  # while somebody works, a folder may begin to hang
-        now = self._steady()
-        waits += [self._look_at(lane, now) for lane in self.lanes]
+        waits += [self._look_at(lane) for lane in self.lanes]
         if ready:
             waits += [self._do_when_due("look", self.looks.look, self.looks.wait())]
             waits += [self._do_when_due("track", self._tracking.track, self._tracking.wait())]
@@ -226,9 +225,9 @@ class Account:
     def _has_looked_round(self) -> bool:
         return all(lane.swept or lane.folder.stuck() for lane in self.lanes)
 
-    def _look_at(self, lane: Lane, now: float) -> float:
+    def _look_at(self, lane: Lane) -> float:
         """Sweep a lane if that is due; in how many seconds it is."""
-        wait = lane.due() - now
+        wait = lane.due() - self._steady()
         if wait > 0:  # as mostly, and there may be hundreds
             return wait
         if not (lane.sweeping or lane.folder.stuck()):
