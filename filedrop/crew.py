@@ -7,6 +7,7 @@ in its place, and no further job of that folder is begun until it is back.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
@@ -76,8 +77,9 @@ class Crew:
     def _hire(self) -> None:
         if self._turns and not self._resting and len(self._threads) - self._held_up() < self._workers:
             thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads) + 1}", daemon=True)
-            self._threads[thread] = None
-            thread.start()
+            with contextlib.suppress(RuntimeError):  # the system has none to give: `relieve` asks it again
+                thread.start()
+                self._threads[thread] = None
 
     def _held_up(self) -> int:
         return sum(folder is not None and thread in folder.stuck() for thread, folder in self._busy.items())

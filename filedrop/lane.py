@@ -38,10 +38,10 @@ class Lane:
     `watch`: how the configuration wants its files found. `swept`: has it been swept since the start, whatever came of
     it? `comparing`: is it being compared with the journal beside the sweeps, or about to be? `closed`: names whose
     writer the system has seen closing them, some of very many.
-    `given`: names that jobs are to claim, of which `claims` have been given out, and `ready`: those that none has taken
-    yet. `has_more`: not all yet, and `looked`: those that have had their turn, which then come after the others.
-    `taking`: names in `sending/` that one of these jobs is about to take, before there is a row, each with the name it
-    was dropped as.
+    `given`: names that jobs are to claim, and `ready`: those that none has taken yet. `claims`: how many such jobs have
+    been given out and not begun. `has_more`: not all is given yet, and `looked`: what has had its turn, and comes then
+    after the others. `taking`: names in `sending/` that one of these jobs is about to take, before there is a row, each
+    with the name it was dropped as.
     `missed`: ids of documents whose file wasn't where it should be, since when. `notes`: what the notes in `sending/`
     say, by the document's id.
     `wake` is called when the folder is to be looked at sooner.
@@ -106,27 +106,21 @@ class Lane:
         self.woken = True
         self.wake()
 
-    def claims_to_give(self, workers: int, together: int) -> int:
-        """How many jobs more are to be given out that claim what is ready, so many together.
+    def takes_one_more(self, workers: int, together: int) -> bool:
+        """Is a job more to be given out, and counted, that claims so many of what is ready together?
 
-        One for each of these workers at most: each goes on while there is more.
+        As many wait to begin as there are workers at most; whoever is busy with others has no part in it.
         """
         with self._lock:
-            more = max(0, min(workers, math.ceil(len(self.ready) / together)) - self.claims)
+            more = self.claims < min(workers, math.ceil(len(self.ready) / together))
             self.claims += more
             return more
 
-    def goes_on(self) -> bool:
-        """A job that claims has done its part: is it to be given out again, because there is more?"""
-        with self._lock:  # what gets ready now, the next sweep gives out
-            if not self.ready:
-                self.claims -= 1
-            return bool(self.ready)
-
     def next_ready(self, most: int) -> list[str]:
-        """The next of the files that were given out: so many at most."""
+        """The next of the files that were given out, for a job that begins: so many at most."""
         names = list[str]()
-        with contextlib.suppress(IndexError):  # others have taken the rest
+        with self._lock, contextlib.suppress(IndexError):  # others have taken the rest
+            self.claims -= 1
             for _ in range(most):
                 names.append(self.ready.popleft())
         return names
@@ -136,6 +130,7 @@ class Lane:
         for file in [file for file, taken_by in self.taking.copy().items() if taken_by == name]:
             del self.taking[file]
         self.given.discard(name)
+        self._look_then(self.settling.get(name, math.inf))  # sweeps meanwhile have passed it over
         if self.has_more and len(self.given) <= CLAIMS_AT_ONCE // 2:
             self.has_more = False
             self.look_now()
@@ -170,9 +165,11 @@ class Lane:
         seen = self.seen.get(name)
         since = seen.since if seen and seen.seal == seal else now - unchanged
         self.seen[name] = Seen(seal, since, fault)
-        moment = now + look_again
+        self.settling[name] = moment = now + look_again
+        self._look_then(moment)
+
+    def _look_then(self, moment: float) -> None:
         with self._lock:
-            self.settling[name] = moment
             is_next = moment < self.next_settled
             self.next_settled = min(self.next_settled, moment)
         if is_next:

@@ -1,6 +1,6 @@
 """The way out: claim what is ready, and take each document one step.
 
-A sweep of an outbound folder looks at what was dropped and gives out jobs: one for each file that may be ready, one for
+A sweep of an outbound folder looks at what was dropped and gives out jobs: some that claim what may be ready, one for
 each document that is due. What it finds on the disk and in the journal is all that it needs to know; where the two
 differ, after a crash or because a person moved a file, it mends the difference (`reconcile`).
 """
@@ -76,8 +76,7 @@ class WayOut:
             desk.log.info("folder.back", company=folder.company, folder=str(folder.path))
             lane.trouble = ""
         lane.see_refused()
-        for _ in range(lane.claims_to_give(desk.rules.workers, self._onward.together(self._waiting()))):
-            self._hand_out(lane, partial(self._claim, lane))
+        self._give_claims(lane)
         self._give_steps(lane)
         lane.not_before = -math.inf
 
@@ -159,6 +158,12 @@ class WayOut:
         else:
             lane.next_step = math.inf
 
+    def _give_claims(self, lane: Lane) -> None:
+        """Have claimed what is ready; each job gives out the next while there is more."""
+        together = self._onward.together(self._waiting())
+        while lane.takes_one_more(self._desk.rules.workers, together):
+            self._hand_out(lane, partial(self._claim, lane))
+
     def _claim(self, lane: Lane) -> None:
         """Claim the next files that may be ready, and take the documents that they become as far as they go now."""
         names = lane.next_ready(self._onward.together(self._waiting()))
@@ -179,14 +184,13 @@ class WayOut:
             finally:  # whatever came of the last of them
                 self._onward.go(lane, list(claimed.values()))
         finally:
+            self._give_claims(lane)
             for file in files.values():
                 close(file)
             for name in names:
                 lane.done_with(name)
                 if name in lane.closed and (name in claimed or name not in closed):
                     lane.look_now(name)  # closed or moved in meanwhile: the sweep that was to look at it left it to us
-            if lane.goes_on():
-                self._hand_out(lane, partial(self._claim, lane))
 
     def _step(self, lane: Lane, document: Document) -> None:
         """One step of a document that lies in `sending/` and is in this thread's hand."""

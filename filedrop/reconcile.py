@@ -65,7 +65,7 @@ class Reconciling:
         self._clear_notes(lane, "failed", Names(folder.documents("failed")))
         for place in ("", "sending"):  # few have a note there, and very many may lie there
             noted = {document for _, document in folder.notes(place)}
-            self._clear_notes(lane, place, noted.intersection(folder.names(place)))
+            self._clear_notes(lane, place, noted.intersection(folder.names(place) if noted else ()))
         if trouble is not None:
             raise trouble
         if not known:

@@ -1,4 +1,4 @@
-"""Where many documents are worked through, two threads at a time do so: more would only wait for each other.
+"""Where many documents are worked through, two threads of an account at a time do so: more would wait for each other.
 
 Python has one lock for all threads of a process, and whoever calls the system gives it away and has to get it back. It
 is politeness, nothing depends on it: who has waited for a moment goes on all the same, so that a disk which is slow

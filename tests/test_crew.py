@@ -149,3 +149,20 @@ def test_the_end(crew: Crews) -> None:
     assert one.close(PATIENCE)
     one.give(None, partial(done.append, "too late"))
     assert done == ["in hand"]
+
+
+def test_a_thread_that_cannot_be_started(tmp_path: Path, crew: Crews, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system has no thread to give, the job waits until it has, and nobody is counted who isn't there."""
+    start, done = threading.Thread.start, threading.Event()
+
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    one = crew(1)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    one.give(folder(tmp_path), done.set)
+    assert not one.idle()
+    monkeypatch.setattr(threading.Thread, "start", start)
+    one.relieve()
+    assert done.wait(PATIENCE)
+    assert one.close(PATIENCE)

@@ -81,20 +81,32 @@ def test_what_one_job_leaves_the_next_gets(tmp_path: Path) -> None:
     assert lane.next_ready(16) == []
 
 
-def test_no_more_jobs_than_workers_and_none_too_few(tmp_path: Path) -> None:
-    """However many files are ready, each worker gets one job; that goes on until all are taken, and no longer."""
+def test_no_more_jobs_wait_than_there_are_workers(tmp_path: Path) -> None:
+    """However many files are ready, as many jobs wait as can begin at once; whoever has begun takes no part in it."""
     lane, names = lane_of(tmp_path), [f"{number:05}.xml" for number in range(10)]
-    assert lane.claims_to_give(workers=4, together=1) == 0
-    lane.take_ready(names[:2], now=0.0)
-    assert lane.claims_to_give(workers=4, together=1) == 2
+    assert not lane.takes_one_more(workers=4, together=1)
     lane.take_ready(names, now=0.0)
-    assert lane.claims_to_give(workers=4, together=1) == 2
+    assert [lane.takes_one_more(workers=4, together=1) for _ in range(5)] == [True] * 4 + [False]
     assert lane.next_ready(8) == names[:8]
-    assert [lane.goes_on(), lane.goes_on()] == [True, True]
-    assert lane.next_ready(8) == names[8:]
-    assert [lane.goes_on() for _ in range(4)] == [False] * 4
+    assert not lane.takes_one_more(workers=4, together=1)
+    assert [lane.next_ready(8) for _ in range(3)] == [names[8:], [], []]
+    assert lane.claims == 0
     lane.take_ready([f"new-{number}.xml" for number in range(3)], now=0.0)
-    assert lane.claims_to_give(workers=4, together=2) == 2
+    assert [lane.takes_one_more(workers=4, together=2) for _ in range(3)] == [True, True, False]
+
+
+def test_what_settles_while_others_go_on_is_looked_at_then(tmp_path: Path) -> None:
+    """A file whose moment comes while its job is still busy with others is due when that job is done."""
+    lane = lane_of(tmp_path)
+    lane.next_full = 60.0
+    lane.take_ready(["a.xml", "b.xml"], now=0.0)
+    lane.woken = False
+    lane.remember("a.xml", SEAL, 0.0, look_again=0.3)
+    assert lane.take_ready(["a.xml", "b.xml"], now=1.0) == []
+    assert lane.due() == 60.0
+    for name in ("a.xml", "b.xml"):
+        lane.done_with(name)
+    assert lane.due() == 0.3
 
 
 MANY = 2 * CLAIMS_AT_ONCE + 1

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import BUYER, SELLER, credit_note, envelope, invoice, order
+from support.faults import answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from support.faults import Exchange
     from support.world import World
 
 STRANGER = "0192:123456785"
@@ -46,6 +49,31 @@ def test_the_same_name_every_night(world: World) -> None:
     assert archived.keys() == {"invoice.xml", "invoice-2.xml", "invoice-3.xml"}
     assert set(archived.values()) == {invoice("0"), invoice("1"), invoice("2")}
     assert len(world.sandbox.store.sent("acme")) == 3
+
+
+def test_one_that_takes_long_holds_up_no_other(make_world: Callable[..., World]) -> None:
+    """While a company's document is being posted, the next that is dropped goes by another worker."""
+    world = make_world(read_timeout="60s")
+    may_end, is_posted = threading.Event(), threading.Event()
+
+    def slow(exchange: Exchange) -> None:
+        is_posted.set()
+        may_end.wait()
+        answered(exchange)
+
+    with world.service():
+        world.drop("first.xml", invoice("first"))
+        world.until(world.settled)
+        world.front.next("POST /outbox", slow)
+        world.drop("slow.xml", invoice("slow"))
+        world.until(is_posted.is_set)
+        world.drop("quick.xml", invoice("quick"))
+        try:
+            world.until(lambda: world.places().get("quick.xml", "").startswith(("sent", "archive")))
+        finally:
+            may_end.set()
+        world.until(world.settled)
+    world.invariants()
 
 
 def test_a_name_that_a_person_uses_is_theirs(world: World) -> None:
