@@ -238,7 +238,8 @@ class OutboundFolder(Folder):
     def names(self, place_in: str) -> Iterator[str]:
         """All that lies in `sending/`, `sent/` or `failed/`, one after the other: it may be much. Raises OSError."""
         with suppress(FileNotFoundError), os.scandir(self.path / place_in) as entries:
-            yield from (entry.name for entry in entries)
+            for entry in entries:
+                yield entry.name
 
     def claim(self, name: str, is_spoken_for: Callable[[str], bool] = lambda _: False) -> str:
         """Move a dropped file to a name in `sending/` that nobody else may lay claim to. OSError: gone, and others."""
