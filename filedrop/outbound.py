@@ -16,6 +16,7 @@ from filedrop.claiming import Claimed, Claiming
 from filedrop.disk import is_local
 from filedrop.document import Document, State
 from filedrop.errors import DocumentError, FolderUnavailable
+from filedrop.putaway import lies_at
 from filedrop.reconcile import Reconciling
 from filedrop.sending import unreadable
 from filedrop.upload import Changing, close
@@ -147,8 +148,8 @@ class WayOut:
         now, longest = desk.now() if sends else None, desk.rules.retry.longest
         due = desk.journal.steps_due(lane.folder.id, now, longest=longest, limit=STEPS_AT_ONCE)
         for document in due:
-            if document.id in lane.missed and (lane.comparing or lane.folder.came_back(document)):
-                continue  # whoever compares sees that it is gone, or the claim of that file takes it in hand
+            if document.id in lane.missed and self._is_for_others(lane, document):
+                continue
             if desk.in_hand.take(document.id):
                 self._hand_out(lane, partial(self._step, lane, document))
         if len(due) == STEPS_AT_ONCE:
@@ -157,6 +158,13 @@ class WayOut:
             lane.next_step = desk.steady() + max(1.0, (moment - desk.now()).total_seconds())
         else:
             lane.next_step = math.inf
+
+    def _is_for_others(self, lane: Lane, document: Document) -> bool:
+        """Whose file was missing: does whoever compares see to it, or the claim of the file, where that came back?"""
+        with lane.folder.busy():
+            if lies_at(lane.folder, document):
+                return False
+        return (lane.comparing and document.home == document.place) or lane.folder.came_back(document)
 
     def _give_claims(self, lane: Lane) -> None:
         """Have claimed what is ready; each job gives out the next while there is more."""

@@ -358,6 +358,38 @@ def test_a_file_is_gone_whose_step_waits_behind_the_comparison(world: World, lif
     assert world.accepted() == {}
 
 
+def test_a_file_is_put_back_where_it_was_taken_from(world: World, life: Life) -> None:
+    """A document whose file was missing from `sending/` when its turn came is sent when it lies there again."""
+    hold, file = world.outbound / "HOLD", world.outbound / "sending" / "taken.xml"
+    hold.touch()
+    world.drop("taken.xml", invoice("1"))
+    life.go_on(400)
+    file.rename(world.base / "taken.xml")
+    hold.unlink()
+    life.go_on(130)
+    (world.base / "taken.xml").rename(file)
+    life.go_on(1000)
+    assert world.accepted() == dict.fromkeys(world.dropped, 1)
+
+
+def test_a_file_is_gone_when_its_document_is_put_away(make_world: Callable[..., World], clock: Clock) -> None:
+    """It ends as taken, though a comparison begins with each sweep that would find it missing again."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+
+    def taken(exchange: Exchange) -> None:
+        (world.outbound / "sending" / "taken.xml").unlink()
+        answered(exchange)
+
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.next("POST /outbox", taken)
+    world.drop("taken.xml", invoice("1"))
+    life.go_on(1000)
+    assert not life.journal.lying_in(life.lane.folder.id, "sending")
+    assert world.accepted() == {"taken.xml": 1}
+    life.drop()
+
+
 @pytest.mark.parametrize("rule", ["refuse", "allow"])
 def test_a_name_in_sending_is_anothers_while_it_is_compared(
     make_world: Callable[..., World], clock: Clock, rule: str
