@@ -52,8 +52,9 @@ def put_away(
     `resumed`: an earlier process may have begun this move. Raises FileGone, OSError (InUse: nothing was moved).
     """
     source, home = folder.path / document.place / document.file, folder.path / document.home
-    # What was in our hands a moment ago needs no second look; what lay in sent/ since then does.
-    lies_there = _is_its_file(source, document) if resumed or document.place == "sent" else source.exists()
+    # What was in our hands a moment ago needs no second look; what has lain in sent/, or in doubt, since then does.
+    has_lain = resumed or document.unclear or document.place == "sent"
+    lies_there = _is_its_file(source, document) if has_lain else source.exists()
     if resumed or not lies_there:
         found = _already(home, document)
         if not lies_there:

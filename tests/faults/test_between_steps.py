@@ -390,6 +390,27 @@ def test_a_file_is_gone_when_its_document_is_put_away(make_world: Callable[..., 
     life.drop()
 
 
+def test_another_file_lies_where_one_in_doubt_did(make_world: Callable[..., World], clock: Clock) -> None:
+    """What is found at the access point isn't said of a file that a person has put in its document's place since."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    world.front.next("POST /outbox", cut_after)
+    world.front.always("GET /outbox", instead(200, "<a>"))
+    world.front.always("GET /messages", instead(200, "<a>"))
+    life = Life(world, clock)
+    life.go_on(10)
+    world.drop("invoice.xml", invoice("1"))
+    life.go_on(400)
+    sending = world.outbound / "sending" / "invoice.xml"
+    sending.rename(world.base / "mine.xml")
+    world.put(sending, invoice("2"))
+    world.front.heal()
+    life.go_on(2000)
+    life.drop()
+    assert world.accepted() == {"invoice.xml": 1, "?": 1}
+    (archived,) = (world.outbound / "archive").rglob("*.xml")
+    assert archived.read_bytes() == invoice("2")
+
+
 @pytest.mark.parametrize("rule", ["refuse", "allow"])
 def test_a_name_in_sending_is_anothers_while_it_is_compared(
     make_world: Callable[..., World], clock: Clock, rule: str
