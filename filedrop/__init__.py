@@ -31,7 +31,8 @@ The rooms; imports only point down, which tests/test_architecture.py keeps:
                 doubt         did the access point get it? a table of cases
                 putaway       the last move: sidecar, note, file
                 inbound       the way in
-                receiving     one message: fetched, named in the journal, placed
+                receiving     messages of one folder: fetched, named in the journal, placed
+                fetching      into temporary files, several together
     with what   desk          what every step of an account works with
                 porter/       a second process that reads and posts small documents while very many wait
                 turns         where many documents are worked through, two threads at a time

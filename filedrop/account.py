@@ -91,15 +91,11 @@ class Account:
             log=log,
             porter=self.porter,
         )
-        survive = partial(attempt, log)
         self._loop_out = Loop(f"out-{account.name}", self._turn_out, stopped=stopped, log=log)
         self._loop_in = Loop(f"in-{account.name}", self._turn_in, stopped=stopped, log=log)
-        self._crew_out = clockwork.crew(
-            settings.outbound.workers, name=f"out-{account.name}", attempt=survive, on_idle=self._loop_out.wake
-        )
-        self._crew_in = clockwork.crew(
-            settings.outbound.workers, name=f"in-{account.name}", attempt=survive, on_idle=self._loop_in.wake
-        )
+        crew, workers = partial(clockwork.crew, attempt=partial(attempt, log)), settings.outbound.workers
+        self._crew_out = crew(workers, name=f"out-{account.name}", on_idle=self._loop_out.wake)
+        self._crew_in = crew(workers, name=f"in-{account.name}", on_idle=self._loop_in.wake)
         self.lanes = [
             lane_of(settings, company, path, mapping, wake=self._loop_out.wake)
             for company in companies
@@ -123,6 +119,7 @@ class Account:
                 unassigned=unassigned,
                 porter=self.porter,
                 now=now,
+                steady=steady,
                 log=log,
                 folders={
                     participant_key(participant): inbound[company.name]
@@ -131,6 +128,7 @@ class Account:
                 },
             ),
             self._crew_in.give,
+            workers,
         )
 
     def start(self) -> None:

@@ -96,4 +96,5 @@ class InboundDesk:
     unassigned: InboundFolder | None
     porter: Porter
     now: Callable[[], datetime]
+    steady: Callable[[], float]
     log: structlog.stdlib.BoundLogger

@@ -10,19 +10,21 @@ import threading
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import Message
 from filedrop.disk import is_local
 from filedrop.document import participant_key
 from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
+from filedrop.fetching import NotTaken, row_of
 from filedrop.files import InUse
 from filedrop.journal import key_of
 from filedrop.moments import backoff, is_due
-from filedrop.receiving import NotTaken, Receiving, row_of
+from filedrop.receiving import Receiving, Unread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from filedrop.accesspoint import Listing
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     Give = Callable[[InboundFolder, Callable[[], object]], None]
 
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)  # between tries of a message that can't be taken
+TOGETHER = 16  # messages at most that are taken together
+MANY = 4.0  # times as many must be unread for each worker
 DAYS_WIDER = 2  # the archive is read from this many days before the last complete pass on
 
 
@@ -47,10 +51,11 @@ class Summary:
 
 
 class WayIn:
-    """The way in of one account. `give` has a job done by another thread, beside the others of other folders."""
+    """The way in of one account. `give` has a job done by one of so many `workers`, beside those of other folders."""
 
-    def __init__(self, desk: InboundDesk, give: Give) -> None:
+    def __init__(self, desk: InboundDesk, give: Give, workers: int) -> None:
         self._desk = desk
+        self._workers = workers
         self._give = give
         self._lock = threading.Lock()
         self._in_hand: dict[Key, InboundFolder] = {}
@@ -106,8 +111,7 @@ class WayIn:
         messages |= self._unfinished(messages, rows, complete=listing.complete)
         self._sum_up(messages, rows)
         self._taken_up.clear()
-        for key, message in sorted(messages.items()):
-            self._give_out(key, message, rows.get(key))
+        self._give_out(Unread(key, message, rows.get(key)) for key, message in sorted(messages.items()))
 
     def settle(self) -> None:
         """Write down, many at once, which messages have been marked read."""
@@ -121,59 +125,79 @@ class WayIn:
             return True
         return row is not None and row.state == "stuck"
 
-    def _give_out(self, key: Key, message: Message, row: MessageRow | None) -> None:
-        folder = self._folder(message)
-        if folder is None:
-            return
-        if row is not None and row.state == "stuck" and not is_due(row.due, self._desk.now(), LONGEST_PAUSE):
-            return
+    def _give_out(self, unread: Iterable[Unread]) -> None:
+        given: dict[InboundFolder, list[Unread]] = {}
         with self._lock:
-            if key in self._in_hand:
-                return
-            self._in_hand[key] = folder
-        self._give(folder, lambda: self._take(key, folder, message, row))
+            for one in unread:
+                folder = self._folder(one.message)
+                if folder is not None and one.key not in self._in_hand and self._is_due(one):
+                    self._in_hand[one.key] = folder
+                    given.setdefault(folder, []).append(one)
+        together = max(1, min(TOGETHER, int(sum(map(len, given.values())) / (MANY * self._workers))))
+        for folder, those in given.items():
+            for first in range(0, len(those), together):
+                self._give(folder, partial(self._take, folder, those[first : first + together]))
 
-    def _take(self, key: Key, folder: InboundFolder, message: Message, row: MessageRow | None) -> None:
-        """Take one message as far as it goes now: fetched, placed, marked read."""
-        desk = self._desk
+    def _is_due(self, one: Unread) -> bool:
+        row = one.row
+        return row is None or row.state != "stuck" or is_due(row.due, self._desk.now(), LONGEST_PAUSE)
+
+    def _take(self, folder: InboundFolder, unread: Sequence[Unread]) -> None:
+        """Take messages as far as they go now: fetched, placed, marked read. Slow ones have turns of their own."""
+        done = {one.key for one in unread}
         try:
-            if not desk.standing.see() or not self._available(folder):  # by the crew: a folder may hang
+            if self._desk.standing.see() and self._available(folder):  # by the crew: a folder may hang
+                came = self._receiving.take(folder, unread)
+                for one in unread:
+                    if one.key not in came:
+                        done.remove(one.key)
+                        self._give(folder, partial(self._take, folder, [one]))
+                self._mark_read(folder, [(one, came[one.key]) for one in unread if one.key in came])
+        finally:
+            with self._lock:
+                for key in done:
+                    del self._in_hand[key]
+
+    def _mark_read(self, folder: InboundFolder, came: Iterable[tuple[Unread, MessageRow | Exception]]) -> None:
+        """Mark as read what lies in its folder, and see to what doesn't."""
+        porter, standing = self._desk.porter, self._desk.standing
+        placed = []
+        for one, row in came:
+            if isinstance(row, Exception):
+                self._see_to(folder, one, row)
+            else:
+                placed.append((one, row))
+        marked = porter.mark_read_ahead([row.msg_no for _, row in placed])
+        for (one, row), ahead in zip_longest(placed, marked):
+            if ahead is None and not standing.see():
                 return
             try:
-                if row is None or row.state == "stuck":
-                    row = self._receiving.fetch(folder, message)
-                elif row.state == "named":
-                    self._receiving.place(folder, message, row)
-                desk.porter.mark_read(message.msg_no)
+                porter.mark_read(row.msg_no, ahead=ahead)
             except AccessPointError as error:
-                if desk.standing.see_again() and (
-                    row is None or row.state == "stuck"
-                ):  # it isn't the access point: it is this message
-                    self._stuck(folder, message, row, str(error))
-                return
-            except (NotTaken, DocumentError) as error:
-                self._stuck(folder, message, row, str(error))
-                return
-            except InUse:  # somebody reads what was just written, a virus scanner say: the next poll places it
-                return
-            except (FolderUnavailable, OSError) as error:  # disk full, share away: not the message's own trouble
-                why = getattr(error, "strerror", None) or error
-                self._say(folder, f"nothing can be put into {folder.path} now: {why}", self._refused)
-                return
+                self._see_to(folder, replace(one, row=row), error)
+                continue
             self._refused.pop(folder.path, None)
             with self._lock:
                 self._read.append(replace(row, state="read"))
-        finally:
-            with self._lock:
-                del self._in_hand[key]
 
-    def _stuck(self, folder: InboundFolder, message: Message, row: MessageRow | None, why: str) -> None:
+    def _see_to(self, folder: InboundFolder, one: Unread, error: Exception) -> None:
+        """This kept a message from being taken, or from being marked read."""
+        if isinstance(error, AccessPointError):
+            if self._desk.standing.see_again() and one.is_new:  # it isn't the access point: it is this message
+                self._stuck(folder, one, str(error))
+        elif isinstance(error, NotTaken | DocumentError):
+            self._stuck(folder, one, str(error))
+        elif not isinstance(error, InUse):  # else somebody reads it, a virus scanner say: the next poll places it
+            why = getattr(error, "strerror", None) or error  # disk full, share away: not the message's own trouble
+            self._say(folder, f"nothing can be put into {folder.path} now: {why}", self._refused)
+
+    def _stuck(self, folder: InboundFolder, one: Unread, why: str) -> None:
         desk = self._desk
-        attempts = (row.attempts if row else 0) + 1
+        attempts = (one.row.attempts if one.row else 0) + 1
         due = desk.now() + backoff(attempts, FIRST_PAUSE, LONGEST_PAUSE)
-        stuck = row_of(desk, folder, message, "stuck")
+        stuck = row_of(desk, folder, one.row or one.message, "stuck")
         desk.journal.record_message(replace(stuck, attempts=attempts, due=due, why=why))
-        desk.log.warning("message.stuck", company=folder.company, msg_no=message.msg_no, why=why, attempt=attempts)
+        desk.log.warning("message.stuck", company=folder.company, msg_no=stuck.msg_no, why=why, attempt=attempts)
 
     def _beyond(self, listing: Listing) -> Iterable[Message]:
         """Unread messages that an inbox without pages doesn't show, from the archive (field notes).

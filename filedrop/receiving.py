@@ -1,4 +1,4 @@
-"""One received message: fetched into a temporary file, named in the journal, placed in its company's folder.
+"""Received messages: fetched into temporary files, named in the journal, placed in their company's folder.
 
 The order is the safety. The temporary file is whole and on the disk, its name too; then a row names it; then the
 sidecar reserves the document's name; then the document is renamed in. Found after a crash with its row: where the
@@ -7,73 +7,40 @@ temporary file is there, it isn't placed yet; where it is gone, it is placed, ev
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from filedrop import files, identify, sidecar
-from filedrop.accesspoint import Gone
-from filedrop.document import new_id
-from filedrop.errors import FiledropError, FolderUnavailable
-from filedrop.journal import MessageRow, key_of
+from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
+from filedrop.fetching import DRAFT, Fetched, Fetching, NotTaken
+from filedrop.journal import key_of
 from filedrop.marker import read_marker
 from filedrop.names import inbound_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from filedrop.accesspoint import Message
     from filedrop.desk import InboundDesk
     from filedrop.folders import InboundFolder
     from filedrop.identify import Reading
-    from filedrop.journal import Key
-
-DRAFT = ".part"
+    from filedrop.journal import Key, MessageRow
 
 
-class NotTaken(FiledropError):
-    """This message can't be taken, and it is its own fault."""
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A message of the inbox, what it is known by, and what the journal knew of it when it was listed."""
 
+    key: Key
+    message: Message
+    row: MessageRow | None
 
-def row_of(desk: InboundDesk, folder: InboundFolder, message: Message, state: str) -> MessageRow:
-    """The journal's row of a message that belongs in this folder; as it was written first, where there is a row."""
-    identity = desk.access_point.identity
-    first = desk.journal.messages(identity, [message.msg_no]).get(key_of(message), message)
-    return MessageRow(
-        identity=identity,
-        msg_no=message.msg_no,
-        received=first.received or "",
-        sender=first.sender or "",
-        receiver=first.receiver or "",
-        state=state,
-        company=folder.company,
-        folder=str(folder.path),
-    )
-
-
-class _Written:
-    """A file in a folder: who waits while it is written waits for the folder."""
-
-    def __init__(self, file: BinaryIO, folder: InboundFolder) -> None:
-        self._file = file
-        self._folder = folder
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def seek(self, position: int) -> int:
-        with self._folder.busy():  # what was written before is brought there first
-            return self._file.seek(position)
-
-    def truncate(self) -> int:
-        with self._folder.busy():
-            return self._file.truncate()
-
-    def write(self, data: bytes) -> int:
-        with self._folder.busy():
-            return self._file.write(data)
+    @property
+    def is_new(self) -> bool:
+        """Is it still to be fetched?"""
+        return self.row is None or self.row.state == "stuck"
 
 
 class Receiving:
@@ -81,71 +48,77 @@ class Receiving:
 
     def __init__(self, desk: InboundDesk) -> None:
         self._desk = desk
-        self._unnamed: dict[Key, tuple[MessageRow, Reading]] = {}
-        self._left: set[Path] = set()
+        self._fetching = Fetching(desk)
+        self._unnamed: dict[Key, Fetched] = {}
+
+    def take(self, folder: InboundFolder, unread: Sequence[Unread]) -> dict[Key, MessageRow | Exception]:
+        """Have messages lie in their folder; what has come of each: its row, or what keeps it from that.
+
+        Where they come slowly, not all new ones are fetched: nothing has come of the others. Raises JournalError.
+        """
+        came: dict[Key, MessageRow | Exception] = {}
+        for one in unread:
+            if one.row is None or one.is_new:
+                continue
+            came[one.key] = one.row
+            if one.row.state == "named":
+                try:
+                    self._resume(folder, one.message, one.row)
+                except (AccessPointError, NotTaken, DocumentError, FolderUnavailable, OSError) as error:
+                    came[one.key] = error
+        return came | self._fetch(folder, [one.message for one in unread if one.is_new])
 
     def fetch(self, folder: InboundFolder, message: Message) -> MessageRow:
         """Fetch a message and place it. Raises NotTaken, DocumentError, AccessPointError, JournalError, OSError."""
-        key = key_of(message)
-        fetched = self._unnamed.pop(key, None)
-        if fetched is None or not (folder.path / fetched[0].temporary).exists():
-            fetched = self._fetched(folder, message)
-        # From here on the temporary file stays whatever happens: a row may name it, and where none could be written,
+        (came,) = self._fetch(folder, [message]).values()
+        if isinstance(came, Exception):
+            raise came
+        return came
+
+    def _fetch(self, folder: InboundFolder, messages: Sequence[Message]) -> dict[Key, MessageRow | Exception]:
+        """Fetch messages and place them: named in one commit, and brought to the disk together."""
+        fetched: dict[Key, Fetched | Exception] = {}
+        for key in map(key_of, messages):
+            before = self._unnamed.pop(key, None)
+            if before is not None and (folder.path / before.row.temporary).exists():
+                fetched[key] = before
+        new = [message for message in messages if key_of(message) not in fetched]
+        if new:
+            fetched |= self._fetching.fetch(folder, new)
+        whole = {key: one for key, one in fetched.items() if isinstance(one, Fetched)}
+        # From here on the temporary files stay whatever happens: rows may name them, and where none could be written,
         # the next try begins here.
-        self._unnamed[key] = row, reading = fetched
-        self._desk.journal.record_message(row)
-        del self._unnamed[key]
-        with folder.busy():
-            self._place(folder, message, row, reading, resumed=False)
-        return row
+        self._unnamed |= whole
+        self._desk.journal.record_messages([one.row for one in whole.values()])
+        for key in whole:
+            del self._unnamed[key]
+        return {key: one for key, one in fetched.items() if isinstance(one, Exception)} | self._placed(folder, whole)
 
-    def _fetched(self, folder: InboundFolder, message: Message) -> tuple[MessageRow, Reading]:
-        desk = self._desk
-        temporary = folder.draft(new_id(desk.now()), DRAFT)
-        row = replace(row_of(desk, folder, message, "named"), temporary=temporary.name)
-        with folder.busy():
-            self._clear(folder)
-        try:
-            with folder.busy(), files.create_temporary(temporary) as file:
-                reading = self._downloaded(folder, message, file)
-                os.fsync(file.fileno())
-                # The row will say that the temporary file is there: so it must be our folder's, and on the disk with
-                # its name. What was written into an empty mount point would be taken for placed when the share is back.
-                folder.take_up(desk.journal)
-                temporary.lstat()
-                files.sync_folder(folder.path)
-        except Gone as error:
-            self._discard(temporary)
-            raise NotTaken(f"the access point lists message {message.msg_no}, but has no document for it") from error
-        except BaseException:
-            self._discard(temporary)
-            raise
-        return row, reading
+    def _placed(self, folder: InboundFolder, whole: dict[Key, Fetched]) -> dict[Key, MessageRow | Exception]:
+        """Place what is whole and named, and bring that to the disk; what has come of each."""
+        came: dict[Key, MessageRow | Exception] = {}
+        names: dict[Key, str] = {}
+        for key, one in whole.items():
+            try:
+                with folder.busy():
+                    names[key] = self._place(folder, one.message, one.row, one.reading, resumed=False)
+            except OSError as error:
+                came[key] = error
+        if names:
+            try:
+                with folder.busy():
+                    files.sync_folder(folder.path)
+            except OSError as error:
+                return came | dict.fromkeys(names, error)
+        for key, name in names.items():
+            came[key] = whole[key].row
+            self._tell(folder, whole[key].message, name)
+        return came
 
-    def _downloaded(self, folder: InboundFolder, message: Message, file: BinaryIO) -> Reading:
-        desk, max_size = self._desk, self._desk.rules.max_size
-        with folder.not_busy():
-            if folder.local and (reading := desk.porter.fetch(message, file, max_size=max_size)) is not None:
-                return reading
-            target: BinaryIO = _Written(file, folder)  # type: ignore[assignment] # as much of one as is needed
-            desk.access_point.download(message, target, max_size=max_size)
-        file.seek(0)
-        return identify.read(file, doctype="keep")
+    def _tell(self, folder: InboundFolder, message: Message, name: str) -> None:
+        self._desk.log.info("message.received", company=folder.company, file=name, msg_no=message.msg_no)
 
-    def _discard(self, temporary: Path) -> None:
-        """Remove what was fetched in vain; where its share has gone away, before the next is fetched into that."""
-        try:
-            temporary.unlink()
-        except OSError:
-            self._left.add(temporary)
-
-    def _clear(self, folder: InboundFolder) -> None:
-        for temporary in self._left.copy():
-            if temporary.parent == folder.path:
-                temporary.unlink(missing_ok=True)
-                self._left.discard(temporary)
-
-    def place(self, folder: InboundFolder, message: Message, row: MessageRow) -> None:
+    def _resume(self, folder: InboundFolder, message: Message, row: MessageRow) -> None:
         """Place a message that was fetched before; where its temporary file is gone, it has been placed.
 
         Raises DocumentError, FolderUnavailable, OSError.
@@ -163,7 +136,9 @@ class Receiving:
                     raise
                 files.sync_folder(folder.path)  # whoever renamed it may have been cut off before this
                 return
-            self._place(folder, message, row, reading, resumed=True)
+            name = self._place(folder, message, row, reading, resumed=True)
+            files.sync_folder(folder.path)
+        self._tell(folder, message, name)
 
     def _place_elsewhere(self, folder: InboundFolder, message: Message, row: MessageRow) -> None:
         """It was fetched into a folder that is this company's no more: what isn't placed there is fetched anew."""
@@ -176,8 +151,8 @@ class Receiving:
 
     def _place(
         self, folder: InboundFolder, message: Message, row: MessageRow, reading: Reading, *, resumed: bool
-    ) -> None:
-        """Sidecar first, document last. `resumed`: an earlier process may have begun with this."""
+    ) -> str:
+        """Sidecar first, document last. `resumed`: an earlier process may have begun with this. Returns the name."""
         desk, message_id = self._desk, row.temporary[1:].removesuffix(DRAFT)
         wanted = inbound_name(message, reading.root_name)
         reserved = self._reserved(folder, wanted, message_id) if resumed else ()
@@ -201,9 +176,8 @@ class Receiving:
                 if sidecar.identity_of(beside) == message_id:  # the name of the document itself was taken meanwhile
                     beside.unlink()
                 continue
-            files.sync_folder(folder.path)
-            desk.log.info("message.received", company=folder.company, file=name, msg_no=message.msg_no)
-            return
+            return name
+        raise AssertionError  # there is always another name
 
     def _reserved(self, folder: InboundFolder, wanted: str, message_id: str) -> Iterator[str]:
         """The name that a run that was cut off has reserved for this message."""

@@ -295,8 +295,6 @@ def test_it_is_gone_while_it_fetches(called: Porter, server: Scripted, tmp_path:
     with create_temporary(tmp_path / "received.xml") as file:
         assert called.fetch(Message(7), file, max_size=10**6) is None
         assert called.fetch(Message(7), file, max_size=10**6) is None
-        assert file.tell() == 0
-    assert (tmp_path / "received.xml").read_bytes() == b""
     assert len(server.requests) == 1
 
 

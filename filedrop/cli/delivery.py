@@ -45,6 +45,7 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
             unassigned=folder,
             porter=Porter(account.login, access_point, log),  # never called for one message
             now=now,
+            steady=time.monotonic,
             log=log,
         )
         row = Receiving(desk).fetch(folder, message)

@@ -19,7 +19,7 @@ import sys
 import threading
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from filedrop.accesspoint import BrokenOff, Message
 from filedrop.errors import Interrupted
@@ -27,7 +27,7 @@ from filedrop.porter.line import Gone, Process
 from filedrop.upload import IN_MEMORY, Changing, Opened
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from pathlib import Path
 
     import structlog
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from filedrop.login import Login
     from filedrop.porter.line import Line
     from filedrop.upload import Busy
+
+T = TypeVar("T")
 
 MANY = 100  # documents that must wait for the porter to be worth its start, which takes 0.3 s of a processor
 REST = 10.0  # seconds without work after which it is sent away; until it is called again when it can't be
@@ -127,30 +129,58 @@ class Porter:
             one.answer = answer
         return len(answers)
 
-    def fetch(self, message: Message, file: BinaryIO, *, max_size: int) -> Reading | None:
-        """Write a message's document to an empty file and read it; None, and it is empty, where that is ours to do.
+    def fetch_ahead(
+        self, documents: Sequence[tuple[Message, BinaryIO]], *, max_size: int, seconds: float
+    ) -> list[Reading | Exception]:
+        """Have messages' documents written to empty files and read, before `fetch` asks for each; what came of them.
 
-        `file` is on a disk of this computer: see `open`. Raises as `AccessPoint.download` and `identify.read` do.
+        No further one is fetched after so many seconds. Each file is on a disk of this computer: see `open`.
         """
-        line = self._line()
-        if line is None:
-            return None
-        try:
-            about = {"message": message, "max_size": max_size}
-            reading: Reading = self._access_point.again(lambda: self.ask(line, "fetch", [file], **about))
-        except Gone:
-            file.seek(0)
-            file.truncate()
-            return None
-        return reading
+        about = {"messages": [message for message, _ in documents], "max_size": max_size, "seconds": seconds}
+        return self._ahead("fetch", [file for _, file in documents], **about)
 
-    def mark_read(self, msg_no: int) -> bool:
-        """Mark a message as read. Returns and raises as `AccessPoint.mark_read` does."""
+    def fetch(
+        self, message: Message, file: BinaryIO, *, max_size: int, ahead: Reading | Exception | None = None
+    ) -> Reading | None:
+        """Write a message's document to a file and read it; None where that is ours to do, and the file to be emptied.
+
+        `ahead`: what `fetch_ahead` has said of it. Raises as `AccessPoint.download` and `identify.read` do.
+        """
+        return self._again(ahead, lambda: self.fetch_ahead([(message, file)], max_size=max_size, seconds=0.0))
+
+    def mark_read_ahead(self, numbers: Sequence[int]) -> list[bool | Exception]:
+        """Have messages marked as read, before `mark_read` asks for each; what came of the first, up to a failure."""
+        return self._ahead("mark_read", numbers=list(numbers))
+
+    def mark_read(self, msg_no: int, *, ahead: bool | Exception | None = None) -> bool:
+        """Mark a message as read. Returns and raises as `AccessPoint.mark_read` does.
+
+        `ahead`: what `mark_read_ahead` has said of it.
+        """
+        was_known = self._again(ahead, lambda: self.mark_read_ahead([msg_no]))
+        return self._access_point.mark_read(msg_no) if was_known is None else was_known
+
+    def _ahead(self, errand: str, files: Collection[BinaryIO] = (), **about: Any) -> list[Any]:
+        """What came of an errand for several messages, which may be said twice; nothing where there is no porter."""
         line = self._line()
         if line is not None:
-            with contextlib.suppress(Gone):  # it may be said twice
-                return self._access_point.again(lambda: bool(self.ask(line, "mark_read", msg_no=msg_no)))
-        return self._access_point.mark_read(msg_no)
+            with contextlib.suppress(Gone):
+                came: list[Any] = self.ask(line, errand, files, **about)
+                return came
+        return []
+
+    def _again(self, ahead: T | Exception | None, ask: Callable[[], list[T | Exception]]) -> T | None:
+        """What was said ahead; where that was nothing, or is to be asked again, what is said now."""
+
+        def attempt() -> T | None:
+            nonlocal ahead
+            came, ahead = ask() if ahead is None else [ahead], None
+            result = came[0] if came else None
+            if isinstance(result, Exception):
+                raise result
+            return result
+
+        return self._access_point.again(attempt)
 
     def ask(self, line: Line, errand: str, files: Collection[BinaryIO] = (), **about: Any) -> Any:
         """Have an errand done, and return or raise what came of it. Raises Gone."""

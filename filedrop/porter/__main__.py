@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from filedrop import identify
 from filedrop.accesspoint import AccessPoint
@@ -51,17 +51,32 @@ class Errands:
             self._opened[key] = Opened(os.fdopen(file, "rb", buffering=0), os.fstat(file))
         return [_result(partial(self._opened[key].read, max_size, xpaths)) for key in keys]
 
-    def fetch(self, file: int, *, message: Message, max_size: int) -> Reading:
-        """Write a message's document to a file and read it."""
-        with os.fdopen(file, "r+b") as document:
-            document.seek(0)  # where an attempt before has left it
-            self._access_point.download(message, document, max_size=max_size)
-            document.seek(0)
-            return identify.read(document, doctype="keep")
+    def fetch(self, *files: int, messages: list[Message], max_size: int, seconds: float) -> list[Reading | Exception]:
+        """Write messages' documents to files and read them; what came of the first: see `Porter.fetch_ahead`."""
+        came: list[Reading | Exception] = []
+        until = time.monotonic() + seconds
+        with contextlib.ExitStack() as opened:
+            documents = [opened.enter_context(os.fdopen(file, "r+b")) for file in files]
+            for message, document in zip(messages, documents, strict=True):
+                came.append(_result(partial(self._fetch, message, document, max_size)))
+                if time.monotonic() > until:
+                    break
+        return came
 
-    def mark_read(self, *, msg_no: int) -> bool:
-        """Mark a message as read."""
-        return self._access_point.mark_read(msg_no)
+    def _fetch(self, message: Message, document: BinaryIO, max_size: int) -> Reading:
+        document.seek(0)  # where an attempt before has left it
+        self._access_point.download(message, document, max_size=max_size)
+        document.seek(0)
+        return identify.read(document, doctype="keep")
+
+    def mark_read(self, *, numbers: list[int]) -> list[bool | Exception]:
+        """Mark messages as read, one after the other, up to a failure."""
+        came: list[bool | Exception] = []
+        for msg_no in numbers:
+            came.append(_result(partial(self._access_point.mark_read, msg_no)))
+            if isinstance(came[-1], Exception):
+                break
+        return came
 
     def post(
         self, *, documents: list[tuple[int, str, Ids]], seconds: float, holds: Collection[Path]

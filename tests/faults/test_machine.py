@@ -126,9 +126,13 @@ class Machine(RuleBasedStateMachine):
         self.tap = Tap(self.before, thread=threading.get_ident())
         self.comes: tuple[int, Callable[[], object]] | None = None
         self.dead = False
+        self.patch = pytest.MonkeyPatch()
 
-    @initialize(quirks=st.booleans(), refuses=st.booleans(), slow=st.booleans())
-    def begin(self, *, quirks: bool, refuses: bool, slow: bool) -> None:
+    @initialize(quirks=st.booleans(), refuses=st.booleans(), slow=st.booleans(), many=st.booleans())
+    def begin(self, *, quirks: bool, refuses: bool, slow: bool, many: bool) -> None:
+        if many:  # documents and messages are taken together, as if very many waited
+            for room in ("onward", "inbound"):
+                self.patch.setattr(f"filedrop.{room}.MANY", 0.001)
         self.world = World(
             self.base, quirks=quirks, read_timeout="60s", deliver_after=90.0 if slow else 0.0, inbound={"poll": "5m"},
             outbound=RULES | {"duplicates": "refuse" if refuses else "allow"}, clock=self.clock.true,
@@ -416,6 +420,7 @@ class Machine(RuleBasedStateMachine):
             if hasattr(self, "world") and sys.exc_info()[0] is None:
                 self.everything_settles()
         finally:
+            self.patch.undo()
             self.tap.take_out()
             if self.life is not None:
                 self.life.drop()

@@ -136,7 +136,7 @@ def test_unmounted_just_before_a_message_is_fetched(tmp_path: Path, back: str) -
         world.front.next(f"GET /messages/{number}/", come_back if back == "meanwhile" else answered)
         clock.pass_on(300)
         life.turn()
-        life.do_all(but="<lambda>")  # the message's
+        life.do_all(but="take")
         clock.happens = mount.unmount  # when the folder has been looked at, and before anything is written there
         life.do(0)
         assert clock.happens is None

@@ -168,6 +168,31 @@ def test_a_forgetful_disk_keeps_what_is_marked_read(tmp_path: Path) -> None:
     assert len(pull_everywhere(tmp_path, _a_message, forgets=True)) > 10
 
 
+def test_messages_together_here_and_there(tmp_path: Path) -> None:
+    """Wherever the process ends with messages that share their commit, each is delivered once, and then marked read."""
+    assert len(pull_everywhere(tmp_path, _messages, every=7, many=True)) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("forgets", [False, True], ids=["the disk keeps all", "the disk may forget"])
+def test_messages_together(tmp_path: Path, *, forgets: bool) -> None:
+    """The same, at each step."""
+    assert len(pull_everywhere(tmp_path, _messages, forgets=forgets, many=True)) > 20
+
+
+def test_what_messages_share(tmp_path: Path) -> None:
+    """Messages that are taken together are named in one commit, and brought to the disk together, before and after."""
+    with World(tmp_path, outbound=QUICK) as world:
+        world.run_once()
+        _messages(world)
+        steps = live(world, finished=0, received=4, many=True)
+        assert steps is not None
+        first, read = steps.index("download"), steps.index("mark_read")
+        whole = ["download", "fsync"] * 4
+        assert steps[first : first + 10] == [*whole, "fsync", "commit"]
+        assert steps[read - 2 : read + 4] == ["place", "fsync", *["mark_read"] * 4]
+
+
 def test_a_message_is_on_the_disk_before_it_is_read(tmp_path: Path) -> None:
     """A message that a process renamed in before it was killed is brought to the disk before it is marked read."""
     whole = _steps_of_a_message(tmp_path / "whole", pull_at=0)
@@ -189,6 +214,11 @@ def _steps_of_a_message(base: Path, *, pull_at: int) -> list[str]:
         assert steps is not None
         world.invariants()
         return steps
+
+
+def _messages(world: World) -> None:
+    for number in range(4):
+        world.receive(invoice(f"in-{number}"))
 
 
 def _a_document(fate: str) -> Callable[[World], None]:

@@ -44,7 +44,7 @@ def live(
 ) -> list[str] | None:
     """Run filedrop in a process of its own until so many documents are finished and received, and nothing is left.
 
-    `many`: documents are taken together, as if very many waited.
+    `many`: documents and messages are taken together, as if very many waited.
 
     Returns the side effects it had, in order; None when its plug was pulled before the `pull_at`-th.
     """
@@ -69,11 +69,11 @@ def _live(
 ) -> None:
     import structlog  # noqa: PLC0415 - only the child needs it
 
-    from filedrop import config, onward  # noqa: PLC0415 - likewise
+    from filedrop import config, inbound, onward  # noqa: PLC0415 - likewise
     from filedrop.service import Service, sole_use  # noqa: PLC0415 - likewise
 
     if many:
-        onward.MANY = 0.001
+        inbound.MANY = onward.MANY = 0.001
     settings = config.parse(text)
     stopped = threading.Event()
     plug = Plug(pull_at, Disk(Path(base) / "lost") if forgets else None)

@@ -4,8 +4,8 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+from filedrop.fetching import _Written
 from filedrop.folders import InboundFolder
-from filedrop.receiving import _Written
 
 if TYPE_CHECKING:
     from pathlib import Path

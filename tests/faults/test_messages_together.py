@@ -1,0 +1,152 @@
+"""Where very many are unread, one thread takes several together: what befalls one leaves the others as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support.disks import mounted
+from support.documents import invoice
+from support.faults import answered, instead
+from support.stepping import RULES, Clock, Life
+
+from filedrop.inbound import TOGETHER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from support.faults import Exchange
+    from support.world import World
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A world in which messages are taken together, however few they are, and asked for every five minutes."""
+    monkeypatch.setattr("filedrop.inbound.MANY", 0.001)
+    return make_world(outbound=RULES | {"workers": "1"}, inbound={"poll": "5m"}, clock=clock.true)
+
+
+@pytest.fixture
+def life(world: World, clock: Clock) -> Iterator[Life]:
+    """A filedrop that has polled, and then the access point has sixteen messages."""
+    one = Life(world, clock)
+    one.go_on(10)
+    for number in range(TOGETHER):
+        world.receive(invoice(f"{number:02}"))
+    clock.pass_on(300)
+    yield one
+    one.drop()
+
+
+def test_each_is_taken_as_itself(world: World, life: Life) -> None:
+    """All of them lie in their folder, each with its sidecar, before the first is marked read."""
+    there: list[int] = []
+
+    def look(exchange: Exchange) -> None:
+        there.append(len(world.delivered()))
+        answered(exchange)
+
+    world.front.next("POST /inbox", look)
+    commits = life.journal.commits
+    life.turn()
+    life.do(life.jobs.index("take"))
+    assert life.journal.commits == commits + 1
+    assert there == [TOGETHER]
+    assert not world.sandbox.store.inbox("acme")
+    world.invariants()
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "stuck"),
+    [
+        ("GET /messages/3/", 404, 1),  # nothing is there
+        ("GET /messages/3/", 500, 1),
+        ("POST /inbox/3/", 500, 0),
+    ],
+)
+def test_one_cannot_be_taken(world: World, life: Life, path: str, answer: int, stuck: int) -> None:
+    """The others are delivered and marked read, and that one when it can be."""
+    world.front.always(path, instead(answer))
+    life.turn()
+    life.do(life.jobs.index("take"))
+    assert len(world.delivered()) == TOGETHER - stuck
+    assert [message.msg_no for message in world.sandbox.store.inbox("acme")] == [3]
+    world.front.heal()
+    life.go_on(2000)
+    assert not world.sandbox.store.inbox("acme")
+    world.invariants()
+
+
+def test_one_is_no_document(world: World, life: Life) -> None:
+    """It is stuck, and the others are delivered and marked read."""
+    world.front.next("GET /messages/3/", instead(200, "<html>Maintenance", ("Content-Type", "text/html")))
+    life.turn()
+    life.do(life.jobs.index("take"))
+    assert len(world.delivered()) == TOGETHER - 1
+    life.go_on(2000)
+    world.invariants()
+
+
+def test_they_come_slowly(world: World, life: Life, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has come doesn't wait for the others, which get their turns at once."""
+    monkeypatch.setattr("filedrop.fetching.TOGETHER_FOR", 0.0)  # as if each took half a second, by whatever clock
+
+    def slowly(exchange: Exchange) -> None:
+        clock.pass_on(0.1)
+        answered(exchange)
+
+    world.front.always("GET /messages/", slowly)
+    life.turn()
+    life.do(life.jobs.index("take"))
+    assert len(world.delivered()) == 1
+    assert life.jobs.count("take") == TOGETHER - 1
+    life.do_all()
+    assert not world.sandbox.store.inbox("acme")
+    world.invariants()
+
+
+def test_there_is_room_for_some_of_them(
+    make_world: Callable[..., World], tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What there is no room for is fetched when there is some; nothing that doesn't lie there is marked read."""
+    monkeypatch.setattr("filedrop.inbound.MANY", 0.001)
+    with mounted(tmp_path / "root" / "acme" / "inbound") as disk:
+        world = make_world(
+            outbound=RULES | {"workers": "1"}, inbound={"poll": "5m", "min_free": "0MB"}, clock=clock.true
+        )
+        life = Life(world, clock)
+        life.go_on(10)
+        disk.use_up_names()
+        for filler in list(disk.path.glob("filler-*"))[:5]:
+            filler.unlink()
+        for number in range(TOGETHER):
+            world.receive(invoice(f"{number:02}"))
+        clock.pass_on(300)
+        life.turn()
+        life.do(life.jobs.index("take"))
+        assert "nothing can be put into" in str(world)
+        assert len(world.sandbox.store.inbox("acme")) == TOGETHER
+        disk.make_room()
+        life.go_on(2000)
+        life.drop()
+        assert not world.sandbox.store.inbox("acme")
+        world.invariants()
+
+
+def test_the_journal_fails(world: World, life: Life) -> None:
+    """What has been fetched isn't fetched again when it can be written."""
+    life.journal._writer.execute("PRAGMA query_only=1")
+    life.turn()
+    life.do(life.jobs.index("take"))
+    assert not world.delivered()
+    life.journal._writer.execute("PRAGMA query_only=0")
+    life.go_on(400)
+    assert len(world.front.asked("GET /messages/")) == TOGETHER
+    assert not world.sandbox.store.inbox("acme")
+    world.invariants()
