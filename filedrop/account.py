@@ -209,7 +209,7 @@ class Account:
             waits += [self._do_when_due("look", self.looks.look, self.looks.wait())]
             waits += [self._do_when_due("track", self._tracking.track, self._tracking.wait())]
         elif not self.standing.ready:
-            waits += [self.standing.wait()]
+            waits += [self.standing.wait() or DISTANT]  # while it is being asked: its answer wakes us
         self.porter.see(sum(len(lane.given) for lane in self.lanes), self._steady())
         return min(waits)
 

@@ -411,6 +411,17 @@ def test_another_file_lies_where_one_in_doubt_did(make_world: Callable[..., Worl
     assert archived.read_bytes() == invoice("2")
 
 
+def test_nobody_turns_round_while_the_access_point_is_asked(world: World, life: Life, clock: Clock) -> None:
+    """While it is asked whether it is back, which may take minutes, the way out waits for the answer."""
+    world.front.always("GET", instead(503))
+    life.go_on(400)
+    clock.pass_on(4000)
+    (account,) = life.service.accounts
+    account._turn_out()
+    assert "probe" in life.jobs
+    assert account._turn_out() >= 1.0
+
+
 @pytest.mark.parametrize("rule", ["refuse", "allow"])
 def test_a_name_in_sending_is_anothers_while_it_is_compared(
     make_world: Callable[..., World], clock: Clock, rule: str

@@ -53,10 +53,12 @@ def live(
     process = _fork.Process(target=_live, args=(theirs, str(world.base), world.config_text()), kwargs=keys)
     process.start()
     theirs.close()
-    process.join(_PATIENCE)
-    if process.is_alive():
+    try:
+        process.join(_PATIENCE)
+        if process.is_alive():
+            raise AssertionError(f"it hasn't come to an end in {_PATIENCE:.0f} s\n{world}")
+    finally:  # whatever ends the test, too
         process.kill()
-        raise AssertionError(f"it hasn't come to an end in {_PATIENCE:.0f} s\n{world}")
     if process.exitcode == PULLED:
         return None
     assert process.exitcode == 0, f"it ended with {process.exitcode}\n{world}"
