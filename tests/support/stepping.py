@@ -141,12 +141,17 @@ class Life:
         return [_name(job) for hands in self._hands for job in hands.jobs]
 
     def turn(self) -> float:
-        """Let each loop take a turn; in how many seconds the first wants the next."""
+        """Let each loop take a turn; in how many seconds the first wants the next.
+
+        One that gives out nothing and wants the next at once would turn round and round while nothing happens.
+        """
         waits: list[float] = []
+        before = self.jobs
         for account in self.service.accounts:
             for take_turn in (account._turn_out, account._turn_in):
                 if not attempt(self._log, "turn", partial(_append, waits, take_turn)):
                     waits.append(AFTER_FAILURE)
+        assert min(waits) > 0 or self.jobs != before, "it turns round and round"
         return min(waits)
 
     def do(self, index: int) -> None:
