@@ -35,7 +35,7 @@ The rooms; imports only point down, which tests/test_architecture.py keeps:
                 fetching      into temporary files, several together
     with what   desk          what every step of an account works with
                 porter/       a second process that reads and posts small documents while very many wait
-                turns         where many documents are worked through, two threads at a time
+                turns         where very many wait: how many are taken together, two threads at a time
                 upload        a dropped file that was opened, and how it goes to the access point
                 glimpse       what lies in a folder; only looks
                 lane          what one outbound folder's sweeps remember

@@ -1,7 +1,7 @@
 """Messages are fetched into temporary files, several together: whole, and on the disk, when a row may name them.
 
 What is the same for all is done once: the porter is asked, the folder is looked at and its names are brought to the
-disk. A message that can't be fetched keeps no other from it, and one that comes slowly isn't waited for by many.
+disk. Where one comes slowly, or can't be had, nothing is said of those behind it: they are not waited for here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from filedrop.journal import Key
 
 DRAFT = ".part"
-TOGETHER_FOR = 0.5  # seconds after which no further message is fetched before those so far are placed
+TOGETHER_FOR = 0.5  # seconds after which no further message is fetched, or marked read, together with those so far
 
 
 class NotTaken(FiledropError):
@@ -88,11 +88,6 @@ class Fetched(NamedTuple):
     row: MessageRow
     reading: Reading
 
-    @property
-    def key(self) -> Key:
-        """What the message is known by."""
-        return key_of(self.message)
-
 
 class Fetching:
     """Fetches the messages of one account. For any thread."""
@@ -144,18 +139,21 @@ class Fetching:
             documents = [(draft.message, draft.file) for draft in drafts]
             ahead = desk.porter.fetch_ahead(documents, max_size=desk.rules.max_size, seconds=TOGETHER_FOR)
         for draft, said in zip_longest(drafts, ahead):
-            if came and said is None and desk.steady() - since > TOGETHER_FOR:
+            slow = said is None and desk.steady() - since > TOGETHER_FOR
+            if came and (slow or isinstance(said, Exception)):
                 break
-            came[key_of(draft.message)] = self._whole(folder, draft, said)
+            came[key_of(draft.message)] = one = self._whole(folder, draft, said)
+            if isinstance(one, Exception):
+                break
         if not any(isinstance(one, Fetched) for one in came.values()):
             return came
         with folder.busy():
             # The rows will say that the temporary files are there: so they must be our folder's, and on the disk with
             # their names. What was written into an empty mount point would be taken for placed when the share is back.
             folder.take_up(desk.journal)
-            for one in came.values():
-                if isinstance(one, Fetched):
-                    (folder.path / one.row.temporary).lstat()
+            for key, one in came.items():
+                if isinstance(one, Fetched) and files.is_missing(folder.path / one.row.temporary):
+                    came[key] = FolderUnavailable(f"somebody has removed {one.row.temporary} from {folder.path}")
             files.sync_folder(folder.path)
         return came
 

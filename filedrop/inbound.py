@@ -17,11 +17,12 @@ from filedrop.accesspoint import Message
 from filedrop.disk import is_local
 from filedrop.document import participant_key
 from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
-from filedrop.fetching import NotTaken, row_of
+from filedrop.fetching import TOGETHER_FOR, NotTaken, row_of
 from filedrop.files import InUse
 from filedrop.journal import key_of
 from filedrop.moments import backoff, is_due
 from filedrop.receiving import Receiving, Unread
+from filedrop.turns import together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     Give = Callable[[InboundFolder, Callable[[], object]], None]
 
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)  # between tries of a message that can't be taken
-TOGETHER = 16  # messages at most that are taken together
-MANY = 4.0  # times as many must be unread for each worker
 DAYS_WIDER = 2  # the archive is read from this many days before the last complete pass on
 
 
@@ -133,52 +132,59 @@ class WayIn:
                 if folder is not None and one.key not in self._in_hand and self._is_due(one):
                     self._in_hand[one.key] = folder
                     given.setdefault(folder, []).append(one)
-        together = max(1, min(TOGETHER, int(sum(map(len, given.values())) / (MANY * self._workers))))
+        step = together(sum(map(len, given.values())), self._workers)
         for folder, those in given.items():
-            for first in range(0, len(those), together):
-                self._give(folder, partial(self._take, folder, those[first : first + together]))
+            for first in range(0, len(those), step):
+                self._give(folder, partial(self._take, folder, those[first : first + step]))
 
     def _is_due(self, one: Unread) -> bool:
         row = one.row
         return row is None or row.state != "stuck" or is_due(row.due, self._desk.now(), LONGEST_PAUSE)
 
     def _take(self, folder: InboundFolder, unread: Sequence[Unread]) -> None:
-        """Take messages as far as they go now: fetched, placed, marked read. Slow ones have turns of their own."""
-        done = {one.key for one in unread}
+        """Take messages as far as they go now: fetched, placed, marked read. What is left has turns of its own."""
+        in_hand = {one.key for one in unread}
         try:
             if self._desk.standing.see() and self._available(folder):  # by the crew: a folder may hang
-                came = self._receiving.take(folder, unread)
-                for one in unread:
-                    if one.key not in came:
-                        done.remove(one.key)
-                        self._give(folder, partial(self._take, folder, [one]))
-                self._mark_read(folder, [(one, came[one.key]) for one in unread if one.key in came])
+                for one in self._taken(folder, unread):
+                    in_hand.remove(one.key)
+                    self._give(folder, partial(self._take, folder, [one]))
         finally:
             with self._lock:
-                for key in done:
+                for key in in_hand:
                     del self._in_hand[key]
 
-    def _mark_read(self, folder: InboundFolder, came: Iterable[tuple[Unread, MessageRow | Exception]]) -> None:
-        """Mark as read what lies in its folder, and see to what doesn't."""
-        porter, standing = self._desk.porter, self._desk.standing
-        placed = []
-        for one, row in came:
-            if isinstance(row, Exception):
+    def _taken(self, folder: InboundFolder, unread: Sequence[Unread]) -> list[Unread]:
+        """Take messages together; those are left that come after a slow one, or after one that can't be had."""
+        came = self._receiving.take(folder, unread)
+        left, placed = list[Unread](), []
+        for one in unread:
+            row = came.get(one.key)
+            if row is None:
+                left.append(one)
+            elif isinstance(row, Exception):
                 self._see_to(folder, one, row)
             else:
-                placed.append((one, row))
-        marked = porter.mark_read_ahead([row.msg_no for _, row in placed])
-        for (one, row), ahead in zip_longest(placed, marked):
-            if ahead is None and not standing.see():
-                return
+                placed.append((replace(one, row=row), row))
+        return left + self._mark_read(folder, placed)
+
+    def _mark_read(self, folder: InboundFolder, placed: Sequence[tuple[Unread, MessageRow]]) -> list[Unread]:
+        """Mark as read what lies in its folder; those are left that come after a slow one, or after a failure."""
+        desk, since = self._desk, self._desk.steady()
+        marked = desk.porter.mark_read_ahead([row.msg_no for _, row in placed], seconds=TOGETHER_FOR)
+        for number, ((one, row), ahead) in enumerate(zip_longest(placed, marked)):
+            slow = ahead is None and desk.steady() - since > TOGETHER_FOR
+            if number and (slow or isinstance(ahead, Exception)):
+                return [one for one, _ in placed[number:]]
             try:
-                porter.mark_read(row.msg_no, ahead=ahead)
+                desk.porter.mark_read(row.msg_no, ahead=ahead)
             except AccessPointError as error:
-                self._see_to(folder, replace(one, row=row), error)
-                continue
+                self._see_to(folder, one, error)
+                return [one for one, _ in placed[number + 1 :]]
             self._refused.pop(folder.path, None)
             with self._lock:
                 self._read.append(replace(row, state="read"))
+        return []
 
     def _see_to(self, folder: InboundFolder, one: Unread, error: Exception) -> None:
         """This kept a message from being taken, or from being marked read."""
@@ -284,15 +290,9 @@ class WayIn:
 def _message(row: MessageRow) -> Message:
     """A message as far as its row knows it; its document lies where the interface says."""
     return Message(
-        msg_no=row.msg_no,
+        row.msg_no,
         direction="IN",
         received=row.received or None,
-        delivered=None,
-        uuid=None,
         sender=row.sender or None,
         receiver=row.receiver or None,
-        channel=None,
-        document_id=None,
-        process_id=None,
-        link=None,
     )

@@ -17,6 +17,7 @@ from filedrop.errors import Changed, FiledropError
 from filedrop.files import InUse
 from filedrop.putaway import FileGone, Moved, put_away, put_back
 from filedrop.sending import begin, post
+from filedrop.turns import TOGETHER, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
     Left = dict[str, Opened | None]  # the documents that are in hand still, by id, each with its file
 
-TOGETHER = 16  # documents at most that are posted and put away together
-MANY = 4.0  # times as many must wait for each worker
-OPEN = 256  # files at most that all workers have open: a process may have a thousand
 UNRECORDED = 0.5  # seconds after which no further request is made before the answers so far are written
 
 
@@ -46,9 +44,8 @@ class Onward:
 
     def together(self, waiting: int) -> int:
         """How many documents to take together now: as many as are likely to be posted in a moment, if many wait."""
-        workers = self._desk.rules.workers
         quick = int(UNRECORDED / max(self._pace, UNRECORDED / TOGETHER))
-        return max(1, min(quick, OPEN // workers, int(waiting / (MANY * workers))))
+        return max(1, min(quick, together(waiting, self._desk.rules.workers)))
 
     def go(self, lane: Lane, claimed: Sequence[Claimed]) -> None:
         """Take documents that are in hand as far as they go now: post them, and put them where their state belongs.

@@ -54,11 +54,13 @@ class Receiving:
     def take(self, folder: InboundFolder, unread: Sequence[Unread]) -> dict[Key, MessageRow | Exception]:
         """Have messages lie in their folder; what has come of each: its row, or what keeps it from that.
 
-        Where they come slowly, not all new ones are fetched: nothing has come of the others. Raises JournalError.
+        Nothing has come of those behind one that comes slowly, or can't be had. Raises JournalError.
         """
         came: dict[Key, MessageRow | Exception] = {}
+        new: list[Message] = []
         for one in unread:
-            if one.row is None or one.is_new:
+            if one.row is None or one.row.state == "stuck":
+                new.append(one.message)
                 continue
             came[one.key] = one.row
             if one.row.state == "named":
@@ -66,10 +68,13 @@ class Receiving:
                     self._resume(folder, one.message, one.row)
                 except (AccessPointError, NotTaken, DocumentError, FolderUnavailable, OSError) as error:
                     came[one.key] = error
-        return came | self._fetch(folder, [one.message for one in unread if one.is_new])
+        return came | self._fetch(folder, new)
 
     def fetch(self, folder: InboundFolder, message: Message) -> MessageRow:
-        """Fetch a message and place it. Raises NotTaken, DocumentError, AccessPointError, JournalError, OSError."""
+        """Fetch a message and place it.
+
+        Raises NotTaken, DocumentError, AccessPointError, FolderUnavailable, JournalError, OSError.
+        """
         (came,) = self._fetch(folder, [message]).values()
         if isinstance(came, Exception):
             raise came
@@ -79,8 +84,8 @@ class Receiving:
         """Fetch messages and place them: named in one commit, and brought to the disk together."""
         fetched: dict[Key, Fetched | Exception] = {}
         for key in map(key_of, messages):
-            before = self._unnamed.pop(key, None)
-            if before is not None and (folder.path / before.row.temporary).exists():
+            before = self._unnamed.get(key)
+            if before is not None and not files.is_missing(folder.path / before.row.temporary):
                 fetched[key] = before
         new = [message for message in messages if key_of(message) not in fetched]
         if new:

@@ -87,5 +87,4 @@ def _as_if_very_many_waited(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Porter, "__init__", make_and_call)
         monkeypatch.setattr("filedrop.porter.MANY", 1)
         monkeypatch.setattr("filedrop.porter.line._AT_ONCE", 0)  # waits for it
-        monkeypatch.setattr("filedrop.onward.MANY", 0.001)
-        monkeypatch.setattr("filedrop.inbound.MANY", 0.001)
+        monkeypatch.setattr("filedrop.turns.MANY", 0.001)

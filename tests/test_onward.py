@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from filedrop.onward import TOGETHER, Onward
+from filedrop.onward import Onward
+from filedrop.turns import TOGETHER
 
 
 @pytest.mark.parametrize(("workers", "waiting", "together"), [

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import structlog
+from support.disks import mounted
 from support.documents import BUYER, SELLER, invoice
 from support.scripted import Exchange, Scripted, answer, cut, reply
 
@@ -281,6 +282,41 @@ def test_there_is_nothing_to_fetch(
     server.on("GET", "/messages/7/xml-document", script)
     with create_temporary(tmp_path / "received.xml") as file, pytest.raises(kind):
         called.fetch(Message(7), file, max_size=1000)
+
+
+@pytest.mark.parametrize("status", [401, 404, 503])
+def test_it_fetches_no_further(called: Porter, server: Scripted, tmp_path: Path, status: int) -> None:
+    """After a failure no further document is asked for, whoever's fault it is."""
+    for number in range(3):
+        server.on("GET", f"/messages/{number}/xml-document", reply(status))
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(create_temporary(tmp_path / f"{number}.xml")) for number in range(3)]
+        documents = [(Message(number), file) for number, file in enumerate(files)]
+        assert len(called.fetch_ahead(documents, max_size=10**6, seconds=60)) == 1
+    assert len(server.requests) == 1
+
+
+def test_there_is_no_room_for_one(called: Porter, server: Scripted, tmp_path: Path) -> None:
+    """What was fetched before the disk was full has been fetched."""
+    for number, document in enumerate([invoice("7"), b"<a>" + b" " * 3_000_000 + b"</a>"]):
+        server.on("GET", f"/messages/{number}/xml-document", reply(200, document))
+    with mounted(tmp_path / "disk", size="1m"), contextlib.ExitStack() as stack:
+        files = [stack.enter_context(create_temporary(tmp_path / "disk" / f"{number}.xml")) for number in range(2)]
+        documents = [(Message(number), file) for number, file in enumerate(files)]
+        first, second = called.fetch_ahead(documents, max_size=10**8, seconds=60)
+    assert isinstance(first, identify.Reading)
+    assert isinstance(second, OSError)
+
+
+def test_marking_several_as_read(called: Porter, server: Scripted) -> None:
+    """They are marked one after the other, up to a failure; what is to be asked again is, for the one."""
+    for number, answer_ in enumerate([reply(200), reply(503), reply(200)]):
+        server.on("POST", f"/inbox/{number}/read", answer_, reply(200))
+    first, second = called.mark_read_ahead(range(3), seconds=60)
+    assert first is True
+    assert isinstance(second, Unavailable)
+    assert called.mark_read(1, ahead=second) is True
+    assert [request.path for request in server.requests] == [f"/inbox/{number}/read" for number in (0, 1, 1)]
 
 
 def test_it_is_gone_while_it_fetches(called: Porter, server: Scripted, tmp_path: Path) -> None:

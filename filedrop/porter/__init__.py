@@ -134,7 +134,8 @@ class Porter:
     ) -> list[Reading | Exception]:
         """Have messages' documents written to empty files and read, before `fetch` asks for each; what came of them.
 
-        No further one is fetched after so many seconds. Each file is on a disk of this computer: see `open`.
+        No further one is fetched after a failure, nor after so many seconds. The files are on a disk of this computer:
+        see `open`.
         """
         about = {"messages": [message for message, _ in documents], "max_size": max_size, "seconds": seconds}
         return self._ahead("fetch", [file for _, file in documents], **about)
@@ -148,16 +149,19 @@ class Porter:
         """
         return self._again(ahead, lambda: self.fetch_ahead([(message, file)], max_size=max_size, seconds=0.0))
 
-    def mark_read_ahead(self, numbers: Sequence[int]) -> list[bool | Exception]:
-        """Have messages marked as read, before `mark_read` asks for each; what came of the first, up to a failure."""
-        return self._ahead("mark_read", numbers=list(numbers))
+    def mark_read_ahead(self, numbers: Sequence[int], *, seconds: float) -> list[bool | Exception]:
+        """Have messages marked as read, before `mark_read` asks for each; what came of them.
+
+        No further one is marked after a failure, nor after so many seconds.
+        """
+        return self._ahead("mark_read", numbers=numbers, seconds=seconds) if numbers else []
 
     def mark_read(self, msg_no: int, *, ahead: bool | Exception | None = None) -> bool:
         """Mark a message as read. Returns and raises as `AccessPoint.mark_read` does.
 
         `ahead`: what `mark_read_ahead` has said of it.
         """
-        was_known = self._again(ahead, lambda: self.mark_read_ahead([msg_no]))
+        was_known = self._again(ahead, lambda: self.mark_read_ahead([msg_no], seconds=0.0))
         return self._access_point.mark_read(msg_no) if was_known is None else was_known
 
     def _ahead(self, errand: str, files: Collection[BinaryIO] = (), **about: Any) -> list[Any]:

@@ -18,7 +18,7 @@ from filedrop.porter.line import hear, say
 from filedrop.upload import Changing, Opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
     from filedrop.accesspoint import Message
@@ -52,31 +52,22 @@ class Errands:
         return [_result(partial(self._opened[key].read, max_size, xpaths)) for key in keys]
 
     def fetch(self, *files: int, messages: list[Message], max_size: int, seconds: float) -> list[Reading | Exception]:
-        """Write messages' documents to files and read them; what came of the first: see `Porter.fetch_ahead`."""
-        came: list[Reading | Exception] = []
-        until = time.monotonic() + seconds
+        """Write messages' documents to files and read them: see `Porter.fetch_ahead`."""
         with contextlib.ExitStack() as opened:
             documents = [opened.enter_context(os.fdopen(file, "r+b")) for file in files]
-            for message, document in zip(messages, documents, strict=True):
-                came.append(_result(partial(self._fetch, message, document, max_size)))
-                if time.monotonic() > until:
-                    break
-        return came
+            errands = [partial(self._fetch, *one, max_size) for one in zip(messages, documents, strict=True)]
+            return _results(errands, seconds)
 
     def _fetch(self, message: Message, document: BinaryIO, max_size: int) -> Reading:
-        document.seek(0)  # where an attempt before has left it
-        self._access_point.download(message, document, max_size=max_size)
-        document.seek(0)
-        return identify.read(document, doctype="keep")
+        with document:  # what can't be written at its end is its own failure
+            document.seek(0)  # where an attempt before has left it
+            self._access_point.download(message, document, max_size=max_size)
+            document.seek(0)
+            return identify.read(document, doctype="keep")
 
-    def mark_read(self, *, numbers: list[int]) -> list[bool | Exception]:
-        """Mark messages as read, one after the other, up to a failure."""
-        came: list[bool | Exception] = []
-        for msg_no in numbers:
-            came.append(_result(partial(self._access_point.mark_read, msg_no)))
-            if isinstance(came[-1], Exception):
-                break
-        return came
+    def mark_read(self, *, numbers: list[int], seconds: float) -> list[bool | Exception]:
+        """Mark messages as read: see `Porter.mark_read_ahead`."""
+        return _results([partial(self._access_point.mark_read, msg_no) for msg_no in numbers], seconds)
 
     def post(
         self, *, documents: list[tuple[int, str, Ids]], seconds: float, holds: Collection[Path]
@@ -115,6 +106,17 @@ def _result(errand: Callable[[], T]) -> T | Exception:
         return errand()
     except (FiledropError, OSError, Changing) as error:
         return error
+
+
+def _results(errands: Iterable[Callable[[], T]], seconds: float) -> list[T | Exception]:
+    """What errands return or raise, one after the other, up to a failure, or until so many seconds are over."""
+    results: list[T | Exception] = []
+    until = time.monotonic() + seconds
+    for errand in errands:
+        results.append(_result(errand))
+        if isinstance(results[-1], Exception) or time.monotonic() > until:
+            break
+    return results
 
 
 def main(control: socket.socket) -> None:

@@ -478,7 +478,7 @@ def test_what_is_not_ready_is_not_held_open(
     world: World, life: Life, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where several are taken together, a file that its writer is still at is nobody's while the others are posted."""
-    monkeypatch.setattr("filedrop.onward.MANY", 0.001)
+    monkeypatch.setattr("filedrop.turns.MANY", 0.001)
     for number in range(3):
         world.drop(f"{number}.xml", invoice(f"{number}"))
     clock.pass_on(130)

@@ -131,8 +131,7 @@ class Machine(RuleBasedStateMachine):
     @initialize(quirks=st.booleans(), refuses=st.booleans(), slow=st.booleans(), many=st.booleans())
     def begin(self, *, quirks: bool, refuses: bool, slow: bool, many: bool) -> None:
         if many:  # documents and messages are taken together, as if very many waited
-            for room in ("onward", "inbound"):
-                self.patch.setattr(f"filedrop.{room}.MANY", 0.001)
+            self.patch.setattr("filedrop.turns.MANY", 0.001)
         self.world = World(
             self.base, quirks=quirks, read_timeout="60s", deliver_after=90.0 if slow else 0.0, inbound={"poll": "5m"},
             outbound=RULES | {"duplicates": "refuse" if refuses else "allow"}, clock=self.clock.true,

@@ -10,7 +10,7 @@ from support.documents import invoice
 from support.faults import answered, instead
 from support.stepping import RULES, Clock, Life
 
-from filedrop.inbound import TOGETHER
+from filedrop.turns import OPEN, TOGETHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ def clock() -> Clock:
 @pytest.fixture
 def world(make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch) -> World:
     """A world in which messages are taken together, however few they are, and asked for every five minutes."""
-    monkeypatch.setattr("filedrop.inbound.MANY", 0.001)
+    monkeypatch.setattr("filedrop.turns.MANY", 0.001)
     return make_world(outbound=RULES | {"workers": "1"}, inbound={"poll": "5m"}, clock=clock.true)
 
 
@@ -74,7 +74,7 @@ def test_one_cannot_be_taken(world: World, life: Life, path: str, answer: int, s
     """The others are delivered and marked read, and that one when it can be."""
     world.front.always(path, instead(answer))
     life.turn()
-    life.do(life.jobs.index("take"))
+    life.do_all()
     assert len(world.delivered()) == TOGETHER - stuck
     assert [message.msg_no for message in world.sandbox.store.inbox("acme")] == [3]
     world.front.heal()
@@ -85,10 +85,11 @@ def test_one_cannot_be_taken(world: World, life: Life, path: str, answer: int, s
 
 def test_one_is_no_document(world: World, life: Life) -> None:
     """It is stuck, and the others are delivered and marked read."""
-    world.front.next("GET /messages/3/", instead(200, "<html>Maintenance", ("Content-Type", "text/html")))
+    world.front.always("GET /messages/3/", instead(200, "<html>Maintenance", ("Content-Type", "text/html")))
     life.turn()
-    life.do(life.jobs.index("take"))
+    life.do_all()
     assert len(world.delivered()) == TOGETHER - 1
+    world.front.heal()
     life.go_on(2000)
     world.invariants()
 
@@ -111,11 +112,59 @@ def test_they_come_slowly(world: World, life: Life, clock: Clock, monkeypatch: p
     world.invariants()
 
 
+@pytest.mark.parametrize("answer", [401, 405, 503])
+def test_the_access_point_goes_away(world: World, life: Life, answer: int) -> None:
+    """An outage, or a login that is refused, is one request and a probe, not one request for each message."""
+    life.turn()
+    for line in ("GET", "POST"):
+        world.front.always(line, instead(answer))
+    life.do_all()
+    assert len(world.front.asked("GET /messages/")) == 1
+    assert not world.delivered()
+    world.front.heal()
+    life.go_on(4000)
+    assert not world.sandbox.store.inbox("acme")
+    world.invariants()
+
+
+def test_one_is_taken_from_under_us(world: World, life: Life) -> None:
+    """Somebody, a virus scanner say, removes the temporary file of one: the others are delivered."""
+
+    def remove(exchange: Exchange) -> None:
+        answered(exchange)
+        sorted(world.inbound.glob(".*.part"))[2].unlink()
+
+    world.front.always("GET /messages/4/", remove)  # when the third has been fetched
+    life.turn()
+    life.do(life.jobs.index("take"))
+    assert len(world.delivered()) == TOGETHER - 1
+    world.front.heal()
+    life.go_on(2000)
+    assert not world.sandbox.store.inbox("acme")
+    world.invariants()
+
+
+def test_there_are_many_workers(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many there are, all of them together have no more files open than a process may."""
+    monkeypatch.setattr("filedrop.turns.MANY", 0.001)
+    world = make_world(outbound=RULES | {"workers": "64"}, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    for number in range(TOGETHER):
+        world.receive(invoice(f"{number:02}"))
+    clock.pass_on(300)
+    life.turn()
+    assert life.jobs.count("take") == TOGETHER * 64 / OPEN
+    life.drop()
+
+
 def test_there_is_room_for_some_of_them(
     make_world: Callable[..., World], tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What there is no room for is fetched when there is some; nothing that doesn't lie there is marked read."""
-    monkeypatch.setattr("filedrop.inbound.MANY", 0.001)
+    monkeypatch.setattr("filedrop.turns.MANY", 0.001)
     with mounted(tmp_path / "root" / "acme" / "inbound") as disk:
         world = make_world(
             outbound=RULES | {"workers": "1"}, inbound={"poll": "5m", "min_free": "0MB"}, clock=clock.true
@@ -150,3 +199,30 @@ def test_the_journal_fails(world: World, life: Life) -> None:
     assert len(world.front.asked("GET /messages/")) == TOGETHER
     assert not world.sandbox.store.inbox("acme")
     world.invariants()
+
+
+def test_one_that_could_not_be_named_beside_a_new_one(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was fetched and couldn't be named is fetched once, whatever befalls one that is taken with it later."""
+    monkeypatch.setattr("filedrop.turns.MANY", 0.001)
+    world = make_world(outbound=RULES | {"workers": "1"}, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.receive(invoice("first"))
+    clock.pass_on(300)
+    life.journal._writer.execute("PRAGMA query_only=1")
+    life.turn()
+    life.do_all()
+    life.journal._writer.execute("PRAGMA query_only=0")
+    world.receive(invoice("second"))
+    clock.pass_on(300)
+    life.turn()
+    life.journal._writer.execute("ALTER TABLE messages RENAME TO away")  # nothing can be read of messages
+    life.do_all()
+    life.journal._writer.execute("ALTER TABLE away RENAME TO messages")
+    life.go_on(1000)
+    assert not list(world.inbound.glob(".*.part"))
+    life.drop()
+    world.invariants()
+    assert len(world.front.asked("GET /messages/1/")) == 1

@@ -10,8 +10,8 @@ import pytest
 from support.documents import invoice
 from support.faults import answered
 
-from filedrop.onward import TOGETHER
 from filedrop.service import JOURNAL
+from filedrop.turns import TOGETHER
 from filedrop.upload import IN_MEMORY
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def world(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> World:
     """Sixteen documents that are taken together, by the only thread."""
-    monkeypatch.setattr("filedrop.onward.MANY", 0.001)
+    monkeypatch.setattr("filedrop.turns.MANY", 0.001)
     world = make_world(outbound={"workers": "1", "doubt": "100ms"})
     for number in range(TOGETHER):
         world.drop(f"{number:02}.xml", invoice(f"{number:02}"))

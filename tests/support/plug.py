@@ -71,11 +71,11 @@ def _live(
 ) -> None:
     import structlog  # noqa: PLC0415 - only the child needs it
 
-    from filedrop import config, inbound, onward  # noqa: PLC0415 - likewise
+    from filedrop import config, turns  # noqa: PLC0415 - likewise
     from filedrop.service import Service, sole_use  # noqa: PLC0415 - likewise
 
     if many:
-        inbound.MANY = onward.MANY = 0.001
+        turns.MANY = 0.001
     settings = config.parse(text)
     stopped = threading.Event()
     plug = Plug(pull_at, Disk(Path(base) / "lost") if forgets else None)
