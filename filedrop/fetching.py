@@ -126,6 +126,7 @@ class Fetching:
                 with folder.busy():
                     file = files.create_temporary(temporary)
             except OSError:
+                self._discard(temporary)
                 if not drafts:
                     raise
                 return

@@ -59,7 +59,7 @@ class Receiving:
         came: dict[Key, MessageRow | Exception] = {}
         new: list[Message] = []
         for one in unread:
-            if one.row is None or one.row.state == "stuck":
+            if one.row is None or one.is_new:
                 new.append(one.message)
                 continue
             came[one.key] = one.row
