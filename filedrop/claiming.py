@@ -6,7 +6,7 @@ is remembered, so that a large or broken file isn't read again while it stays as
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -246,8 +246,7 @@ class Claiming:
 
 def identified(lane: Lane, document: Document, reading: Reading, rules: Outbound, now: datetime) -> Document:
     """The document with what was read of it and its ids; failed, where it can't be sent with what it says."""
-    document = replace(
-        document,
+    document = document.but(
         sha256=reading.sha256,
         meaning=reading.meaning,
         type=reading.root_name,
@@ -256,8 +255,7 @@ def identified(lane: Lane, document: Document, reading: Reading, rules: Outbound
     )
     try:
         identity = lane.identify(reading, document.dropped_as)
-        document = replace(
-            document,
+        document = document.but(
             sender=_said(identity.sender),
             receiver=_said(identity.receiver),
             document_id=_said(identity.document_id),

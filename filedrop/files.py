@@ -12,12 +12,12 @@ import os
 import stat
 import sys
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from io import FileIO
 
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -50,7 +50,7 @@ def open_regular(path: Path) -> FileIO:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return os.fdopen(descriptor, "rb", buffering=0)
+    return FileIO(descriptor)
 
 
 def may_use(path: Path) -> bool:

@@ -63,7 +63,7 @@ class Opened:
     def read(self, max_size: int, xpaths: Collection[str] = ()) -> Reading:
         """Read it whole, once; `xpaths` are those of the mapping. Raises DocumentError, Changing, OSError."""
         if self.status.st_size <= IN_MEMORY:
-            self.content = self.file.read(IN_MEMORY + 1)
+            self.content = self.file.read(self.status.st_size + 1)
             stream: BinaryIO = io.BytesIO(self.content)
         else:
             stream = self.file

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -212,7 +212,7 @@ def _put(connection: sqlite3.Connection, document: Document) -> Document:
             raise Changed(f"{document.dropped_as} is in the journal already") from None
     elif connection.execute(statements.UPDATE, values | {"before": document.revision}).rowcount != 1:
         raise Changed(f"{document.dropped_as} was taken a step further meanwhile")
-    return replace(document, revision=document.revision + 1)
+    return document.but(revision=document.revision + 1)
 
 
 def _is_open(document: Document) -> bool:

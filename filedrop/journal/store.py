@@ -167,6 +167,7 @@ class Store:
         connection = sqlite3.connect(self.path, timeout=_PATIENCE, check_same_thread=False, isolation_level=None)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA temp_store=MEMORY")  # else what a statement would undo goes to files of its own
         connection.execute("PRAGMA cache_size=-512")  # KiB: each has its own, and the system keeps what is read often
         return connection
 

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from functools import partial
+from io import FileIO
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from filedrop import identify
@@ -48,7 +49,7 @@ class Errands:
     def read(self, *files: int, keys: list[int], max_size: int, xpaths: Collection[str]) -> list[Reading | Exception]:
         """Read dropped documents, and keep each by its key until that is closed."""
         for key, file in zip(keys, files, strict=True):
-            self._opened[key] = Opened(os.fdopen(file, "rb", buffering=0), os.fstat(file))
+            self._opened[key] = Opened(FileIO(file), os.fstat(file))
         return [_result(partial(self._opened[key].read, max_size, xpaths)) for key in keys]
 
     def fetch(self, *files: int, messages: list[Message], max_size: int, seconds: float) -> list[Reading | Exception]:
