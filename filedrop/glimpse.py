@@ -1,14 +1,15 @@
 """A glimpse of a folder of the configuration: is it there and ours, and what lies in it? It only looks.
 
-Each folder is looked at by a thread of its own, so that one that hangs holds up nobody.
+A thread looks at one folder after the other; where one hangs, another thread looks at those behind it.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -62,25 +63,37 @@ class Lookout:
     def __init__(self, config: Config, journal: Journal | None) -> None:
         self._journal = journal
         self._folders = tuple(folders(config))
-        self._threads: dict[Path, threading.Thread] = {}
+        self._unseen: set[Path] = set()
         self._seen: dict[Path, Glimpse] = {}
 
     def look(self, now: datetime) -> dict[Path, Glimpse]:
         """A glimpse of each folder, by its path. One that hangs is not looked at again before it answers."""
         deadline = time.monotonic() + PATIENCE
         moment = PATIENCE / 2 / max(1, len(self._folders))
-        for folder in self._folders:
-            thread = self._threads.get(folder.path)
-            if thread is None or not thread.is_alive():
-                self._threads[folder.path] = thread = threading.Thread(
-                    target=self._look, args=(folder, now), daemon=True
-                )
-                thread.start()
-                thread.join(moment)  # mostly it is done by then: hundreds at once would be in each other's way
-        for thread in self._threads.values():
+        waiting = deque(folder for folder in self._folders if folder.path not in self._unseen)
+        self._unseen.update(folder.path for folder in waiting)
+        threads: list[threading.Thread] = []
+        while waiting:
+            threads.append(threading.Thread(target=self._look_at_each, args=(waiting, now), daemon=True))
+            threads[-1].start()
+            left = math.inf
+            while len(waiting) < left:  # as long as it gets on
+                left = len(waiting)
+                threads[-1].join(moment)
+        for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         hung = Glimpse(trouble="it does not answer; see whether its server is up")
-        return {path: hung if thread.is_alive() else self._seen[path] for path, thread in self._threads.items()}
+        paths = (folder.path for folder in self._folders)
+        return {path: hung if path in self._unseen else self._seen[path] for path in paths}
+
+    def _look_at_each(self, waiting: deque[Folder], now: datetime) -> None:
+        while waiting:
+            try:
+                folder = waiting.popleft()
+            except IndexError:  # another thread has taken the last
+                return
+            self._look(folder, now)
+            self._unseen.discard(folder.path)
 
     def _look(self, folder: Folder, now: datetime) -> None:
         try:
