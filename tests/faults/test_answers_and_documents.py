@@ -260,8 +260,9 @@ def is_about(number: str) -> Match:
     return lambda request: f"<cbc:ID>{number}</cbc:ID>".encode() in request.body
 
 
-def test_three_documents_in_a_row(slow_world: World) -> None:
+def test_three_documents_in_a_row(slow_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three different documents without a clear answer, one after the other: the account pauses, and then all go."""
+    monkeypatch.setattr("filedrop.turns.TOGETHER", 1)  # else one thread might post all, and the first wait in vain
     world, all_there = slow_world, threading.Barrier(3)
 
     def failed_together(exchange: Exchange) -> None:

@@ -104,8 +104,11 @@ def test_once_too_often(twin_world: World) -> None:
     [((cut_after, cut_after), [1, 2]), ((cut_after, reset_before), [1, 2]), ((twice_and_cut, cut_after), [1, 2, 3])],
     ids=["both", "one of them", "one too many"],
 )
-def test_twins(twin_world: World, faults: tuple[Fault, Fault], sent: list[int]) -> None:
+def test_twins(
+    twin_world: World, faults: tuple[Fault, Fault], sent: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same document twice, both in doubt, however many have arrived: each gets a number of its own, in order."""
+    monkeypatch.setattr("filedrop.turns.TOGETHER", 1)  # else one thread might post both, and the first wait in vain
     world, both_there = twin_world, threading.Barrier(2)
 
     def together(fault: Fault) -> Fault:
