@@ -46,6 +46,7 @@ class Store:
         self._readers: list[sqlite3.Connection] = []  # those that nobody is reading with
         with _translated(path):
             self._writer = self._connect()
+            self._writer.execute("PRAGMA temp_store=MEMORY")  # else what a statement would undo goes to a file
         try:
             with _translated(path):
                 self.id = self._take_up()
@@ -167,7 +168,6 @@ class Store:
         connection = sqlite3.connect(self.path, timeout=_PATIENCE, check_same_thread=False, isolation_level=None)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA temp_store=MEMORY")  # else what a statement would undo goes to files of its own
         connection.execute("PRAGMA cache_size=-512")  # KiB: each has its own, and the system keeps what is read often
         return connection
 
