@@ -34,14 +34,19 @@ def world(make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.Mo
 
 @pytest.fixture
 def life(world: World, clock: Clock) -> Iterator[Life]:
-    """A filedrop that has polled, and then the access point has sixteen messages."""
-    one = Life(world, clock)
-    one.go_on(10)
+    one = about_to_poll(world, clock)
+    yield one
+    one.drop()
+
+
+def about_to_poll(world: World, clock: Clock) -> Life:
+    """A filedrop that has polled, and since then the access point has sixteen messages."""
+    life = Life(world, clock)
+    life.go_on(10)
     for number in range(TOGETHER):
         world.receive(invoice(f"{number:02}"))
     clock.pass_on(300)
-    yield one
-    one.drop()
+    return life
 
 
 def test_each_is_taken_as_itself(world: World, life: Life) -> None:
@@ -150,11 +155,7 @@ def test_there_are_many_workers(
     """However many there are, all of them together have no more files open than a process may."""
     monkeypatch.setattr("filedrop.turns.MANY", 0.001)
     world = make_world(outbound=RULES | {"workers": "64"}, inbound={"poll": "5m"}, clock=clock.true)
-    life = Life(world, clock)
-    life.go_on(10)
-    for number in range(TOGETHER):
-        world.receive(invoice(f"{number:02}"))
-    clock.pass_on(300)
+    life = about_to_poll(world, clock)
     life.turn()
     assert life.jobs.count("take") == TOGETHER * 64 / OPEN
     life.drop()
@@ -169,14 +170,10 @@ def test_there_is_room_for_some_of_them(
         world = make_world(
             outbound=RULES | {"workers": "1"}, inbound={"poll": "5m", "min_free": "0MB"}, clock=clock.true
         )
-        life = Life(world, clock)
-        life.go_on(10)
+        life = about_to_poll(world, clock)
         disk.use_up_names()
         for filler in list(disk.path.glob("filler-*"))[:5]:
             filler.unlink()
-        for number in range(TOGETHER):
-            world.receive(invoice(f"{number:02}"))
-        clock.pass_on(300)
         life.turn()
         life.do(life.jobs.index("take"))
         assert "nothing can be put into" in str(world)
@@ -201,12 +198,8 @@ def test_the_journal_fails(world: World, life: Life) -> None:
     world.invariants()
 
 
-def test_one_that_could_not_be_named_beside_a_new_one(
-    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_could_not_be_named_beside_a_new_one(world: World, clock: Clock) -> None:
     """What was fetched and couldn't be named is fetched once, whatever befalls one that is taken with it later."""
-    monkeypatch.setattr("filedrop.turns.MANY", 0.001)
-    world = make_world(outbound=RULES | {"workers": "1"}, inbound={"poll": "5m"}, clock=clock.true)
     life = Life(world, clock)
     life.go_on(10)
     world.receive(invoice("first"))
