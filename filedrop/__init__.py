@@ -1,63 +1,35 @@
 """filedrop carries business documents between shared folders and an access point of the PEPPOL network.
 
-**Where a file lies is what has happened to it.** A *sweep* of the way out claims ready files from `outbound/` into
-`sending/` and takes every unfinished document one step: send it, look for it, ask after its delivery, put it away. A
-*sweep* of the way in lists the inbox, writes each new message into its company's `inbound/` (sidecar first, document
-last) and only then marks it read. What will be said to the access point is written in the *journal* before it is said;
-what is heard goes into the journal first, and the file moves second. So a start is just a sweep: there is no recovery
-code.
+**A folder is touched by one thread, a request is made by another, and the journal stands between them.** The worker in
+a folder claims what is ready (outbound/claim), writes the row and hands the document over (outbound/handover); a sender
+posts it (outbound/sender); the recorder writes what was heard (daemon/recorder); the worker writes the sidecar and
+moves the file (outbound/filing). outbound/pipeline is the order of these, also where a folder goes away. A message
+comes the other way: listed (inbound/poller), fetched (inbound/fetcher), named in the journal and placed
+(inbound/delivery), and only then marked as read. What is lost with a thread or a process, the next scan finds in the
+folder and the journal: a start is a scan.
 
-The rooms; imports only point down, which tests/test_architecture.py keeps:
+The packages; each names its modules. Imports only point down, which tests/test_architecture.py keeps:
 
-    doors       cli/          commands by subject; the only room that prints
-    when        statusfile    status.json, for whoever opens the share
-                status        what `status` shows
-                service       wires configuration to the accounts; startup, main loop, shutdown; signals
-                account       the turns of one account's way out and way in
-                clockwork     the clocks and threads that drive an account
-                notify        what systemd wants to hear
-                logs          what a log line looks like and where it goes
-                loop          sweep, then sleep until woken, due or stopped
-                crew          the threads that take steps; companies take turns, a hung folder holds up only itself
-                watcher       turns file events into wake()
-    what        outbound      the way out: claim what is ready, take each document one step
-                onward        documents in hand are taken as far as they go now
-                reconcile     where the folders and the journal differ, the difference is mended
-                restoring     a folder that knows more than the journal
-                claiming      a dropped file that is ready becomes a document
-                looks         one step: looking for what is in doubt, and what follows from it
-                sending       one step: the request, and what each answer means
-                tracking      one step: has it been delivered?
-                doubt         did the access point get it? a table of cases
-                putaway       the last move: sidecar, note, file
-                inbound       the way in
-                receiving     messages of one folder: fetched, named in the journal, placed
-                fetching      into temporary files, several together
-    with what   desk          what every step of an account works with
-                porter/       a second process that reads and posts small documents while very many wait
-                turns         where very many wait: how many are taken together, two threads at a time
-                upload        a dropped file that was opened, and how it goes to the access point
-                glimpse       what lies in a folder; only looks
-                lane          what one outbound folder's sweeps remember
-                directory     what the access point's directory says of a receiver
-                standing      may this account be spoken to now? an outage is one probe
-                folders       a company's tree
-                journal/      what we have said and heard
-                marker        whose folder this is
-                names         which names are a document's, which are free, what a received document is called
-                sidecar       what is written beside a document
-                accesspoint/  client (the interface's verbs), transport, answers
-                identify/     document XML -> ids and where each comes from
-                readiness     when is a dropped file ready?
-                files         write whole or not at all, move without overwriting
-                disk          what a folder lies on, and whether it has room
-    nouns       config/       YAML -> checked models
-                login         one login at an access point; the one place where a password is read
-                wording       strangers' words and names, safe to show
-                document      Document, State, the legal steps
-                moments       what a timestamp says, and when something is to be tried again
-                errors        the tree of errors
-    apart       sandbox/      an access point of one's own
+    cli          commands by subject; the only package that prints
+    alerts       mails and the like about what needs a person, the digest, the heartbeat, figures for Prometheus
+    status       what `status` and status.json show: folders, counts, reasons
+    daemon       threads, clocks, start and stop
+    inbound      the way in
+    outbound     the way out
+    validation   whether a document keeps the rules: by compiled Schematron and XSD, or by a program
+    storage      folders, markers, sidecars: what lies there, and whose it is
+    accesspoint  the client of the interface, its directory, its circuit breaker
+    readable     a document for people: a page, or a text
+    journal      what was said and heard, durably
+    identify     document XML to ids, and where each comes from
+    config       YAML to checked models
+    files        written whole, moved without overwriting; what differs between operating systems
+    model        what a document and a message are, the legal steps
+    programs     other people's programs, run with a time limit
+    times        what a timestamp says, and when something is to be tried again
+    text         strangers' words and names, safe to show
+    errors       the tree of errors
+    sandbox      apart: an access point of one's own
 """
 
 __version__ = "0.1.0"

@@ -1,19 +1,21 @@
-"""The tree of errors. The class answers the only question that is asked of an error: what is to be done now?
+"""The tree of errors. The class of an error says what to do next.
 
     FiledropError
       ConfigError          the administrator must edit the configuration
-      DocumentError        this file can't be sent as it is (code, message, hint)
-      FolderUnavailable    nothing can be done in this folder until it is back or a person has looked
-      JournalError         the journal can't be read or written: say nothing to the access point
-        Changed            somebody else has taken the document a step further meanwhile: leave it to the next sweep
+      DocumentError        this file must be corrected before it can be sent (code, message, hint)
+      Unanswered           the XPath or table of a mapping rule can't be read now: the document waits
+      NoVerdict            the validator can't judge the document now: this decides nothing
+      FolderUnavailable    this folder can't be used until it is back or a person has looked
+      JournalError         the journal can't be read or written: send no request to the access point
+        Changed            another writer has changed the document's row: leave the document to the next step
       AccessPointError
-        Rejected           it refused this document, and said why
-        Unauthorized       it refused us; no document is at fault
-        WrongAddress       what answers there isn't an access point; no document is at fault
-        Unavailable        it did not receive the request: try again later
-        NoClearAnswer      it may have received the request: look before sending again
-          Unexplained      it said 400, but nothing that names a fault of the document
-          Interrupted      a process of ours ended before the answer came, which says nothing of the access point
+        Rejected           the access point refused this document, and said why
+        Unauthorized       it refused the login; no document is at fault
+        WrongAddress       another server answers at this address; no document is at fault
+        Unavailable        it did not receive the request: retry later
+        NoClearAnswer      it may have received the request: look for the document before sending again
+          Unexplained      it answered 400, and the text names no fault of the document
+          Interrupted      filedrop stopped before the answer came; this says nothing about the access point
 
 Each message is a sentence for the person who must act: what, where, what to do.
 """
@@ -28,21 +30,11 @@ if TYPE_CHECKING:
 
 
 class FiledropError(Exception):
-    """Whatever filedrop itself has to say. Can be handed from one process to another."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """As it is, without being made anew: the kinds are made of different things."""
-        return _as_it_was, (type(self), self.args, self.__dict__)
-
-
-def _as_it_was(kind: type[FiledropError], args: tuple[object, ...], facts: dict[str, object]) -> FiledropError:
-    error = kind.__new__(kind, *args)
-    error.__dict__.update(facts)
-    return error
+    """The base class of filedrop's own errors."""
 
 
 class ConfigError(FiledropError):
-    """The configuration can't be used: every complaint, each as `file:line: key: what is wrong, what to write`."""
+    """The configuration can't be used; `complaints` are all, each `file:line: key: what is wrong, what to write`."""
 
     def __init__(self, complaints: Sequence[str]) -> None:
         super().__init__("\n".join(complaints))
@@ -50,10 +42,7 @@ class ConfigError(FiledropError):
 
 
 class DocumentError(FiledropError):
-    """This file can't be sent as it is.
-
-    `code` is one of contract 4's error codes, `message` says what is wrong, `hint` what to do about it.
-    """
+    """This file must be corrected: `code` is one of contract 4's, `message` says what is wrong, `hint` what to do."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -62,8 +51,16 @@ class DocumentError(FiledropError):
         self.hint = hint
 
 
+class Unanswered(FiledropError):
+    """The XPath or table of a mapping rule can't be read now, so the value that it sets is unknown."""
+
+
+class NoVerdict(FiledropError):
+    """The validator is missing, was broken off, or failed, so whether the document is valid is unknown."""
+
+
 class FolderUnavailable(FiledropError):
-    """The folder isn't there, isn't ours, or doesn't answer."""
+    """The folder is missing, is another filedrop's, can't be used, or doesn't answer."""
 
 
 class JournalError(FiledropError):
@@ -71,18 +68,15 @@ class JournalError(FiledropError):
 
 
 class Changed(JournalError):
-    """The journal's row is no longer what this step started from."""
+    """The row in the journal has changed since this step read it."""
 
 
 class AccessPointError(FiledropError):
-    """A request to the access point did not do what it was for."""
+    """A request to the access point failed."""
 
 
 class Rejected(AccessPointError):
-    """It refused this document, and said why.
-
-    `status` is the HTTP status, `text` the access point's own words, cleaned and cut.
-    """
+    """The access point refused this document; `status` is the HTTP status, `text` its own words, cleaned and cut."""
 
     def __init__(self, message: str, *, status: int, text: str = "") -> None:
         super().__init__(message)
@@ -91,7 +85,7 @@ class Rejected(AccessPointError):
 
 
 class Unauthorized(AccessPointError):
-    """It refused our login (401, 403)."""
+    """The access point refused our login (401, 403)."""
 
 
 class WrongAddress(AccessPointError):
@@ -99,7 +93,7 @@ class WrongAddress(AccessPointError):
 
 
 class Unavailable(AccessPointError):
-    """It certainly did not receive the request; `retry_after` is what it asked for, if it did."""
+    """The access point certainly did not receive the request; `retry_after` is the pause it asked for, if any."""
 
     def __init__(self, message: str, *, retry_after: timedelta | None = None) -> None:
         super().__init__(message)
@@ -107,15 +101,15 @@ class Unavailable(AccessPointError):
 
 
 class NoClearAnswer(AccessPointError):
-    """It may have received the request."""
+    """The access point may have received the request."""
 
 
 class Interrupted(NoClearAnswer):
-    """A process of ours ended while it asked."""
+    """A filedrop process ended during the request, or is stopping and sends no more."""
 
 
 class Unexplained(NoClearAnswer):
-    """400 with a text that names no fault of the document; `text` is that text, cleaned and cut."""
+    """The answer was 400 and named no fault of the document; `text` is what it said, cleaned and cut."""
 
     def __init__(self, message: str, *, text: str) -> None:
         super().__init__(message)

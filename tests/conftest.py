@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-import time
+import sys
 from contextlib import ExitStack
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -11,15 +11,17 @@ from hypothesis import settings
 from support import matrix
 from support.scripted import Scripted
 
-from filedrop.porter import Porter
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from support.stepping import Clock
     from support.world import World
 
 
+# Else each of a thousand processes compiles filedrop once more, and each of pytest's the tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 settings.register_profile("filedrop", deadline=None)  # nothing here depends on how busy the machine is
 settings.load_profile("filedrop")
 
@@ -39,10 +41,21 @@ def world(make_world: Callable[..., World]) -> World:
     return make_world()
 
 
-@pytest.fixture(params=[False, True], ids=["as documented", "as in the field"])
+@pytest.fixture
+def clock() -> Clock:
+    """The clock of a filedrop that is driven step by step."""
+    from support.stepping import Clock  # noqa: PLC0415 - as above
+
+    return Clock()
+
+
+@pytest.fixture(params=["as documented", "as in the field", "in a namespace"])
 def either_world(make_world: Callable[..., World], request: pytest.FixtureRequest) -> World:
-    """A world whose access point follows the interface document, and one whose follows the field notes."""
-    return make_world(quirks=request.param)
+    """A world whose access point follows the interface document, one whose follows the field notes, and a third."""
+    from filedrop.sandbox import NAMESPACED  # noqa: PLC0415 - as above
+
+    dialect = NAMESPACED if request.param == "in a namespace" else None
+    return make_world(quirks=request.param == "as in the field", dialect=dialect)
 
 
 @pytest.fixture
@@ -72,19 +85,3 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if lines := list(matrix.told(reports)):
         terminalreporter.section("matrices" if matrix.is_full() else f"matrices ({matrix.MATRIX}=full runs all)")
         terminalreporter.write("\n".join([*lines, ""]))
-
-
-@pytest.fixture(autouse=True)
-def _as_if_very_many_waited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """FILEDROP_MANY=1: documents go by the porter and several together, however few there are."""
-    if os.environ.get("FILEDROP_MANY") == "1":
-        make = Porter.__init__
-
-        def make_and_call(porter: Porter, *arguments: Any) -> None:
-            make(porter, *arguments)
-            porter.see(1, time.monotonic())
-
-        monkeypatch.setattr(Porter, "__init__", make_and_call)
-        monkeypatch.setattr("filedrop.porter.MANY", 1)
-        monkeypatch.setattr("filedrop.porter.line._AT_ONCE", 0)  # waits for it
-        monkeypatch.setattr("filedrop.turns.MANY", 0.001)

@@ -12,7 +12,7 @@ import pytest
 
 PROJECT = Path(__file__).parents[1]
 SOURCES = sorted((PROJECT / "tests" / "benchmarks" / "cases").glob("*.py"))
-CASES = [name for path in SOURCES for name in re.findall(r'^@case\("(.+)"\)$', path.read_text("utf-8"), re.MULTILINE)]
+CASES = [name for path in SOURCES for name in re.findall(r'^@case\("([^"]+)"', path.read_text("utf-8"), re.MULTILINE)]
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the benchmarks measure by /proc and inotify")
 

@@ -1,7 +1,7 @@
-"""The cookbook in README.md: each of its situations, as it stands there, with the documents that it is for.
+"""The cookbook in docs/mapping.md: each of its situations, as it stands there, with the documents that it is for.
 
 The configuration of a situation is served by a daemon. What is dropped is accepted by the access point with the ids
-that the README promises, each from the source that it should come from; and so is what the situation must not touch.
+that the page promises, each from the source that it should come from; and so is what the situation must not touch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from support.documents import (
     invoice,
     order,
 )
-from support.readme import cookbook
+from support.manual import cookbook
 from support.world import World
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ SITUATIONS = {
 class Kitchen(World):
     """A world that is configured as a situation of the cookbook says; acme is one of its companies, and fjord another.
 
-    What the README has below /srv lies below the world's `base`.
+    What the page has below /srv lies below the world's `base`.
     """
 
     def __init__(self, base: Path, title: str) -> None:
@@ -272,13 +272,13 @@ class Kitchen(World):
 
 
 def test_each_situation_is_tried() -> None:
-    """No situation stands in the README that isn't tried here, and none is tried that doesn't stand there."""
+    """No situation stands in the cookbook that isn't tried here, and none is tried that doesn't stand there."""
     assert list(SITUATIONS) == list(cookbook())
 
 
 @pytest.mark.parametrize("title", SITUATIONS)
 def test_situation(tmp_path: Path, title: str) -> None:
-    """What a situation is for is sent as the README says, and what it isn't for as if it weren't there."""
+    """What a situation is for is sent as the cookbook says, and what it isn't for as if it weren't there."""
     situation = SITUATIONS[title]
     assert situation.meant
     assert situation.others

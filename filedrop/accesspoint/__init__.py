@@ -1,28 +1,32 @@
-"""The access point: its interface's verbs as a client that any thread may use.
+"""The access point: a thread-safe client of its interface.
 
     client      the verbs: send, outbox, inbox, messages, status, download, mark_read, directory, accepted, ...
-    verdict     what an answer means: contract 6's table as code
-    answers     XML -> Message, Page, Statistics
+    verdict     the meaning of an answer: contract 6's table as code
+    listing     a list of messages, page by page
+    answers     XML -> Page, Statistics
     multipart   the body of POST /outbox
-    download    a document, from wherever the access point keeps it
+    download    a message's document, from base_url or by a link
     links       which links may be followed, and where to
+    directory   checks of a receiver in the access point's directory
+    breaker     the circuit breaker: whether requests may be made now, Retry-After
     transport   requests over connections of our own: TLS, login, deadlines, retries
 
-To import this costs little: requests and lxml are loaded when an access point is first spoken to.
+The import is cheap: requests and lxml are loaded with the first request.
 """
 
-from filedrop.accesspoint.answers import Flow, Message, Page, Statistics, clean
-from filedrop.accesspoint.client import AccessPoint, Listing, Pair
+from filedrop.accesspoint.answers import Flow, Page, Statistics, clean
+from filedrop.accesspoint.client import AccessPoint, Pair
 from filedrop.accesspoint.download import Gone
+from filedrop.accesspoint.listing import MOST_LISTED, Listing
 from filedrop.accesspoint.multipart import BrokenOff, Source
 
 __all__ = [
+    "MOST_LISTED",
     "AccessPoint",
     "BrokenOff",
     "Flow",
     "Gone",
     "Listing",
-    "Message",
     "Page",
     "Pair",
     "Source",

@@ -1,8 +1,8 @@
-"""What the access point says: its XML as messages, pages, accepted pairs and statistics.
+"""Parsers of the access point's XML: messages, pages, accepted pairs and statistics.
 
-Everything is found by local name, in any namespace and order; what we don't know is passed over (field notes). What is
-not an answer of the interface is a `NoClearAnswer`: a web page of some proxy must not look like an empty inbox. Nothing
-here is expanded, fetched or believed: a DOCTYPE is refused, the caller bounds the size, texts are cleaned.
+Elements are found by local name, in any namespace and order; unknown ones are ignored (field notes). XML that is no
+answer of the interface raises `NoClearAnswer`: a proxy's web page must not look like an empty inbox. All input is
+untrusted: a DOCTYPE is refused, entities aren't expanded, texts are cleaned; the caller limits the size.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filedrop.errors import NoClearAnswer
-from filedrop.moments import moment
+from filedrop.model.message import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
     from lxml.etree import _Element
 
@@ -27,50 +26,28 @@ _WRAPPERS = frozenset({"messages", "messageList"})
 _DATA = frozenset({"message-meta-data", "peppol-header"})
 _LARGEST_NUMBER = 2**63 - 1  # interface, Message: a long integer
 _LONGEST_VALUE = 2000
-_mine = threading.local()  # this thread's parser
+_MOST_MARKS = 300_000  # tags, or attributes: each takes 20 times its bytes in memory; a page has about 1,000
+_MOST_PAIRS = 1000  # that one receiver accepts under one name
+_local = threading.local()  # holds each thread's parser
 _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]")  # what drives a terminal (ECMA-48)
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A message as a list or a single answer shows it; what was missing, empty or not fit to be read is None.
-
-    `received` and `delivered` are as written; `uuid` is without its prefix; `link` is where the document is said to be.
-    """
-
-    msg_no: int
-    direction: str | None = None
-    received: str | None = None
-    delivered: str | None = None
-    uuid: str | None = None
-    sender: str | None = None
-    receiver: str | None = None
-    channel: str | None = None
-    document_id: str | None = None
-    process_id: str | None = None
-    link: str | None = None
-
-    @property
-    def received_at(self) -> datetime | None:
-        """`received` as a moment; None when it can't be read or has no offset."""
-        return moment(self.received)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """One page of a list, or the one message of a single answer.
 
-    `has_navigation` says that there is a `navigation` element at all: without it a full page may hide more messages.
+    `has_navigation`: has it a `navigation` element? Without one, a full page may have a next one. `size` is in bytes.
     """
 
     messages: tuple[Message, ...]
     next: str | None
     has_navigation: bool
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The figures of one direction; `last` is when something last went that way, as written."""
+    """The figures of one direction; `last` is the time of the last transfer, as written."""
 
     total: int | None
     undelivered: int | None
@@ -89,14 +66,14 @@ class Statistics:
     outgoing: Flow
 
 
-def page(body: bytes) -> Page:
-    """The messages of a list or of a single answer, with or without a wrapper around them.
+def page(body: bytes, kind: str | None = None) -> Page:
+    """The messages of a list or of a single answer, with or without a wrapper around them; `kind` is its root's name.
 
-    Raises NoClearAnswer, also when any one message has no readable number: it must not look as if it weren't there.
+    Raises NoClearAnswer, also where a message has no readable number: leaving it out would make it look absent.
     """
     root = _root(body)
-    if _name(root) not in _LISTS:
-        raise _stranger(root)
+    if _name(root) not in ({kind} if kind else _LISTS):
+        raise _unexpected(root)
     messages: list[Message] = []
     following, has_navigation = None, False
     for element in root:
@@ -108,15 +85,17 @@ def page(body: bytes) -> Page:
         elif name == "navigation":
             has_navigation = True
             following = _texts(element).get("next", following)
-    return Page(tuple(messages), following, has_navigation)
+    return Page(tuple(messages), following, has_navigation, len(body))
 
 
 def accepted(body: bytes) -> tuple[tuple[str, str], ...]:
     """The pairs of document id and process id that a receiver accepts. Raises NoClearAnswer."""
     root = _root(body)
     if _name(root) != "directory-response":
-        raise _stranger(root)
+        raise _unexpected(root)
     transfers = [_texts(element) for element in root if _name(element) == "accepted-document-transfer"]
+    if len(transfers) > _MOST_PAIRS:
+        raise NoClearAnswer("the directory's answer has more documents than any receiver accepts; tell its operator")
     return tuple(
         (one["DocumentID"], one["ProcessID"]) for one in transfers if "DocumentID" in one and "ProcessID" in one
     )
@@ -126,7 +105,7 @@ def statistics(body: bytes) -> Statistics:
     """The account's figures, with attributes in camelCase or snake_case. Raises NoClearAnswer."""
     root = _root(body)
     if _name(root) != "statistics":
-        raise _stranger(root)
+        raise _unexpected(root)
     found: dict[str, dict[str, str]] = {}
     for element in root.iter("{*}account", "{*}messages", "{*}in", "{*}out"):
         attributes = {str(key).replace("_", "").lower(): clean(str(text)) for key, text in element.attrib.items()}
@@ -142,7 +121,7 @@ def statistics(body: bytes) -> Statistics:
 
 
 def clean(text: str, longest: int = 500) -> str:
-    """The access point's words made safe to show: one line, nothing that drives a terminal, not too long."""
+    """The access point's text made safe to show: one line, no control characters, at most `longest` characters."""
     if text.isprintable() and len(text) <= longest and "  " not in text:
         return text.strip()
     text = _ESCAPE.sub("", text[: longest * 8])
@@ -160,12 +139,14 @@ def number(text: str | None) -> int | None:
 
 
 def _root(body: bytes) -> _Element:
-    from lxml import etree  # noqa: PLC0415 - 20 ms that a command which asks nothing needn't pay
+    from lxml import etree  # noqa: PLC0415 - saves 20 ms in commands that make no request
 
-    if not hasattr(_mine, "parser"):  # to make one takes longer than to parse an answer
-        _mine.parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    if max(body.count(b"<"), body.count(b"=")) > _MOST_MARKS:
+        raise NoClearAnswer("the access point's answer has more parts than any of the interface; tell its operator")
+    if not hasattr(_local, "parser"):  # making one takes longer than parsing an answer
+        _local.parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     try:
-        root: _Element = etree.fromstring(body, _mine.parser)
+        root: _Element = etree.fromstring(body, _local.parser)
     except etree.XMLSyntaxError as error:
         raise NoClearAnswer(
             "the access point's answer is not XML; check base_url, and what stands before it"
@@ -175,7 +156,7 @@ def _root(body: bytes) -> _Element:
     return root
 
 
-def _stranger(root: _Element) -> NoClearAnswer:
+def _unexpected(root: _Element) -> NoClearAnswer:
     name = clean(_name(root), 40)
     return NoClearAnswer(
         f'the access point answered with "{name}", which is no answer to this question; check base_url'
@@ -203,7 +184,7 @@ def _message(element: _Element) -> Message:
 
 
 def _texts(element: _Element, within: frozenset[str] = frozenset()) -> dict[str, str]:
-    """The texts of an element's children, and of theirs where their name is in `within`; the first of a name counts."""
+    """The texts of an element's children by name, the first of each; those named in `within` are descended into."""
     found: dict[str, str] = {}
     for name, text in _leaves(element, within):
         found.setdefault(name, text)

@@ -1,13 +1,12 @@
-"""The interface's verbs. One `AccessPoint` for each account, for all threads.
+"""The interface's verbs. One `AccessPoint` for each account; thread-safe.
 
 Errors are those of filedrop/errors.py: Unauthorized, WrongAddress, Unavailable and NoClearAnswer from every verb, and
-Rejected and Unexplained from `send`. What can simply be asked again has been, a few times, when Unavailable is raised.
+Rejected and Unexplained from `send`. Before Unavailable is raised, the request has been retried a few times.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from http import HTTPStatus
@@ -16,116 +15,99 @@ from typing import TYPE_CHECKING, TypeVar
 from filedrop.accesspoint import answers, verdict
 from filedrop.accesspoint.download import fetch
 from filedrop.accesspoint.links import Address
+from filedrop.accesspoint.listing import listing, pages
 from filedrop.accesspoint.multipart import Multipart
-from filedrop.errors import NoClearAnswer, Unauthorized, Unavailable
+from filedrop.errors import Interrupted, NoClearAnswer, Unauthorized, Unavailable
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import date, datetime
     from typing import BinaryIO
 
-    from filedrop.accesspoint.answers import Message, Page, Statistics
+    from filedrop.accesspoint.answers import Page, Statistics
+    from filedrop.accesspoint.listing import Listing
     from filedrop.accesspoint.multipart import Source
-    from filedrop.document import Ids
-    from filedrop.login import Login
+    from filedrop.config import Account
+    from filedrop.model.document import Ids
+    from filedrop.model.message import Message
 
 T = TypeVar("T")
-Heard = tuple[str, float]
-"""An answer's `Date` and when it came (monotonic)."""
-Pair = tuple[str, str]
-"""A document id and a process id that go together."""
+Pair = tuple[str, str]  # a document id and a process id that go together
 
-PAGE = 25  # interface, Limits 1
-DIRECTORY_SILENCE = 4.0  # seconds that the directory may be silent: a document waits for it
+DIRECTORY_SILENCE = 4.0  # seconds: short, because a document waits for the directory
 _READ = (HTTPStatus.OK, HTTPStatus.NO_CONTENT, HTTPStatus.NOT_FOUND)  # contract 6, Read means safe
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """All pages of a list. Not `complete`: there may be more than the oldest 25, and no way to them (field notes)."""
-
-    messages: tuple[Message, ...]
-    complete: bool
-    pages: int
 
 
 class AccessPoint:
     """One account at an access point.
 
-    When `stopped` is set, nothing is tried again. `pauses` are the seconds between attempts.
-    Raises ConfigError when the login's ca_file can't be used.
+    When `stopped` is set, there are no more retries and no further pages. `pauses` are the seconds between attempts.
+    Raises ConfigError where the login's ca_file can't be used.
     """
 
     def __init__(
         self,
-        login: Login,
+        login: Account,
         *,
         stopped: threading.Event,
         pauses: Sequence[float] = (0.5, 1.5),
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        from filedrop.accesspoint.transport import Transport  # noqa: PLC0415 - 120 ms that `--help` needn't pay
+        from filedrop.accesspoint.transport import Transport  # noqa: PLC0415 - saves 120 ms in `--help`
 
         self.identity = login.identity
         self._address = Address(login.base_url)
+        self._stopped = stopped
+        self.cut_short: dict[str, str] = {}
+        """For each list, why its last reading could not reach its end; "" where it did."""
         self._transport = Transport(login, self._address, stopped=stopped, pauses=pauses, monotonic=monotonic)
+        self.login_changed = self._transport.login_changed
 
     def clock(self) -> datetime | None:
-        """The access point's own time, never ahead of it; None as long as it has said nothing."""
+        """The access point's own time, never ahead of it; None before its first answer."""
         return self._transport.clock()
 
-    def again(self, attempt: Callable[[], T]) -> T:
-        """Call `attempt` until it doesn't raise Unavailable: a few times, not for long, and not when we are to stop."""
-        return self._transport.again(attempt)
-
-    @property
-    def heard(self) -> Heard | None:
-        """What `clock` goes by; None before the first answer."""
-        return self._transport.heard
-
-    def hear(self, heard: Heard | None) -> None:
-        """Another process of ours has heard this; it may have been before we heard something."""
-        ours = self._transport.heard
-        if heard and (ours is None or heard[1] > ours[1]):
-            self._transport.heard = heard
+    def distrust(self) -> None:
+        """Stop using this thread's connections: its last answer belonged to another request."""
+        self._transport.distrust()
 
     def close(self) -> None:
         """Close all connections."""
         self._transport.close()
 
     def send(self, ids: Ids, document: Source) -> Message:
-        """Queue a document; what any other answer than its acceptance means is contract 6's table.
+        """Post a document and return its message; all other answers raise, by contract 6's table.
 
-        Raises BrokenOff when the document changes meanwhile, DocumentError for an id that can't be one, and whatever
-        `document` itself raises: in all three cases it was not accepted.
+        Raises BrokenOff where the document changes meanwhile, DocumentError for an impossible id, and any error of
+        `document` itself: in these three cases it was not accepted.
         """
         body = Multipart(ids, document)
         target = self._address.target("outbox")
         answer = None
 
-        def post() -> Message:
+        def posted(said: verdict.Answer) -> Message:
             nonlocal answer
-            answer = self._transport.exchange("POST", target, body)
-            return verdict.posted(answer)
+            answer = said
+            return verdict.posted(said, ids)
 
         try:
-            return self._transport.again(post)
+            return self._transport.again(lambda: self._transport.exchange("POST", target, posted, body))
         except Unauthorized as refusal:
-            if answer is None:  # there is no password to be read
+            if answer is None:  # the password could not be read
                 raise
             try:
                 self.probe()
-            except NoClearAnswer:  # must not put a document in doubt that was certainly not accepted
+            except NoClearAnswer:  # would put the document in doubt, but it was certainly not accepted
                 raise refusal from None
             raise verdict.rejected_login(answer) from refusal
 
     def outbox(self) -> Listing:
-        """What has not been handed on yet."""
+        """The messages that have not been handed on yet."""
         return self._listing("outbox")
 
     def inbox(self) -> Listing:
-        """What has not been marked as read yet."""
+        """The messages that have not been marked as read yet."""
         return self._listing("inbox")
 
     def messages(
@@ -136,9 +118,9 @@ class AccessPoint:
         sender: str | None = None,
         receiver: str | None = None,
     ) -> Iterator[Message]:
-        """The archive, page by page: all messages of day `after` and later, perhaps older ones too.
+        """The messages in the archive, lazily: all of day `after` and later, perhaps older ones too.
 
-        Raises, too, when a page can't be had, or leads back: the end of this is the end of the archive.
+        Ends only at the end of the archive. Raises NoClearAnswer also where the pages form a loop or never end.
         """
         query = {}
         if after is not None:  # of the operators only <, > and = mean the same everywhere (field notes)
@@ -152,21 +134,31 @@ class AccessPoint:
         for page in self._pages("messages", query):
             yield from page.messages
 
-    def status(self, msg_no: int) -> Message | None:
-        """An outbox message as it is now, delivered ones too; None when its number is unknown."""
-        target = self._address.target("outbox", msg_no)
-        answer = self._transport.again(lambda: self._ask(target, also=HTTPStatus.NO_CONTENT))
-        if answer.status == HTTPStatus.NO_CONTENT:
-            return None
-        for message in answers.page(answer.body).messages:
-            if message.msg_no == msg_no:
-                return message
-        raise NoClearAnswer(f"{answer.url} answered about something else than message {msg_no}; tell its operator")
+    def status(self, msg_no: int, *, silence: float | None = None) -> Message | None:
+        """The present state of an outbox message, also after its delivery; None where its number is unknown.
+
+        `silence`: ask only once, with this time-out in seconds for each read. Raises Interrupted where filedrop is
+        being stopped, since callers mostly have many messages to ask for.
+        """
+        if self._stopped.is_set():
+            raise Interrupted(f"filedrop is being stopped, and asks no more for message {msg_no}")
+
+        def status(answer: verdict.Answer) -> Message | None:
+            if answer.status == HTTPStatus.NO_CONTENT:
+                return None
+            for message in _page("outbox", answer).messages:
+                if message.msg_no == msg_no:
+                    return message
+            raise NoClearAnswer(f"{answer.url} answered about something else than message {msg_no}; tell its operator")
+
+        target, also = self._address.target("outbox", msg_no), [HTTPStatus.NO_CONTENT]
+        ask = partial(self._get, target, status, also=also, silence=silence)
+        return self._transport.again(ask) if silence is None else ask()
 
     def download(self, message: Message, target: BinaryIO, *, max_size: int) -> int:
         """Write a message's document to `target`, which must be seekable, and return its size in bytes.
 
-        The length is checked where the access point gives one. Raises Gone; NoClearAnswer beyond `max_size` bytes.
+        A Content-Length is checked. Raises Gone; NoClearAnswer beyond `max_size` bytes.
         """
         start = target.tell()
 
@@ -178,86 +170,111 @@ class AccessPoint:
         return self._transport.again(attempt)
 
     def mark_read(self, msg_no: int) -> bool:
-        """Mark an inbox message as read; False where there is none of that number, which is as good."""
+        """Mark an inbox message as read; False where there is no unread message with this number."""
         target = self._address.target("inbox", msg_no, "read")
 
-        def post() -> bool:
-            answer = self._transport.exchange("POST", target)
+        def marked(answer: verdict.Answer) -> bool:
             if answer.status not in _READ:
                 raise verdict.refused(answer)
+            if answer.status == HTTPStatus.OK and not _is_about(msg_no, answer):
+                self._transport.distrust()  # perhaps another's answer; a message that is still unread is listed again
             return answer.status == HTTPStatus.OK
 
-        return self._transport.again(post)
+        return self._transport.again(lambda: self._transport.exchange("POST", target, marked))
 
     def directory(self, participant: str) -> bool | None:
-        """Whether a receiver can be reached; None where this participant can't be looked up (field notes).
+        """Can a receiver be reached? None where this participant can't be looked up (field notes).
 
-        Asked once and with a short patience, as `accepted`. Both raise WrongAddress where there is no directory.
+        Asks once, with a short time-out, as does `accepted`. Both raise WrongAddress where there is no directory.
         """
-        answer = self._look_up(self._address.target("directory", participant))
-        return {200: True, 204: False}.get(answer.status)
+        return self._look_up(lambda answer: {200: True, 204: False}.get(answer.status), participant)
 
     def accepted(self, participant: str, local_name: str) -> tuple[Pair, ...] | None:
-        """The pairs of document id and process id accepted for Invoice, Order, ...; None where nothing is said."""
-        answer = self._look_up(self._address.target("directory", participant, local_name))
-        if answer.status == HTTPStatus.NO_CONTENT:
-            return ()
-        if answer.status == HTTPStatus.BAD_REQUEST or not answer.body.strip():
-            return None
-        return answers.accepted(answer.body)
+        """The pairs of document id and process id accepted for Invoice, Order, ...; None where that is unknown."""
+
+        def accepted(answer: verdict.Answer) -> tuple[Pair, ...] | None:
+            if answer.status == HTTPStatus.NO_CONTENT:
+                return ()
+            if answer.status == HTTPStatus.BAD_REQUEST or not answer.body.strip():
+                return None
+            return answers.accepted(answer.body)
+
+        return self._look_up(accepted, participant, local_name)
 
     def statistics(self) -> Statistics:
         """The account's figures."""
         target = self._address.target("statistics")
-        return answers.statistics(self._transport.again(lambda: self._ask(target)).body)
+        return self._transport.again(lambda: self._get(target, _statistics))
 
     def probe(self) -> None:
-        """Return if we are let in. Asks for the statistics; where there are none, for the inbox."""
-        self._transport.again(self._probe)
+        """Check that requests are answered, with the statistics; where there are none, with the inbox."""
 
-    def _probe(self) -> None:
-        answer = self._transport.exchange("GET", self._address.target("statistics"))
-        if answer.status == HTTPStatus.OK:
-            answers.statistics(_whole(answer).body)
-            return
-        error = verdict.refused(answer)
-        if isinstance(error, Unauthorized | Unavailable):
-            raise error
-        answers.page(self._ask(self._address.target("inbox")).body)
+        def let_in(answer: verdict.Answer) -> bool:
+            if answer.status == HTTPStatus.OK:
+                _statistics(_whole(answer))
+                return True
+            error = verdict.refused(answer)
+            if isinstance(error, Unauthorized | Unavailable):
+                raise error
+            return False
 
-    def _ask(self, target: str, *, also: int = HTTPStatus.OK) -> verdict.Answer:
-        answer = self._transport.exchange("GET", target)
-        if answer.status not in (HTTPStatus.OK, also):
-            raise verdict.refused(answer)
-        return _whole(answer)
+        def attempt() -> None:
+            if not self._transport.exchange("GET", self._address.target("statistics"), let_in):
+                self._get(self._address.target("inbox"), partial(_page, "inbox"))
 
-    def _look_up(self, target: str) -> verdict.Answer:
-        answer = self._transport.exchange("GET", target, silence=DIRECTORY_SILENCE)
-        if answer.status not in (HTTPStatus.OK, HTTPStatus.NO_CONTENT, HTTPStatus.BAD_REQUEST):
-            raise verdict.refused(answer)
-        return _whole(answer)
+        self._transport.again(attempt)
+
+    def _get(
+        self,
+        target: str,
+        understand: Callable[[verdict.Answer], T],
+        *,
+        also: Sequence[int] = (),
+        silence: float | None = None,
+    ) -> T:
+        def answered(answer: verdict.Answer) -> T:
+            if answer.status not in (HTTPStatus.OK, *also):
+                raise verdict.refused(answer)
+            return understand(_whole(answer))
+
+        return self._transport.exchange("GET", target, answered, silence=silence)
+
+    def _look_up(self, understand: Callable[[verdict.Answer], T], *steps: str) -> T:
+        also = [HTTPStatus.NO_CONTENT, HTTPStatus.BAD_REQUEST]
+        return self._get(self._address.target("directory", *steps), understand, also=also, silence=DIRECTORY_SILENCE)
 
     def _listing(self, name: str) -> Listing:
-        pages = list(self._pages(name, {}))
-        messages = {message.msg_no: message for page in pages for message in page.messages}
-        complete = pages[-1].has_navigation or len(pages[-1].messages) < PAGE
-        return Listing(tuple(messages.values()), complete, len(pages))
+        found = listing(self._pages(name))
+        self.cut_short[name] = found.trouble
+        return found
 
-    def _pages(self, name: str, query: dict[str, str]) -> Iterator[Page]:
-        target: str | None = self._address.target(name, query=query)
-        seen: set[str] = set()
-        numbers: list[int] | None = None
-        while target is not None:
-            at = target
-            page = answers.page(self._transport.again(partial(self._ask, at)).body)
-            before, numbers = numbers, [message.msg_no for message in page.messages]
-            seen.add(at)
-            target = self._address.next_page(page.next, at) if page.next else None
-            if target is None and name == "messages" and not page.has_navigation and len(numbers) >= PAGE:
-                target = self._address.target(name, query=query | {"index": str(len(seen) + 1)})
-            if target in seen or numbers == before:
-                raise NoClearAnswer(f"the pages of {name} lead back to where they came from; tell its operator")
-            yield page
+    def _pages(self, name: str, query: Mapping[str, str] | None = None) -> Iterator[Page]:
+        def ask(target: str) -> Page:
+            return self._transport.again(lambda: self._get(target, partial(_page, name)))
+
+        why = ""
+        try:
+            yield from pages(ask, self._address, name, query or {}, stopped=self._stopped)
+        except NoClearAnswer as error:
+            why = "" if isinstance(error, Interrupted) else str(error)
+            raise
+        finally:
+            self.cut_short[name] = why
+
+
+def _page(name: str, answer: verdict.Answer) -> Page:
+    return answers.page(answer.body, f"{name}-query-response")
+
+
+def _statistics(answer: verdict.Answer) -> Statistics:
+    return answers.statistics(answer.body)
+
+
+def _is_about(msg_no: int, answer: verdict.Answer) -> bool:
+    try:
+        return [message.msg_no for message in answers.page(answer.body).messages] == [msg_no]
+    except NoClearAnswer:
+        return False
 
 
 def _whole(answer: verdict.Answer) -> verdict.Answer:

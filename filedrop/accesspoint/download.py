@@ -1,8 +1,8 @@
-"""A message's document, from wherever the access point keeps it (contract 6, Credentials).
+"""Download of a message's document, from base_url or from another host (contract 6, Credentials).
 
-A link with base_url's host is used by its path on base_url, with the login. For another host first the documented path
-on base_url is asked, and only then the link itself, without the login; so is a 303 to a store of blobs (field notes).
-Such an address lives shortly: what fails there is Unavailable, and each new attempt begins at base_url.
+Of a link to base_url's host, the path is requested on base_url, with the login. For a link to another host, the
+documented path on base_url is tried first, then the link itself, without the login. A 303 to a blob store is followed
+without it, too (field notes). Such addresses expire soon: a failure there is Unavailable; retries begin at base_url.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-    from filedrop.accesspoint.answers import Message
     from filedrop.accesspoint.links import Address
     from filedrop.accesspoint.transport import Transport
     from filedrop.accesspoint.transport.incoming import Incoming
+    from filedrop.model.message import Message
 
 _HOPS = 3  # contract 6, Credentials
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -33,15 +33,11 @@ class Gone(AccessPointError):
 
 
 def fetch(transport: Transport, address: Address, message: Message, target: BinaryIO, max_size: int) -> int:
-    """Write the document to `target` and return its size; one attempt. Raises as `AccessPoint.download` does."""
+    """Write the document to `target` and return its size, in one attempt. Raises as `AccessPoint.download` does."""
     size = 0
     with _found(transport, address, message) as incoming:
-        for chunk in incoming.chunks():
+        for chunk in incoming.chunks(max_size):
             size += len(chunk)
-            if size > max_size:
-                raise NoClearAnswer(
-                    f"the document at {incoming.url} is larger than the {max_size} bytes allowed for it"
-                )
             target.write(chunk)
     return size
 
@@ -49,7 +45,7 @@ def fetch(transport: Transport, address: Address, message: Message, target: Bina
 @contextmanager
 def _found(transport: Transport, address: Address, message: Message) -> Iterator[Incoming]:
     at = address.own(message.link)
-    link, seen_at = (None if at else message.link), ""  # where to go when base_url doesn't have it
+    link, seen_at = (None if at else message.link), ""  # used where base_url doesn't have it
     at = at or address.target("messages", message.msg_no, "xml-document")
     hops = _HOPS
     while hops:
@@ -63,7 +59,7 @@ def _found(transport: Transport, address: Address, message: Message) -> Iterator
         if moved is None:
             break
         here, link, seen_at = address.own(moved, at), moved, incoming.url
-        if here is None or here == at:  # to itself: a store with the same paths at another port of our host
+        if here is None or here == at:  # a redirect to itself: a store with the same paths at another port of the host
             break
         at, hops = here, hops - 1
     if link is None:

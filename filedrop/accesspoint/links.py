@@ -1,8 +1,8 @@
-"""base_url, and where the access point's links lead from it.
+"""base_url, and the links that the access point gives.
 
-Behind a proxy a link's scheme and port can be wrong though its host is right (field notes). So of a link to base_url's
-host only path and query are used, on base_url itself, and only there is a login sent. A *target* here is such a path
-and query, percent-encoded, ready for a request line.
+Behind a proxy, a link can have the wrong scheme and port with the right host (field notes). So of a link to base_url's
+host only path and query are used, on base_url itself, and only there is the login sent. A *target* here is such a path
+and query, percent-encoded for a request line.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from filedrop.errors import NoClearAnswer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_KEPT = "/%:=&?~+!$,;'@()*"  # already encoded, or with a meaning of its own in path and query (RFC 3986, 3.3 and 3.4)
+_KEPT = "/%:=&?~+!$,;'@()*"  # encoded already, or reserved in path and query (RFC 3986, 3.3 and 3.4)
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Address:
-    """base_url, taken apart once."""
+    """base_url, parsed."""
 
     def __init__(self, base_url: str) -> None:
         parts = urlsplit(base_url)
@@ -30,16 +30,16 @@ class Address:
         self._path = parts.path.rstrip("/")
 
     def target(self, *steps: str | int, query: Mapping[str, str] | None = None) -> str:
-        """A documented path under base_url, each step encoded: `target("outbox", 17)`."""
+        """The target of a documented path under base_url, each step encoded: `target("outbox", 17)`."""
         path = "".join("/" + quote(str(step), safe="") for step in steps)
         return self._path + path + ("?" + urlencode(query, quote_via=quote) if query else "")
 
     def own(self, link: str | None, seen_at: str = "/") -> str | None:
-        """The target of a link to base_url's host, or relative to the target it was seen at; None for any other."""
+        """The target of a link to base_url's host, or of one relative to the target `seen_at`; None for any other."""
         return self._reduce(link, seen_at, elsewhere=False) if link else None
 
     def next_page(self, link: str, seen_at: str) -> str:
-        """The target of a list's next page; with another host, only under base_url's path. Raises NoClearAnswer."""
+        """The target of a list's next page; on another host, only under base_url's path. Raises NoClearAnswer."""
         target = self._reduce(link, seen_at, elsewhere=True)
         if target is None:
             raise NoClearAnswer(
@@ -48,7 +48,7 @@ class Address:
         return target
 
     def elsewhere(self, link: str, seen_at: str) -> str | None:
-        """The URL of a link to another host, made absolute; None when it is not https, or no URL at all."""
+        """The absolute URL of a link to another host; None where it isn't https, or no URL at all."""
         try:
             url = urljoin(seen_at, link)
             parts = urlsplit(url)

@@ -1,7 +1,7 @@
 """The body of `POST /outbox`: form fields and the document, streamed, with its exact length known beforehand.
 
-The last bytes are held back until the document has been read to its end, has its promised size and says that it is
-unchanged. So a request that was broken off can't have been accepted: its body was never whole.
+The last bytes are held back until the document has been read to its end, has its promised size and is unchanged. So a
+request that was broken off can't have been accepted: its body was incomplete.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from filedrop.errors import DocumentError, FiledropError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from filedrop.document import Ids
+    from filedrop.model.document import Ids
 
 
 class BrokenOff(FiledropError):
@@ -22,7 +22,7 @@ class BrokenOff(FiledropError):
 
 
 class Source(Protocol):
-    """A document as it goes on the wire: UTF-8 already. The caller's."""
+    """A document to be sent, in UTF-8. Opened and closed by the caller."""
 
     @property
     def size(self) -> int:
@@ -32,17 +32,14 @@ class Source(Protocol):
         """Its bytes, from the beginning at each call."""
 
     def unchanged(self) -> bool:
-        """Whether it is still what it was; asked just before the last bytes leave."""
+        """Is it unchanged? Called just before the last bytes leave."""
 
 
 class Multipart:
-    """`multipart/form-data` for one document; can be iterated afresh for a new attempt.
-
-    Raises DocumentError for an id with characters that no id has.
-    """
+    """`multipart/form-data` for one document; can be iterated again. Raises DocumentError for an impossible id."""
 
     def __init__(self, ids: Ids, document: Source) -> None:
-        boundary = secrets.token_hex(16)  # not to be guessed: nothing in an id or a document can end a part
+        boundary = secrets.token_hex(16)  # random, so that no id or document can contain it
         fields = (
             ("SenderID", ids.sender, "bad-participant"),
             ("RecipientID", ids.receiver, "bad-participant"),
@@ -59,21 +56,21 @@ class Multipart:
         self._document = document
         self.content_type = f"multipart/form-data; boundary={boundary}"
         self.was_asked_for = False
-        """Whether the first byte was asked for since this was last set to False; else nothing can have arrived."""
+        """Has the first byte been requested since this was set to False? If not, nothing can have arrived."""
 
     def __len__(self) -> int:
         return len(self._head) + self._document.size + len(self._tail)
 
     def __iter__(self) -> Iterator[bytes]:
-        """The body. Raises BrokenOff instead of giving the last bytes."""
+        """The body. Raises BrokenOff instead of the last bytes."""
         self.was_asked_for = True
         held, missing = self._head, self._document.size
         try:
             for chunk in self._document.chunks():
                 missing -= len(chunk)
-                if missing < 0:  # what came after the promised size would fill the place of the last bytes
+                if missing < 0:  # surplus bytes would count as the last bytes of the body
                     break
-                if held is self._head:  # one send for what fits into one
+                if held is self._head:  # one send for a small document
                     held += chunk
                 else:
                     yield held

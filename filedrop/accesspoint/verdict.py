@@ -1,6 +1,6 @@
-"""What an answer means: contract 6's table for `POST /outbox`, and the plain one for everything else.
+"""The meaning of an answer: by contract 6's table for `POST /outbox`, by a simpler one for other requests.
 
-The difference: an unclear answer to a post leaves a document in doubt, while a question can simply be asked again.
+They differ because an unclear answer to a post leaves a document in doubt; other requests can be repeated.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from filedrop.accesspoint import answers
-from filedrop.accesspoint.answers import Message, clean
+from filedrop.accesspoint.answers import clean
 from filedrop.errors import (
     AccessPointError,
     NoClearAnswer,
@@ -24,14 +24,17 @@ from filedrop.errors import (
     Unexplained,
     WrongAddress,
 )
+from filedrop.model.message import Message, contradiction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from filedrop.model.document import Ids
+
 _LONGEST_PAUSE = timedelta(hours=1)  # contract 6: Retry-After is honoured up to 1h
 
 # Field notes, "400 on POST /outbox", and the interface's "the documentId value is wrong". Only at the beginning: a
-# database fault comes back as 400 too, and may well mention a document_id somewhere.
+# database error is answered with 400 too, and may contain "document_id".
 _NAMES_A_FAULT = re.compile(
     r"""\W*(?:
         (?:wrong|illegal|invalid|missing)\ (?:document|process|sender|recipient)id\b
@@ -45,7 +48,7 @@ _NAMES_A_FAULT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer from base_url's own origin; `flaw` says why its body isn't whole, if it isn't."""
+    """An answer from base_url's own origin; `flaw` says why its body is incomplete, "" where it is whole."""
 
     url: str
     status: int
@@ -55,18 +58,21 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The body as words to show."""
+        """The body as text, safe to show."""
         return clean(self.body.decode("utf-8", "replace"))
 
 
-def posted(answer: Answer) -> Message:
-    """The message that `POST /outbox` made, or an error of the class that says what is to be done now.
+def posted(answer: Answer, ids: Ids) -> Message:
+    """The message that `POST /outbox` with these ids created.
 
     Raises Rejected, Unauthorized, WrongAddress, Unavailable, Unexplained, NoClearAnswer.
     """
     match answer.status:
         case 201:
-            return _accepted(answer)
+            message = _accepted(answer)
+            if otherwise := contradiction(message, ids):
+                raise NoClearAnswer(f"{answer.url} answered about another document: {otherwise}; tell the operator")
+            return message
         case 429:
             raise _busy(answer)
         case 503 if _retry_after(answer.headers) is not None:
@@ -86,7 +92,7 @@ def posted(answer: Answer) -> Message:
 
 
 def refused(answer: Answer) -> AccessPointError:
-    """What it means that a question, or a mark-read, was not answered as the interface says."""
+    """The error for an answer to a GET or a mark-read that isn't one of the interface's."""
     status = answer.status
     if status in (401, 403):
         return _no_login(answer)
@@ -99,14 +105,14 @@ def refused(answer: Answer) -> AccessPointError:
 
 
 def rejected_login(answer: Answer) -> Rejected:
-    """A 401 or 403 that turned out to be about the document: the same login is good for other questions."""
+    """The error for a 401 or 403 that is about the document, since other requests with the login succeed."""
     said = f"{answer.url} answered {answer.status} for this document, but accepts the login otherwise"
     return Rejected(said, status=answer.status, text=answer.text)
 
 
 def _accepted(answer: Answer) -> Message:
     with suppress(NoClearAnswer):
-        messages = answers.page(answer.body).messages
+        messages = answers.page(answer.body, "outbox-post-response").messages
         if len(messages) == 1:
             return messages[0]
     location = answer.headers.get("Location", "")
@@ -143,7 +149,7 @@ def _wrong_address(answer: Answer) -> WrongAddress:
 
 
 def _retry_after(headers: Mapping[str, str]) -> timedelta | None:
-    """Seconds, or a date by the access point's own clock (RFC 9110, 10.2.3); None when there is none to be read."""
+    """The pause, in seconds or to a date by the access point's clock (RFC 9110, 10.2.3); None where there is none."""
     text = headers.get("Retry-After", "").strip()
     if re.fullmatch(r"[0-9]{1,9}", text):
         return min(timedelta(seconds=int(text)), _LONGEST_PAUSE)

@@ -1,7 +1,10 @@
-"""The command line: `filedrop [--config FILE] COMMAND` (contract 5). The only room that prints.
+"""The command line: `filedrop [--config FILE] COMMAND` (contract 5). The only package that prints.
 
 A command's module is imported when the command is called, so that no command pays for another's libraries; what
-`--help` says of each stands here. Every FiledropError ends as a sentence on stderr and one of these statuses:
+`--help` says of each stands here. The commands: archive (messages, download, read, statistics), backup, check
+(checking, reaching), config, demo, document (show), history, hold (release), identify and explain, init, lookup,
+manual, reload, resolve, retry, run (dryrun, serving), sandbox, service, status, validate. What they share: opening,
+show, writing; completion is for the shell's Tab. Every FiledropError ends as a sentence on stderr and one of:
 
     0  done
     1  something failed
@@ -11,32 +14,49 @@ A command's module is imported when the command is called, so that no command pa
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from filedrop import __version__
 from filedrop.errors import AccessPointError, ConfigError, FiledropError, Rejected
+from filedrop.text import command
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS = {  # name: the module of this room that has it, and what it does
     "run": ("run", "Watch, send, track and fetch until stopped; --once: what is there now."),
+    "init": ("init", "Write a first configuration, by questions or options; try the login."),
     "check": ("check", "Look over configuration, folders, login, TLS and clock."),
     "identify": ("identify", "Show the ids of files, and where each comes from."),
+    "validate": ("validate", "Look whether files keep the rules of the network, before they are sent."),
+    "show": ("document", "Show a document for reading, or write it as a page."),
     "status": ("status", "Show what waits, is on its way, in doubt, overdue or failed, and why."),
+    "history": ("history", "Show all that has happened to a document or a message."),
     "retry": ("retry", "Put failed documents back in line."),
     "resolve": ("resolve", "End a doubt yourself: it was sent, or is to be sent again."),
+    "hold": ("hold", "Send nothing more for a company until it is released."),
+    "release": ("hold", "Send again for a company that was held."),
+    "reload": ("reload", "Have the running daemon take up the changed configuration."),
+    "backup": ("backup", "Copy the journal to a file, while filedrop runs."),
+    "config": ("config", "Show what the configuration means, or its JSON Schema."),
     "lookup": ("lookup", "Ask the directory: can a receiver be reached, and what does it accept?"),
+    "service": ("service", "Install filedrop as a service, start, stop or remove it, or see how it stands."),
     "messages": ("archive", "List the access point's archive."),
     "download": ("archive", "Fetch a message's document, also into its inbound folder again."),
     "read": ("archive", "Mark a message of the inbox as read."),
     "statistics": ("archive", "Show the account's figures."),
+    "manual": ("manual", "Show the pages of the manual."),
     "sandbox": ("sandbox", "Run an access point of your own on this computer."),
     "demo": ("demo", "Watch an invoice go from one company to another."),
 }
+EXTRAS = {"sandbox": "sandbox", "demo": "sandbox"}  # what `pip install .` leaves out, and these need
 FAILED, MISUSED, UNREACHABLE = 1, 2, 3
 
 
@@ -53,10 +73,36 @@ class Commands(click.Group):
             return None
         gc.disable()  # nothing of what is being loaded is garbage: looking for some takes a tenth of the time
         try:
-            command: click.Command = getattr(import_module(f"filedrop.cli.{COMMANDS[cmd_name][0]}"), cmd_name)
+            found: click.Command = getattr(import_module(f"filedrop.cli.{COMMANDS[cmd_name][0]}"), cmd_name)
+            for one in (found, *getattr(found, "commands", {}).values()):
+                one.help = (one.help or "").replace("\\b", "\b")  # click's mark in a raw docstring
+        except ModuleNotFoundError as error:
+            if cmd_name not in EXTRAS:
+                raise
+            return _not_installed(cmd_name, error.name)
         finally:
             gc.enable()
-        return command
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the words begin with; a stand-in where a shell completes names that follow it."""
+        if ctx.resilient_parsing:  # only while a shell completes
+            from filedrop.cli.completion import stand_in  # noqa: PLC0415 - no command needs it
+
+            name, *words = args
+            if found := stand_in(name, words, lambda: self.get_command(ctx, name)):
+                return name, found, words
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """The commands and options that begin so, without loading any."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - likewise
+
+        begun = [name for name in COMMANDS if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [CompletionItem(name, help=COMMANDS[name][1]) for name in begun] + options
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
         """The list of commands in `--help`, without loading any."""
@@ -72,11 +118,32 @@ class Commands(click.Group):
         except FiledropError as error:
             why, status = str(error), exit_status(error)
         except OSError as error:
+            if sys.platform == "win32" and error.errno == errno.EINVAL and error.filename is None:
+                raise BrokenPipeError(errno.EPIPE, error.strerror) from error  # what Windows says of it
             why, status = f"{error.filename or 'the output'} can't be used: {error.strerror}", FAILED
         from filedrop.cli.show import complain  # noqa: PLC0415 - rich isn't needed for --help
 
         complain(why)
         return ctx.exit(status)
+
+
+def _not_installed(name: str, library: str | None) -> click.Command:
+    """The command of this name where its libraries are missing: it says so, and so does its `--help`."""
+    lacks = (
+        f"filedrop {name} needs libraries that aren't installed here ({library} is missing). In the folder that "
+        "filedrop was installed from, run:"
+    )
+    install = f'{command(sys.executable, "-m", "pip", "install")} ".[{EXTRAS[name]}]"'
+
+    def tell() -> None:
+        raise FiledropError(f"{lacks}\n{install}")
+
+    return click.Command(
+        name,
+        callback=tell,
+        help=f"{COMMANDS[name][1]}\n\n{lacks}\n\n\b\n{install}",
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    )
 
 
 def exit_status(error: FiledropError) -> int:
@@ -92,8 +159,19 @@ def exit_status(error: FiledropError) -> int:
             return FAILED
 
 
+def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    from filedrop.cli.completion import files  # noqa: PLC0415 - no command needs it
+
+    return files(ctx, param, incomplete)
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--config", metavar="FILE", help="The configuration (else $FILEDROP_CONFIG, else the system's).")
+@click.option(
+    "--config",
+    metavar="FILE",
+    shell_complete=_files,
+    help="The configuration (else $FILEDROP_CONFIG, else the system's).",
+)
 @click.version_option(__version__, prog_name="filedrop")
 @click.pass_context
 def filedrop(ctx: click.Context, config: str | None) -> None:
@@ -103,13 +181,28 @@ def filedrop(ctx: click.Context, config: str | None) -> None:
 
 def main() -> None:
     """Run the command line, and exit."""
+    _see_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name that the terminal's encoding lacks is escaped, no error
             stream.reconfigure(errors="backslashreplace")
+    if "_FILEDROP_COMPLETE" in os.environ:  # click's name for it
+        import_module("filedrop.cli.completion")
     try:
         filedrop(prog_name="filedrop")
     finally:
         _give_up_output()
+
+
+def _see_streams() -> None:
+    """Where a stream was closed (`>&-`), or is none (a Windows service), nobody listens, and all else goes on.
+
+    Left closed, its descriptor would be the next file's that is opened, and what somebody prints go into that: the
+    lowest that is free is taken, which is this one.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            nowhere = open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8")  # noqa: PTH123, SIM115 - it stays
+            setattr(sys, name, nowhere)
 
 
 def _give_up_output() -> None:

@@ -5,30 +5,50 @@ from __future__ import annotations
 import operator
 import re
 import shutil
-from dataclasses import asdict
-from datetime import date
-from itertools import islice
+import sys
+import time
+from dataclasses import asdict, replace
+from datetime import UTC, date, datetime, timedelta
+from heapq import nlargest
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from filedrop.accesspoint import Gone, Message
-from filedrop.cli.delivery import deliver_again
-from filedrop.cli.opening import choose_account, open_access_point, open_config
+from filedrop.accesspoint import Gone
+from filedrop.accesspoint.breaker import CircuitBreaker
+from filedrop.cli.opening import (
+    as_caller,
+    choose_account,
+    open_access_point,
+    open_config,
+    open_journal,
+    received_messages,
+)
 from filedrop.cli.show import say, show_json, show_table
-from filedrop.document import local_name
-from filedrop.errors import FiledropError
+from filedrop.daemon.clock import now
+from filedrop.errors import FiledropError, NoClearAnswer
+from filedrop.inbound.fetcher import InboundContext, fetch
+from filedrop.inbound.pages import add_page
+from filedrop.inbound.placing import place
+from filedrop.model.document import local_name, same_participant
+from filedrop.model.message import Message
+from filedrop.storage.folders import inbound_folder, unassigned_folder
+from filedrop.times import local, moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import BinaryIO
 
-    from filedrop.accesspoint import AccessPoint
+    from filedrop.accesspoint import AccessPoint, Flow
+    from filedrop.config import Account, Config
+    from filedrop.storage.folders import InboundFolder
 
 COLUMNS = ("message", "way", "received", "delivered", "sender", "receiver", "document")
 COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt, "=": operator.eq}
+WINDOWS = (1, 10, 100, 1000)  # days back: the archive is listed oldest first, and may hold years
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 ACCOUNT = click.option("--account", metavar="NAME", help="Whose; may be left out where there is one account.")
 
 
@@ -37,7 +57,7 @@ ACCOUNT = click.option("--account", metavar="NAME", help="Whose; may be left out
 @click.option("--sender", metavar="PARTICIPANT")
 @click.option("--receiver", metavar="PARTICIPANT")
 @click.option("--direction", type=click.Choice(["IN", "OUT"], case_sensitive=False))
-@click.option("--limit", type=click.IntRange(1), help="At most so many.")
+@click.option("--limit", type=click.IntRange(1), help="At most so many, the newest.")
 @click.option("--json", "as_json", is_flag=True, help="One object a line.")
 @ACCOUNT
 @click.pass_obj
@@ -52,34 +72,73 @@ def messages(
     limit: int | None,
     as_json: bool,
 ) -> None:
-    """List the access point's archive: all its pages, all that is asked for."""
-    after, on_day = _days(sent)
+    r"""List the access point's archive, all that is asked for, the newest first.
+
+    \b
+    Example: filedrop messages --direction IN --sent '>=2026-11-01'
+    """
+    first, on_day = _days(sent)
+    troubles: list[NoClearAnswer] = []
     with open_access_point(choose_account(open_config(config_option), account)) as access_point:
-        archive = access_point.messages(after=after, sender=sender, receiver=receiver, direction=direction)
-        found = (message for message in archive if on_day(message))
-        if as_json:
-            for message in islice(found, limit):
-                show_json(asdict(message))
-        else:
-            show_table(COLUMNS, map(_row, islice(found, limit)))
+
+        def since(day: date | None) -> Iterable[Message]:
+            archive = access_point.messages(after=day, sender=sender, receiver=receiver, direction=direction)
+            return filter(on_day, _as_far_as_it_leads(archive, troubles))
+
+        found = since(first) if sent or not limit else _far_enough(since, limit)
+        newest = sorted(found, key=_age, reverse=True) if limit is None else nlargest(limit, found, key=_age)
+    if as_json:
+        for message in newest:
+            show_json(asdict(message))
+    else:
+        show_table(COLUMNS, map(_row, newest))
+    if troubles:  # there may be newer ones
+        raise troubles[0]
+
+
+def _as_far_as_it_leads(archive: Iterable[Message], troubles: list[NoClearAnswer]) -> Iterator[Message]:
+    """The messages that could be read; `troubles` gets why there weren't more. Raises where there were none."""
+    message = None
+    try:
+        for message in archive:
+            yield message
+    except NoClearAnswer as error:
+        if message is None:
+            raise
+        troubles.append(error)
+
+
+def _far_enough(since: Callable[[date | None], Iterable[Message]], count: int) -> Iterable[Message]:
+    """So many messages at least, the newest among them, without reading the whole archive for a few."""
+    for days in WINDOWS:
+        found = list(since(datetime.now(UTC).date() - timedelta(days=days)))
+        if len(found) >= count:
+            return found
+    return since(None)
+
+
+def _age(message: Message) -> tuple[datetime, int]:
+    return message.received_at or LONG_AGO, message.msg_no
 
 
 def _row(message: Message) -> list[object]:
-    times = [(moment or "")[:16].replace("T", " ") for moment in (message.received, message.delivered)]
+    times = [_time(message.received), _time(message.delivered)]
     document = local_name(message.document_id)
     return [message.msg_no, message.direction, *times, message.sender, message.receiver, document]
 
 
 @click.command()
 @click.argument("msg_no", type=click.IntRange(1))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to; MSG_NO.xml if left out.")
+@click.option("-o", "--output", metavar="FILE", help="Where to, - for stdout; MSG_NO.xml if left out.")
 @click.option("--deliver", is_flag=True, help="Into the inbound folder of its receiver, again.")
 @ACCOUNT
 @click.pass_obj
-def download(
-    config_option: str | None, msg_no: int, *, output: Path | None, deliver: bool, account: str | None
-) -> None:
-    """Fetch a message's document; no file is ever overwritten."""
+def download(config_option: str | None, msg_no: int, *, output: str | None, deliver: bool, account: str | None) -> None:
+    r"""Fetch a message's document; no file is ever overwritten.
+
+    \b
+    Example: filedrop download 4300000017 --deliver
+    """
     if output and deliver:
         raise click.UsageError("write -o or --deliver, not both")
     config = open_config(config_option)
@@ -87,29 +146,33 @@ def download(
     with open_access_point(chosen) as access_point:
         if deliver:
             say(deliver_again(config, chosen, access_point, msg_no))
-        else:
-            target = output or Path(f"{msg_no}.xml")
-            _save(access_point, msg_no, target, max_size=config.inbound.max_size)
+            return
+        with cast("BinaryIO", TemporaryFile()) as fetched:  # on Windows it is a wrapper, which is used as any other
+            try:
+                access_point.download(Message(msg_no), fetched, max_size=config.inbound.max_size)
+            except Gone as error:
+                why = f"the access point has no document for message {msg_no} of {chosen.name}"
+                raise FiledropError(why) from error
+            fetched.seek(0)
+            if output == "-":
+                shutil.copyfileobj(fetched, sys.stdout.buffer)
+                return
+            target = Path(output or f"{msg_no}.xml")
+            with as_caller():
+                _save(fetched, target)
             say(target)
 
 
-def _save(access_point: AccessPoint, msg_no: int, target: Path, *, max_size: int) -> None:
-    with cast("BinaryIO", TemporaryFile()) as fetched:  # on Windows it is a wrapper, which is used as any other
-        try:
-            access_point.download(Message(msg_no), fetched, max_size=max_size)
-        except Gone as error:
-            raise FiledropError(f"the access point has no document for message {msg_no}") from error
-        fetched.seek(0)
-        try:
-            target.touch(exist_ok=False)
+def _save(fetched: BinaryIO, target: Path) -> None:
+    try:
+        with target.open("xb") as file:
             try:
-                with target.open("wb") as file:
-                    shutil.copyfileobj(fetched, file)
+                shutil.copyfileobj(fetched, file)
             except BaseException:
                 target.unlink()
                 raise
-        except OSError as error:
-            raise FiledropError(f"{target} can't be written: {error.strerror}; name another with -o") from error
+    except OSError as error:
+        raise FiledropError(f"{target} can't be written: {error.strerror}; name another with -o") from error
 
 
 @click.command()
@@ -117,10 +180,16 @@ def _save(access_point: AccessPoint, msg_no: int, target: Path, *, max_size: int
 @ACCOUNT
 @click.pass_obj
 def read(config_option: str | None, msg_no: int, *, account: str | None) -> None:
-    """Mark a message of the inbox as read: filedrop will not fetch it any more."""
-    with open_access_point(choose_account(open_config(config_option), account)) as access_point:
+    r"""Mark a message of the inbox as read: filedrop will not fetch it any more.
+
+    \b
+    Example: filedrop read 4300000017
+    """
+    config = open_config(config_option)
+    chosen = choose_account(config, account)
+    with open_access_point(chosen) as access_point:
         if not access_point.mark_read(msg_no):
-            raise FiledropError(f"the inbox has no message {msg_no}: see filedrop messages --direction IN")
+            raise FiledropError(f"the inbox has no message {msg_no}: see {received_messages(config, chosen)}")
     say(f"message {msg_no} is marked as read")
 
 
@@ -129,7 +198,11 @@ def read(config_option: str | None, msg_no: int, *, account: str | None) -> None
 @ACCOUNT
 @click.pass_obj
 def statistics(config_option: str | None, *, account: str | None, as_json: bool) -> None:
-    """Show the account's figures."""
+    r"""Show the account's figures.
+
+    \b
+    Example: filedrop statistics
+    """
     with open_access_point(choose_account(open_config(config_option), account)) as access_point:
         figures = access_point.statistics()
     if as_json:
@@ -138,8 +211,17 @@ def statistics(config_option: str | None, *, account: str | None, as_json: bool)
     say(f"account {figures.account or '-'}, {figures.contact_email or '-'}, {figures.total} messages")
     show_table(
         ["", "total", "undelivered", "oldest undelivered", "last"],
-        [[name, *asdict(flow).values()] for name, flow in (("in", figures.incoming), ("out", figures.outgoing))],
+        [_flow("in", figures.incoming), _flow("out", figures.outgoing)],
     )
+
+
+def _flow(name: str, flow: Flow) -> list[object]:
+    return [name, flow.total, flow.undelivered, _time(flow.oldest_undelivered), _time(flow.last)]
+
+
+def _time(said: str | None) -> str | None:
+    at = moment(said)
+    return local(at) if at else said
 
 
 def _days(sent: str | None) -> tuple[date | None, Callable[[Message], bool]]:
@@ -155,3 +237,62 @@ def _days(sent: str | None) -> tuple[date | None, Callable[[Message], bool]]:
         raise click.UsageError(f"--sent: {sent!r} is no day; write one like '>=2026-11-01'")
     sign, text = match[1] or "=", day.isoformat()
     return None if "<" in sign else day, lambda message: COMPARISONS[sign]((message.received or "")[:10], text)
+
+
+def deliver_again(config: Config, account: Account, access_point: AccessPoint, msg_no: int) -> str:
+    """Fetch a message into the folder of its receiver, and return the document's name there.
+
+    Raises FiledropError, OSError.
+    """
+    message = _message(config, account, access_point, msg_no)
+    folder = _folder(config, message)
+    events: list[Any] = []
+    from filedrop.daemon import logs  # noqa: PLC0415 - structlog is a fifth of a start: none for those who read
+
+    log = logs.configure(config.log.model_copy(update={"level": "error"}), events.append)
+    retry = config.outbound.retry
+    with open_journal(config) as journal:
+        folder.take_up(journal)
+        context = InboundContext(
+            account=account.name,
+            access_point=access_point,
+            breaker=CircuitBreaker(
+                access_point.probe, first=retry.first, longest=retry.longest, steady=time.monotonic, log=log
+            ),
+            journal=journal,
+            rules=config.inbound,
+            now=now,
+            steady=time.monotonic,
+            log=log,
+            submit=lambda task, _: task(),
+            record=lambda _: None,
+        )
+        fetched = fetch(context, folder, message, set())
+        folder.at().sync()
+        journal.record_message(fetched.row)
+        (row,) = place(context, folder, {msg_no: fetched}, resumed=False).values()
+        if isinstance(row, Exception):
+            raise row
+        add_page(context, folder, message, row)
+        journal.record_message(replace(row, state="read"))  # a daemon beside us has nothing left to do
+    return next(f"{folder.path / event['file']}" for event in events if event["event"] == "message.received")
+
+
+def _message(config: Config, account: Account, access_point: AccessPoint, msg_no: int) -> Message:
+    for message in access_point.messages(direction="IN"):
+        if message.msg_no == msg_no and message.direction != "OUT":
+            return message
+    raise FiledropError(f"the access point has received no message {msg_no}: see {received_messages(config, account)}")
+
+
+def _folder(config: Config, message: Message) -> InboundFolder:
+    receiver = message.receiver or ""
+    for company in config.companies.values():
+        if any(same_participant(receiver, participant) for participant in company.participants):
+            return inbound_folder(config, company)
+    if unassigned := unassigned_folder(config):
+        return unassigned
+    raise FiledropError(
+        f"message {message.msg_no} is for {receiver}, which is none of the companies here: add it to one, set "
+        "`unassigned`, or write -o and a file instead of --deliver"
+    )

@@ -2,85 +2,101 @@
 
 from __future__ import annotations
 
+import json
+import os
 import secrets
-import threading
+import sys
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from filedrop.cli import FAILED, MISUSED, UNREACHABLE
-from filedrop.cli.opening import has_journal, open_access_point, open_config, open_journal
-from filedrop.cli.show import show_json, show_table
-from filedrop.disk import file_system, shortage
-from filedrop.errors import AccessPointError, ConfigError, FolderUnavailable, JournalError
-from filedrop.files import is_missing, may_use
-from filedrop.folders import InboundFolder, OutboundFolder
-from filedrop.glimpse import NotYetThere, folders, outdated, see_ours
-from filedrop.identify.mapping import Rules
-from filedrop.journal import Journal
-from filedrop.marker import MARKER, read_marker
-from filedrop.service import JOURNAL, is_running
-from filedrop.watcher import mode
+from filedrop import config as configuration
+from filedrop.cli import FAILED, MISUSED, UNREACHABLE, reaching
+from filedrop.cli.checking import CONFIGURATION, Finding, mapping_found, participants_found, validation_found
+from filedrop.cli.opening import WHO_MAY, has_journal, open_config, open_journal
+from filedrop.cli.service.account import kept_from
+from filedrop.cli.show import complain, show_json, show_table
+from filedrop.cli.writing import why_not_writable
+from filedrop.daemon.lock import is_running
+from filedrop.daemon.watcher import mode
+from filedrop.errors import FolderUnavailable, JournalError
+from filedrop.files import Directory, is_missing, may_use
+from filedrop.files.disk import file_system, mapped_drive, shortage
+from filedrop.files.patience import within
+from filedrop.journal import JOURNAL, Journal
+from filedrop.outbound.former import left_behind
+from filedrop.status.folders import HUNG, folders, outdated
+from filedrop.storage.folder import NotYetThere
+from filedrop.storage.folders import InboundFolder, OutboundFolder
+from filedrop.storage.marker import MARKER, read_marker
+from filedrop.text import size
+
+if sys.platform == "win32":
+    from filedrop.cli.service.inside import ask
+else:
+    from filedrop.cli.service.account import become_service
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
-    from filedrop.accesspoint import AccessPoint
-    from filedrop.config import Account, Config
-    from filedrop.folders import Folder
+    from filedrop.cli.service.installed import Unit
+    from filedrop.config import Config
+    from filedrop.storage.folder import Folder
 
-CONFIGURATION = "configuration"
 STATE = "state"
 PATIENCE = 10.0  # seconds for a folder to answer
-SKEW = timedelta(minutes=1)  # between the clocks; more makes the times in sidecars misleading
-MEGABYTE = 10**6
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What was found about one thing; `result` is ok, warning or failed."""
-
-    about: str
-    result: str
-    says: str
 
 
 @click.command()
 @click.option("--take-over", is_flag=True, help="Make folders ours that another filedrop has marked, or lost our mark.")
+@click.option("--as-service", is_flag=True, help="With the rights of the service's account; for administrators.")
+@click.option("--alert", is_flag=True, help="Also send a test mail and the like, by all that is configured for alerts.")
 @click.option("--json", "as_json", is_flag=True, help="One object a line.")
 @click.pass_obj
-def check(config_option: str | None, *, take_over: bool, as_json: bool) -> None:
-    """Look over configuration, state, folders, login, TLS and clock; it leaves nothing behind."""
+def check(config_option: str | None, *, take_over: bool, as_service: bool, alert: bool, as_json: bool) -> None:
+    r"""Look over configuration, state, folders, login, TLS and clock; it leaves nothing behind.
+
+    \b
+    Example: filedrop check --alert
+    """
+    left_out = {"--take-over": take_over, "--alert": alert}
+    unit = _become_service(config_option, left_out, as_json=as_json) if as_service else None
     config = open_config(config_option)
     findings = [Finding(CONFIGURATION, "ok", config.source)]
     findings += [Finding(CONFIGURATION, "warning", warning) for warning in config.warnings]
-    findings += _mapping(config)
-    findings += _state(config)
-    with ExitStack() as stack:
-        journal = None
-        try:
-            if take_over:
-                config.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-                journal = Journal(config.state / JOURNAL)
-                stack.callback(journal.close)
-            elif has_journal(config):
-                journal = stack.enter_context(open_journal(config))
-            if journal:
-                journal.see_whole()
-        except JournalError as error:
-            journal = None
-            findings.append(Finding(STATE, "failed", str(error)))
-        for folder in folders(config):
-            if take_over and journal:
-                findings += _patiently(folder, _take_over, folder, journal)
-            findings += _patiently(folder, _folder, config, folder, journal)
-    logins = [finding for account in config.accounts.values() for finding in _account(config, account)]
-    findings += logins
+    findings += participants_found(config)
+    findings += mapping_found(config)
+    findings += validation_found(config)
+    findings += [Finding(str(path), "failed", why) for path, why in (kept_from(unit, config) if unit else {}).items()]
+    state = list(_state(config))
+    findings += state
+    findings += _folders(config, take_over=take_over, has_state=all(one.result != "failed" for one in state))
+    logins = [finding for account in config.accounts.values() for finding in reaching.account(config, account)]
+    findings += [*logins, *(reaching.alerts(config) if alert else ())]
     _show(findings, as_json=as_json)
     raise SystemExit(_exit_status(findings, logins))
+
+
+if sys.platform == "win32":
+
+    def _become_service(option: str | None, left_out: Mapping[str, bool], *, as_json: bool) -> Unit:
+        """Nobody becomes another here: the service looks, and that is all of the command. Raises FiledropError."""
+        for name in (name for name, is_wanted in left_out.items() if is_wanted):
+            raise click.UsageError(f"{name} doesn't go with --as-service; run it by itself")
+        answer = ask(configuration.find(option).absolute())
+        _show((Finding(**json.loads(line)) for line in answer.said.splitlines()), as_json=as_json)
+        if answer.complained:
+            complain(answer.complained)
+        raise SystemExit(answer.status)
+
+else:
+
+    def _become_service(option: str | None, _: Mapping[str, bool], **__: bool) -> Unit:
+        """Become the service's account. Raises FiledropError."""
+        return become_service(option, click.get_current_context().call_on_close)
 
 
 def _exit_status(findings: Sequence[Finding], logins: Sequence[Finding]) -> int:
@@ -98,55 +114,91 @@ def _show(findings: Iterable[Finding], *, as_json: bool) -> None:
         show_table(["result", "what was found"], [[one.result, f"{one.about}: {one.says}"] for one in findings])
 
 
-def _mapping(config: Config) -> Iterator[Finding]:
-    try:
-        Rules(config.mapping, config.tables, source=config.source)
-    except ConfigError as error:
-        for complaint in error.complaints:
-            yield Finding(CONFIGURATION, "failed", complaint)
-
-
 def _state(config: Config) -> Iterator[Finding]:
-    about, state = STATE, config.state
-    if is_missing(state):
-        yield Finding(about, "ok", f"{state} isn't there yet; filedrop makes it at its first start")
-        return
-    lies_on = file_system(state)
-    if lies_on.network:
-        yield Finding(
-            about, "failed", f"{state} lies on a network file system ({lies_on.kind}): it must be on a local disk"
-        )
-    elif short := shortage(state):
-        yield Finding(about, "failed", f"{state} can't be written: {short}")
+    state = config.state
+    there = next(path for path in (state, *state.parents) if not is_missing(path))
+    lies_on = file_system(there)
+    if not os.path.isdir(there):  # noqa: PTH112 - True only where that is certain
+        trouble = f"{there} is no folder, or none that you may look into: name another, or see to its rights"
+    elif lies_on.network:
+        trouble = f"{state} lies on a network file system ({lies_on.kind}): it must be on a local disk"
+    elif short := shortage(there):
+        trouble = f"{state} can't be written: {short}"
+    elif there != state:
+        trouble = _why_not_made(state, there)
     elif not may_use(state):
-        yield Finding(about, "failed", f"{state} isn't yours to use: run this as filedrop's user, or as root")
+        trouble = f"{state} isn't yours to use: run this as {WHO_MAY}"
+    elif not has_journal(config) and not is_missing(state / JOURNAL):
+        trouble = f"{state / JOURNAL} isn't yours to use: run this as {WHO_MAY}"
     else:
-        runs = {True: "a filedrop is running", False: "no filedrop is running", None: "its lock can't be read"}
-        yield Finding(about, "ok", f"{state} lies on a local disk ({lies_on.kind}); {runs[is_running(state)]}")
+        trouble = ""
+    runs = {True: "a filedrop is running", False: "no filedrop is running", None: "its lock can't be read"}
+    if trouble:
+        yield Finding(STATE, "failed", trouble)
+    elif there != state:
+        yield Finding(STATE, "ok", f"{state} isn't there yet; filedrop makes it at its first start")
+    else:
+        yield Finding(STATE, "ok", f"{state} lies on a local disk ({lies_on.kind}); {runs[is_running(state)]}")
+
+
+def _why_not_made(state: Path, within: Path) -> str:
+    """Why a state folder can't be made there, "" where it can: it is tried, and nothing left."""
+    probe = within / f".filedrop-check-{secrets.token_hex(8)}.tmp"
+    try:
+        probe.mkdir()
+        probe.rmdir()
+    except OSError as error:
+        return f"{state} can't be made in {within}: {error.strerror}; make it, and give it to filedrop's user"
+    return ""
+
+
+def _folders(config: Config, *, take_over: bool, has_state: bool) -> Iterator[Finding]:
+    """The journal, as far as there is one, and each folder."""
+    with ExitStack() as stack:
+        journal = None
+        try:
+            if not has_state:
+                pass  # that has been said
+            elif take_over:
+                config.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+                journal = Journal(config.state / JOURNAL)
+                stack.callback(journal.close)
+            elif has_journal(config):
+                journal = stack.enter_context(open_journal(config))
+            if journal:
+                journal.check_integrity()
+                for name, sentences in left_behind(config, journal).items():
+                    yield from (Finding(f"account {name}", "warning", why) for why in sentences)
+        except JournalError as error:
+            journal = None
+            yield Finding(STATE, "failed", str(error))
+        for folder in folders(config):
+            if drive := mapped_drive(folder.path):
+                why = f"{drive} is mapped for one user, and a service has no such drive; write \\\\server\\share\\..."
+                yield Finding(str(folder.path), "warning", why)
+            if take_over and journal:
+                yield from _patiently(folder, _take_over, folder, journal)
+            yield from _patiently(folder, _folder, config, folder, journal)
 
 
 def _patiently(folder: Folder, look: Callable[..., Iterable[Finding]], *arguments: object) -> list[Finding]:
     """What a look at a folder finds; a folder that hangs is one finding."""
-    found: list[Finding] = []
-
-    def work() -> None:
-        try:
-            found.extend(look(*arguments))
-        except OSError as error:
-            found.append(Finding(str(folder.path), "failed", f"{error.strerror or error}"))
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(PATIENCE)
-    if thread.is_alive():
-        return [Finding(str(folder.path), "failed", "it does not answer; see whether its server is up")]
-    return found
+    try:
+        return within(PATIENCE, lambda: list(look(*arguments)))
+    except TimeoutError:
+        return [Finding(str(folder.path), "failed", HUNG)]
+    except OSError as error:
+        return [Finding(str(folder.path), "failed", f"{error.strerror or error}")]
 
 
 def _take_over(folder: Folder, journal: Journal) -> Iterator[Finding]:
-    marker, marked = read_marker(folder.path), (folder.path / MARKER).exists()
+    try:
+        here = Directory.open(folder.path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    marker, marked = read_marker(here), not is_missing(here / MARKER)
     known = journal.folder_at(folder.path) is not None
-    if folder.path.is_dir() and (marked or known) and (marker is None or marker.journal != journal.id):
+    if (marked or known) and (marker is None or marker.journal != journal.id):
         folder.take_over(journal)
         yield Finding(str(folder.path), "ok", "taken over: it is this filedrop's from now on")
 
@@ -154,17 +206,17 @@ def _take_over(folder: Folder, journal: Journal) -> Iterator[Finding]:
 def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator[Finding]:
     about = str(folder.path)
     try:
-        see_ours(folder, journal)
+        folder.check_ownership(journal)
     except NotYetThere as error:
         yield Finding(about, "ok", str(error))
         return
     except FolderUnavailable as error:
         yield Finding(about, "failed", str(error))
         return
-    if short := shortage(folder.path):
-        yield Finding(about, "failed", f"nothing can be written there: {short}")
+    if why := why_not_writable(folder):
+        yield Finding(about, "failed", why)
     else:
-        yield from _rights(folder)
+        yield Finding(about, "ok", "there, ours, and may be written to; all on one file system")
     if older := outdated(folder, journal):
         yield Finding(about, "warning", older)
     if isinstance(folder, OutboundFolder):
@@ -172,71 +224,11 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
         yield Finding(about, "ok", f"new files are found by {how}: {why}")
     if isinstance(folder, InboundFolder):
         free, least = folder.free_space(), config.inbound.min_free
-        enough = "ok" if free >= least else "failed"
-        says = f"{free // MEGABYTE} MB free; nothing is fetched below {least // MEGABYTE} MB (inbound.min_free)"
-        yield Finding(about, enough, says)
-
-
-def _rights(folder: Folder) -> Iterator[Finding]:
-    """Write and rename there, and remove it again."""
-    about = str(folder.path)
-    places = [folder.path, *(folder.path / name for name in folder.subfolders if (folder.path / name).is_dir())]
-    elsewhere = [place.name for place in places if place.stat().st_dev != folder.path.stat().st_dev]
-    if elsewhere:
-        said = f"{', '.join(elsewhere)} lies on another file system: files are moved, so all must lie on one"
-        yield Finding(about, "failed", said)
-        return
-    for place in places:
-        # A name that filedrop and importers ignore, moved on from folder to folder as documents are.
-        probe = folder.path / f".filedrop-check-{secrets.token_hex(8)}.tmp"
-        moved = place / f"{probe.name}.tmp"
-        try:
-            probe.touch(exist_ok=False)
-            probe.rename(moved)
-        except OSError as error:
-            said = f"can't write and rename in {place}: {error.strerror}; give filedrop's user the right to"
-            yield Finding(about, "failed", said)
-            return
-        finally:
-            probe.unlink(missing_ok=True)
-            moved.unlink(missing_ok=True)
-    yield Finding(about, "ok", "there, ours, and may be written to; all on one file system")
-
-
-def _account(config: Config, account: Account) -> Iterator[Finding]:
-    try:
-        yield from _login(config, account)
-    except ConfigError as error:  # its password or its ca_file can't be read
-        yield Finding(CONFIGURATION, "failed", str(error))
-
-
-def _login(config: Config, account: Account) -> Iterator[Finding]:
-    about = f"account {account.name}"
-    with open_access_point(account) as access_point:
-        try:
-            access_point.probe()
-        except AccessPointError as error:
-            yield Finding(about, "failed", str(error))
+        if free is None:
+            yield Finding(about, "ok", "what is free isn't told by its file system, so inbound.min_free plays no part")
+        elif free < least:
+            says = f"only {size(free)} free, and nothing is fetched below {size(least)} (inbound.min_free): make room"
+            yield Finding(about, "failed", says)
         else:
-            how = "over TLS" if account.base_url.startswith("https:") else "without TLS, on this computer only"
-            yield Finding(about, "ok", f"{account.base_url} lets {account.username} in, {how}")
-            yield from _directory(config, account, access_point)
-        clock = access_point.clock()
-    if clock is not None:
-        skew = abs(clock - datetime.now().astimezone())
-        said = f"the access point's clock and ours differ by {skew.total_seconds():.0f} s"
-        yield Finding(about, "ok" if skew <= SKEW else "warning", said + ("" if skew <= SKEW else ": set ours (NTP)"))
-
-
-def _directory(config: Config, account: Account, access_point: AccessPoint) -> Iterator[Finding]:
-    """Is there a directory to be asked?"""
-    ours = [
-        one for company in config.companies.values() if company.account == account.name for one in company.participants
-    ]
-    if config.outbound.directory == "off" or not ours:
-        return
-    try:
-        access_point.directory(ours[0])
-    except AccessPointError as error:
-        said = f"outbound.directory is {config.outbound.directory}, but the directory gives no answer: {error}"
-        yield Finding(f"account {account.name}", "warning", said)
+            limit = f"; nothing is fetched below {size(least)} (inbound.min_free)" if least else ""
+            yield Finding(about, "ok", f"{size(free)} free{limit}")

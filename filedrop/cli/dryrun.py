@@ -5,26 +5,33 @@ It touches nothing: no lock, no marker, no folder, no row.
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from filedrop.claiming import identified
 from filedrop.cli.opening import has_journal, open_journal
 from filedrop.cli.show import say, show_json, show_table
-from filedrop.document import Document, State
-from filedrop.errors import DocumentError, FolderUnavailable
-from filedrop.glimpse import NotYetThere, see_ours
+from filedrop.errors import DocumentError, FolderUnavailable, NoVerdict
 from filedrop.identify.mapping import Rules
-from filedrop.lane import lane_of
-from filedrop.upload import Changing, Opened
+from filedrop.journal import Waiver
+from filedrop.model.document import LET_THROUGH, Document, Event, State
+from filedrop.outbound.context import Identification, identification_of
+from filedrop.outbound.identified import identified, why_not_identified
+from filedrop.outbound.upload import Changing, OpenedDocument
+from filedrop.outbound.validating import ask, invalid, warnings
+from filedrop.storage.folder import NotYetThere
+from filedrop.storage.folders import outbound_folder
+from filedrop.storage.own_name import own_name, told_beside
+from filedrop.validation import validator_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from filedrop.config import Company, Config
+    from filedrop.files import Entry
     from filedrop.journal import Journal
-    from filedrop.lane import Lane
+    from filedrop.storage.folders import OutboundFolder
+    from filedrop.validation import Validator
 
 SENDS, FAILS, HELD, NOT_READY = "would send", "would fail", "held", "not ready"
 
@@ -47,22 +54,32 @@ def show_dry_run(config: Config, *, as_json: bool) -> bool:
 
 def _rows(config: Config, journal: Journal | None) -> Iterator[dict[str, Any]]:
     rules = Rules(config.mapping, config.tables, source=config.source)
+    validator = validator_of(config.validation) if config.outbound.validate_ != "off" else None
+    with closing(validator) if validator is not None else nullcontext():
+        yield from _rows_by(config, journal, rules, validator)
+
+
+def _rows_by(
+    config: Config, journal: Journal | None, rules: Rules, validator: Validator | None
+) -> Iterator[dict[str, Any]]:
     held_back = set()
     for company in config.companies.values():
         for path in company.outbound:
-            lane = lane_of(config, company, path, rules, wake=lambda: None)
+            folder, by = outbound_folder(config, company, path), identification_of(company, rules)
             try:
-                see_ours(lane.folder, journal)
-                held = lane.folder.held()
+                folder.check_ownership(journal)
+                held = folder.held()
                 if held:
                     held_back.add(path)
-                for name in sorted(lane.folder.dropped()):
-                    document, verdict, why = _judged(config, company, lane, name, journal)
+                for name in sorted(folder.dropped()):
+                    document, verdict, why = _judged(config, folder, by, name, journal)
+                    if verdict == SENDS and validator is not None:
+                        verdict, why = _validated(config, validator, folder.at() / name, why)
                     yield _row(document, HELD if held and verdict == SENDS else verdict, why)
             except NotYetThere:
                 continue
             except (FolderUnavailable, OSError) as error:
-                nothing = _document(company, lane, "")
+                nothing = _document(company, folder, "", "")
                 yield _row(nothing, FAILS, f"{path}: {error}")
     for state, verdict, why in (
         (State.WAITING, SENDS, "claimed before"),
@@ -70,47 +87,88 @@ def _rows(config: Config, journal: Journal | None) -> Iterator[dict[str, Any]]:
     ):
         for document in journal.in_state(state) if journal else ():
             held = journal is not None and journal.folder_path(document.folder) in held_back
-            yield _row(document, HELD if held and verdict == SENDS else verdict, why)
+            waits = why_not_identified(document)
+            judged = NOT_READY if waits else HELD if held and verdict == SENDS else verdict
+            yield _row(document, judged, waits or why)
 
 
 def _judged(
-    config: Config, company: Company, lane: Lane, name: str, journal: Journal | None
+    config: Config, folder: OutboundFolder, by: Identification, name: str, journal: Journal | None
 ) -> tuple[Document, str, str]:
-    document = _document(company, lane, name)
+    company = config.companies[folder.company]
+    document = _document(company, folder, name, name)
     try:
-        with closing(Opened.open(lane.folder.path / name)) as opened:
-            reading = opened.read(config.outbound.max_size, lane.xpaths)
+        document = as_claimed(config, folder, by, folder.at() / name, journal)
     except (Changing, FileNotFoundError):
         return document, NOT_READY, "somebody is writing it, or took it away"
     except DocumentError as error:
         return document, NOT_READY if error.code == "not-xml" else FAILS, error.message
     except OSError as error:
         return document, FAILS, f"it can't be read: {error.strerror}"
-    document = identified(lane, document, reading, config.outbound, document.claimed)
-    why = document.error.message if document.error else _duplicate(config, document, journal)
-    return document, FAILS if why else SENDS, why or "; ".join(document.warnings)
+    if document.error:
+        return document, FAILS, document.error.message
+    first = duplicate_of(config, document, journal) if journal else None
+    if first:
+        return document, FAILS, f"the same document was already sent as {first.dropped_as}"
+    waits = why_not_identified(document)
+    return document, NOT_READY if waits else SENDS, waits or "; ".join(document.warnings)
 
 
-def _duplicate(config: Config, document: Document, journal: Journal | None) -> str:
+def _validated(config: Config, validator: Validator, entry: Entry, why: str) -> tuple[str, str]:
+    """What would become of a document that would be sent but for the rules; `why` is what else is said of it."""
+    refuses = config.outbound.validate_ == "refuse"
+    try:
+        with closing(OpenedDocument.open(entry)) as opened:
+            opened.read(config.outbound.max_size)
+            verdict = ask(validator, opened, local=True)
+    except (NoVerdict, Changing, DocumentError, OSError) as error:
+        said = f"it can't be validated: {error}"
+        return (NOT_READY, said) if refuses else (SENDS, "; ".join(filter(None, (why, said))))
+    if refuses and not verdict.is_valid:
+        return FAILS, invalid(verdict).message
+    return SENDS, "; ".join(filter(None, (why, *warnings(verdict))))
+
+
+def as_claimed(
+    config: Config, folder: OutboundFolder, by: Identification, entry: Entry, journal: Journal | None
+) -> Document:
+    """The document that a file would become; FAILED where its ids don't do. Raises OSError, Changing, DocumentError."""
+    with closing(OpenedDocument.open(entry)) as opened:
+        reading = opened.read(config.outbound.max_size, by.xpaths)
+    company = config.companies[folder.company]
+    known = journal.folder_at(folder.path) if journal else None
+    if journal is None or known is None:
+        document = _document(company, folder, entry.name, told_beside(entry) or entry.name)
+    else:
+        own = own_name(entry, folder.at("failed"), known, journal, reading)
+        document = _document(company, folder, entry.name, own)
+        if journal.waiver(known, entry.name) == Waiver(reading.sha256, opened.stamp.modified):
+            document = document.but(history=(Event(document.claimed, LET_THROUGH),))
+    return identified(by, document, reading, config.outbound, document.claimed)
+
+
+def duplicate_of(config: Config, document: Document, journal: Journal) -> Document | None:
+    """The document that is, or may be, at the access point, so that this one would fail as its duplicate."""
     rule = config.outbound.duplicates
-    first = journal.duplicate_of(document, by_number=rule == "number") if journal and rule != "allow" else None
-    return f"the same document was already sent as {first.dropped_as}" if first else ""
+    if rule == "allow" or document.was_let_through:
+        return None
+    return journal.duplicate_of(document, by_number=rule == "number")
 
 
-def _document(company: Company, lane: Lane, name: str) -> Document:
+def _document(company: Company, folder: OutboundFolder, file: str, dropped_as: str) -> Document:
     """A document as the claim would make it, but for its id."""
     now = datetime.now().astimezone()
     return Document(
         id="",
         company=company.name,
-        folder=lane.folder.id,
+        folder=folder.id,
         account=company.account,
-        file=name,
-        dropped_as=name,
+        file=file,
+        dropped_as=dropped_as,
         claimed=now,
     )
 
 
 def _row(document: Document, verdict: str, why: str) -> dict[str, Any]:
     ids = {name: getattr(document, name) for name in ("sender", "receiver", "document_id", "process_id", "channel")}
-    return {"company": document.company, "file": document.dropped_as, "verdict": verdict, **ids, "why": why}
+    return {"company": document.company, "file": document.file, "verdict": verdict, **ids, "why": why}

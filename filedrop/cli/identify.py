@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import sys
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,23 +13,30 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from filedrop.cli import FAILED
-from filedrop.cli.explain import FIELDS, rules_told, show_explanation
-from filedrop.cli.show import say, show_json
-from filedrop.config import find, load
-from filedrop.errors import DocumentError
+from filedrop.cli.show import say, show_json, tell
+from filedrop.config import found, load
+from filedrop.errors import DocumentError, Unanswered
 from filedrop.files import open_regular
 from filedrop.identify import demand, read
 from filedrop.identify import identify as settle
+from filedrop.identify.identity import explained, rule_of
 from filedrop.identify.mapping import Rules
-from filedrop.wording import printable
+from filedrop.storage.own_name import told_beside
+from filedrop.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from filedrop.config import Company
     from filedrop.identify import Identity, Reading
+    from filedrop.identify.mapping import Try
 
     Identified = tuple[Identity, Reading]
+
+FIELDS = ("sender", "receiver", "document_id", "process_id", "channel")
+STDIN = Path("-")
+BELOW = " " * 15  # the indent of what stands below a word that says what it is
+A_LINK = "It is a symbolic link, and filedrop follows none, nor sends what it leads to. Name the file itself."
 
 
 @click.command()
@@ -38,9 +48,13 @@ if TYPE_CHECKING:
 def identify(
     config_option: str | None, files: Sequence[Path], *, explain: bool, company: str | None, as_json: bool
 ) -> None:
-    """Show the ids of files, and where each comes from.
+    r"""Show the ids of files, and where each comes from.
 
-    A file inside a company's outbound folder is identified as that company's.
+    A file inside a company's outbound folder is identified as that company's. FILE may be - for what comes from stdin,
+    which has no name for mapping rules to go by.
+
+    \b
+    Example: filedrop identify --explain invoice.xml
     """
     setting = _setting(config_option)
     if company is not None and company not in setting.companies:
@@ -51,11 +65,11 @@ def identify(
         told, identified = _identified(setting, file, company)
         whole = whole and told["error"] is None
         if as_json:
-            show_json(told | {"rules": rules_told(identified[0]) if identified else []} if explain else told)
+            show_json(told | {"rules": _rules_told(identified[0]) if identified else []} if explain else told)
         else:
-            _show(told)
+            _show(told, is_read=identified is not None)
             if explain and identified:
-                show_explanation(setting.source, *identified)
+                _explain(setting.source, *identified)
     raise SystemExit(0 if whole else FAILED)
 
 
@@ -70,15 +84,18 @@ class Setting:
 
     def company_of(self, file: Path) -> Company | None:
         """The company in whose outbound folder a file lies."""
-        lies_in = file.resolve()
-        folders = ((path.resolve(), company) for company in self.companies.values() for path in company.outbound)
-        return next((company for path, company in folders if lies_in.is_relative_to(path)), None)
+        if file == STDIN:
+            return None
+        lies_in = Path(os.path.realpath(file))  # Path.resolve fails for a link that leads to itself
+        folders = [(path, company) for company in self.companies.values() for path in company.outbound]
+        return next((company for path, company in folders if lies_in.is_relative_to(os.path.realpath(path))), None)
 
 
 def _setting(config_option: str | None) -> Setting:
-    if not (config_option or os.environ.get("FILEDROP_CONFIG") or find(None).exists()):
+    path = found(config_option)
+    if path is None:
         return Setting()
-    config = load(find(config_option))
+    config = load(path)
     rules = Rules(config.mapping, config.tables, source=config.source)
     return Setting(config.source, rules, config.outbound.max_size, config.companies)
 
@@ -90,12 +107,12 @@ def _identified(setting: Setting, file: Path, named: str | None) -> tuple[dict[s
     identified = None
     error = None
     try:
-        with open_regular(file) as stream:
+        with nullcontext(sys.stdin.buffer) if file == STDIN else open_regular(file) as stream:
             reading = read(stream, max_size=setting.max_size, xpaths=setting.mapping.xpaths if setting.mapping else ())
         identity = settle(
             reading,
             company=company.name if company else None,
-            file_name=file.name,
+            file_name=(told_beside(file) or file.name) if file != STDIN else "",
             default_sender=company.participants[0] if company and company.participants else None,
             channel=company.channel if company else "",
             mapping=setting.mapping,
@@ -106,20 +123,81 @@ def _identified(setting: Setting, file: Path, named: str | None) -> tuple[dict[s
         demand(identity, reading)
     except DocumentError as fault:
         error = {"code": fault.code, "message": fault.message, "hint": fault.hint}
+    except Unanswered as fault:
+        error = {"code": "unreadable", "message": f"{fault}.", "hint": ""}
     except OSError as fault:
-        error = {"code": "unreadable", "message": f"{fault.strerror}.", "hint": ""}
+        why = A_LINK if fault.errno == errno.ELOOP else f"{fault.strerror}."
+        error = {"code": "unreadable", "message": why, "hint": ""}
     return told | {"error": error}, identified
 
 
-def _show(told: dict[str, Any]) -> None:
+def _show(told: dict[str, Any], *, is_read: bool) -> None:
     say(told["file"])
-    for name in FIELDS:
+    for name in FIELDS if is_read else ():
         if told[name] or name != "channel":
             source = told["sources"].get(name, "company" if name == "channel" else "missing")
             say(f"  {name:<12} {told[name] or '-'}  ({source})")
     for warning in told["warnings"]:
-        say(f"  warning      {warning}")
+        tell(f"  warning      {warning}", indent=BELOW)
     if told["error"]:
-        say(f"  {told['error']['code']:<12} {told['error']['message']}")
+        tell(f"  {told['error']['code']:<12} {told['error']['message']}", indent=BELOW)
         for line in told["error"]["hint"].splitlines():
-            say(f"               {line}")
+            if line.startswith(" "):  # a rule, to be copied
+                say(line)
+            else:
+                tell(f"{BELOW}{line}", indent=BELOW)
+
+
+def _rules_told(identity: Identity) -> list[dict[str, Any]]:
+    """Each rule as `--json` has it; `why` is null where a rule applies and where a field wins."""
+    return [
+        {
+            "rule": tried.rule,
+            "line": tried.line,
+            "applies": not tried.refusal,
+            "why": tried.refusal or None,
+            "fields": {name: _field_told(name, tried, identity) for name in tried.fields},
+        }
+        for tried in identity.tries
+    ]
+
+
+def _field_told(name: str, tried: Try, identity: Identity) -> dict[str, Any]:
+    winner = rule_of(name, identity)
+    value = tried.values.get(name)
+    if value is None:
+        why = tried.unset.get(name, "the rule doesn't apply")
+    else:
+        why = "" if winner is tried else f"{winner} comes first"
+    return {"value": value, "wins": not why, "why": why or None}
+
+
+def _explain(source: str, identity: Identity, reading: Reading) -> None:
+    """Show the rules of the configuration `source` ("" for none), and where the rest comes from."""
+    _show_rules(source, identity)
+    rest = [name for name in FIELDS if rule_of(name, identity) is None]
+    if rest:
+        say("  Set by no rule:")
+    for name in rest:
+        say(f"    {name:<12} {explained(name, identity, reading)}")
+
+
+def _show_rules(source: str, identity: Identity) -> None:
+    if not source:
+        say("  There is no configuration, and so no mapping rule.")
+    elif not identity.tries:
+        say(f"  {source} has no mapping rules.")
+    elif identity.company is None:
+        say(f"  The mapping rules of {source}, for a file in no company's folder (--company NAME: for that company):")
+    else:
+        say(f"  The mapping rules of {source}, for a file of {identity.company}:")
+    for tried in identity.tries:
+        if tried.refusal:
+            say(f"  {tried} doesn't apply: {tried.refusal}")
+            say(f"    it would set {', '.join(tried.fields)}")
+            continue
+        say(f"  {tried} applies")
+        for name in tried.fields:
+            told = _field_told(name, tried, identity)
+            said = "sets nothing" if told["value"] is None else told["value"]
+            say(f"    {name:<12} {said}" + (f": {told['why']}" if told["why"] else ""))

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from filedrop.accesspoint.directory import look_up, nearest, takes
 from filedrop.cli import FAILED
 from filedrop.cli.archive import ACCOUNT
 from filedrop.cli.opening import choose_account, open_access_point, open_config
 from filedrop.cli.show import say, show_json, show_table
-from filedrop.directory import look_up, nearest, takes
-from filedrop.document import PARTICIPANT_PREFIX, local_name
 from filedrop.errors import FiledropError, WrongAddress
 from filedrop.identify import codelist, participants
+from filedrop.model.document import PARTICIPANT_PREFIX, local_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from filedrop.accesspoint import Pair
-    from filedrop.directory import Known
+    from filedrop.accesspoint.directory import Known
 
 CONNECTED = {True: "can be reached", False: "is not in the directory", None: "can't be looked up"}
 
@@ -33,10 +33,13 @@ CONNECTED = {True: "can be reached", False: "is not in the directory", None: "ca
 def lookup(
     config_option: str | None, participant: str, document: str | None, *, account: str | None, as_json: bool
 ) -> None:
-    """Ask the directory whether PARTICIPANT can be reached, and what it accepts as DOCUMENT.
+    r"""Ask the directory whether PARTICIPANT can be reached, and what it accepts as DOCUMENT.
 
     PARTICIPANT is a ParticipantID, such as 0192:810418052. DOCUMENT is a type, such as Invoice, or a whole document id:
     then the ids nearest to it come first.
+
+    \b
+    Example: filedrop lookup 0192:810418052 Invoice
     """
     receiver = participant.strip().removeprefix(PARTICIPANT_PREFIX)
     wrong = participants.fault(receiver)

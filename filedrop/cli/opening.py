@@ -1,4 +1,4 @@
-"""What commands work with: the configuration, the log, the journal, an access point; and as whom they do."""
+"""What commands work with: the configuration, the journal, an access point; and as whom they do."""
 
 from __future__ import annotations
 
@@ -6,26 +6,27 @@ import os
 import sys
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from filedrop import config as configuration
-from filedrop import logs
 from filedrop.accesspoint import AccessPoint
-from filedrop.errors import ConfigError, FiledropError
+from filedrop.errors import FiledropError
 from filedrop.files import may_use
-from filedrop.journal import Journal
-from filedrop.service import JOURNAL
+from filedrop.journal import JOURNAL, Journal
+from filedrop.text import command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, MutableMapping
-    from pathlib import Path
-    from typing import Any
+    from collections.abc import Iterator
 
-    import structlog
+    from filedrop.config import Account, Config
 
-    from filedrop.config import Account, Config, Log
+
+def program(executable: str = sys.executable) -> list[str]:
+    """The command that starts filedrop once more: an executable of its own, or a module of Python's."""
+    return [executable] if Path(executable).stem.lower() == "filedrop" else [executable, "-m", "filedrop"]
 
 
 def open_config(option: str | None) -> Config:
@@ -36,16 +37,24 @@ def open_config(option: str | None) -> Config:
 
 
 if sys.platform == "win32":
+    WHO_MAY = "an administrator"
 
     def act_as_owner(state: Path) -> None:
         """Nothing to do: what an administrator makes there, the service may use."""
 
+    @contextmanager
+    def as_caller() -> Iterator[None]:
+        """Nothing to do: nobody acts as another."""
+        yield
+
 else:
     import pwd
 
+    WHO_MAY = "filedrop's user, or as root"
+
     def act_as_owner(state: Path) -> None:
         """Let root act as the owner of the state, so that nothing comes to belong to root that the daemon needs."""
-        if os.geteuid() != 0 or not state.is_dir():
+        if os.geteuid() != 0 or not os.path.isdir(state):  # noqa: PTH112 - False where nobody may look, too
             return
         owner = state.stat()
         if owner.st_uid == 0:
@@ -57,13 +66,17 @@ else:
         os.setegid(owner.st_gid)
         os.seteuid(owner.st_uid)
 
-
-def open_log(log: Log, hear: Callable[[MutableMapping[str, Any]], None] | None = None) -> structlog.stdlib.BoundLogger:
-    """The log as the configuration wants it; `hear` is told every event. Raises ConfigError."""
-    try:
-        return logs.configure(log, hear)
-    except OSError as error:
-        raise ConfigError([f"log.file: {log.file} can't be written: {error.strerror}; name another"]) from error
+    @contextmanager
+    def as_caller() -> Iterator[None]:
+        """For a while, act as whoever called filedrop: root, for one, who wants a file in a folder of root's own."""
+        user, group = os.geteuid(), os.getegid()
+        os.seteuid(os.getuid())
+        os.setegid(os.getgid())
+        try:
+            yield
+        finally:
+            os.setegid(group)
+            os.seteuid(user)
 
 
 def has_journal(config: Config) -> bool:
@@ -75,9 +88,7 @@ def has_journal(config: Config) -> bool:
 def open_journal(config: Config) -> Iterator[Journal]:
     """The journal, beside a running daemon. Raises FiledropError where there is none that we may use."""
     if not has_journal(config):
-        raise FiledropError(
-            f"there is no journal in {config.state} that you may use: run this as filedrop's user, or as root"
-        )
+        raise FiledropError(f"there is no journal in {config.state} that you may use: run this as {WHO_MAY}")
     journal = Journal(config.state / JOURNAL)
     try:
         yield journal
@@ -88,12 +99,18 @@ def open_journal(config: Config) -> Iterator[Journal]:
 @contextmanager
 def open_access_point(account: Account) -> Iterator[AccessPoint]:
     """An account's access point. Raises ConfigError, also where its password can't be read."""
-    account.login.read_password()
-    access_point = AccessPoint(account.login, stopped=threading.Event())
+    account.read_password()
+    access_point = AccessPoint(account, stopped=threading.Event())
     try:
         yield access_point
     finally:
         access_point.close()
+
+
+def received_messages(config: Config, account: Account) -> str:
+    """The command that shows what an account has received."""
+    whose = ("--account", account.name) if len(config.accounts) > 1 else ()
+    return command("filedrop", "messages", "--direction", "IN", *whose)
 
 
 def choose_account(config: Config, name: str | None) -> Account:

@@ -9,13 +9,15 @@ import click
 
 from filedrop.cli.opening import open_access_point, open_config, open_journal
 from filedrop.cli.show import say, show_json
-from filedrop.document import Document, State, same_participant
 from filedrop.errors import Changed, FiledropError
+from filedrop.model.document import A_PERSON_SAYS, Document, State
+from filedrop.model.message import contradiction, is_known
+from filedrop.times import local
 
 if TYPE_CHECKING:
-    from filedrop.accesspoint import Message
     from filedrop.config import Account, Config
     from filedrop.journal import Journal
+    from filedrop.model.message import Message
 
 
 @click.command()
@@ -25,9 +27,12 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="One object.")
 @click.pass_obj
 def resolve(config_option: str | None, name: str, *, msg_no: int | None, send_again: bool, as_json: bool) -> None:
-    """End a doubt: NAME is the file's name in sending/, or the id that `status` shows.
+    r"""End a doubt: NAME is the file's name in sending/, or the id that `status` shows.
 
     --sent asks the access point for the message, which must be from and to the same participants.
+
+    \b
+    Example: filedrop resolve invoice-1001.xml --sent 4300000017
     """
     if (msg_no is None) == (not send_again):
         raise click.UsageError("write either --sent and the message number, or --send-again")
@@ -36,10 +41,11 @@ def resolve(config_option: str | None, name: str, *, msg_no: int | None, send_ag
         document = _in_doubt(journal, name)
         now = datetime.now().astimezone()
         if msg_no is None:
-            after = document.not_found(now, event="to be sent again, a person says")
+            after = document.not_found(now, event=f"to be sent again{A_PERSON_SAYS}")
         else:
             message = _message(config, journal, document, msg_no)
-            sent = document.sent(now, msg_no, received=message.received, uuid=message.uuid, event="sent, a person says")
+            event = f"sent{A_PERSON_SAYS}"
+            sent = document.sent(now, msg_no, received=message.received, uuid=message.uuid, event=event)
             after = sent.later(now + config.outbound.track)
         try:
             journal.record(after)
@@ -60,24 +66,20 @@ def _in_doubt(journal: Journal, name: str) -> Document:
         return found[0]
     if not found:
         raise FiledropError(f"no document in doubt is called {name}: see filedrop status")
-    several = "\n".join(f"  {one.id}  {one.company}  {one.file}  claimed {one.claimed:%Y-%m-%d %H:%M}" for one in found)
+    several = "\n".join(f"  {one.id}  {one.company}  {one.file}  claimed {local(one.claimed)}" for one in found)
     raise FiledropError(f"several documents in doubt are called {name}; write one of these ids instead:\n{several}")
 
 
 def _message(config: Config, journal: Journal, document: Document, msg_no: int) -> Message:
     """The message of that number, if it can be the document's."""
-    if journal.owned(document.identity, [msg_no]):
-        raise FiledropError(f"message {msg_no} belongs to another document already")
     with open_access_point(_account(config, document)) as access_point:
         message = access_point.status(msg_no)
     if message is None:
         raise FiledropError(f"the access point has sent no message {msg_no} for {document.identity}")
-    for role in ("sender", "receiver"):
-        says, wanted = getattr(message, role), getattr(document, role)
-        if says is not None and not same_participant(says, wanted):
-            raise FiledropError(
-                f"message {msg_no} has the {role} {says}, and {document.file} has {wanted}: it is another"
-            )
+    if is_known(message, journal.owned(document.identity, [msg_no], document.company).get(msg_no, ())):
+        raise FiledropError(f"message {msg_no} belongs to another document already")
+    if otherwise := contradiction(message, document):
+        raise FiledropError(f"message {msg_no} isn't {document.file}: {otherwise}")
     return message
 
 

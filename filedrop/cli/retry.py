@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from filedrop.cli import FAILED
+from filedrop.cli.dryrun import as_claimed, duplicate_of
 from filedrop.cli.opening import has_journal, open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, show_table
-from filedrop.errors import FolderUnavailable
-from filedrop.files import open_regular, place, sync_folder
-from filedrop.folders import OutboundFolder
-from filedrop.glimpse import folders, see_ours, why_failed
+from filedrop.errors import ConfigError, DocumentError, FolderUnavailable
+from filedrop.files import discard, open_regular
+from filedrop.identify.mapping import Rules
+from filedrop.journal import Waiver
+from filedrop.outbound.context import identification_of
+from filedrop.outbound.upload import Changing
+from filedrop.status.folders import folders, why_failed
+from filedrop.storage import sidecar
+from filedrop.storage.folders import OutboundFolder, outbound_folder
+from filedrop.storage.names import shortened
+from filedrop.storage.own_name import move, told_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from filedrop.config import Config
+    from filedrop.files import Entry
     from filedrop.journal import Journal
 
 
@@ -34,20 +45,32 @@ class Failed:
     name: str
 
     @property
+    def entry(self) -> Entry:
+        """What lies there now. Raises OSError."""
+        return self.folder.at("failed") / self.name
+
+    @property
     def path(self) -> Path:
-        """Where it lies."""
+        """Where that is, for people."""
         return self.folder.path / "failed" / self.name
 
-    def put_back(self) -> str:
-        """Move it to `outbound/`, clear its note and sidecar, and return its name there. Raises OSError."""
-        for name in self.folder.free_names(self.folder.path, self.name):
+    def put_back(self, permit: Callable[[str], AbstractContextManager[None]]) -> str:
+        """Move it to `outbound/`, clear its note and sidecar, and return its name there. Raises OSError.
+
+        It gets the name there that it was dropped with, where that is free. `permit` holds for a name, and is asked for
+        before the file gets it, so that no step of the daemon comes between.
+        """
+        here, failed = self.folder.at(), self.entry
+        own = told_beside(failed) or self.name
+        for name in self.folder.free_names(here, shortened(own)):
             try:
-                place(self.path, self.folder.path / name)
+                with permit(name):
+                    move(failed, here / name, own, draft_in=self.folder.at("sending"))
             except FileExistsError:
                 continue
             for suffix in (".why.txt", ".json"):
-                self.path.with_name(self.name + suffix).unlink(missing_ok=True)
-            sync_folder(self.folder.path)
+                discard(failed.beside(suffix))
+            here.sync()
             return name
         raise AssertionError  # free_names never ends
 
@@ -59,9 +82,12 @@ class Failed:
 @click.option("--json", "as_json", is_flag=True, help="One object a line.")
 @click.pass_obj
 def retry(config_option: str | None, words: Sequence[str], *, everything: bool, anyway: bool, as_json: bool) -> None:
-    """Put failed documents back in line, by their names in failed/ or all of them.
+    r"""Put failed documents back in line, by their names in failed/ or all of them.
 
     Without names and --all it shows what could be retried.
+
+    \b
+    Example: filedrop retry acme invoice-1001.xml
     """
     config = open_config(config_option)
     company = words[0] if words and words[0] in config.companies else None
@@ -76,10 +102,15 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
             if not (failed and not as_json and sys.stdin.isatty() and click.confirm("Retry all of them?")):
                 return
         chosen = _named(failed, names) if names else failed
-        done = 0
+        done, rules = 0, None
+        with suppress(ConfigError):  # a table that can't be read now: the daemon goes on with what it was
+            rules = Rules(config.mapping, config.tables) if journal and not anyway else None
         for document in chosen:
+            if not anyway and (why := _why_duplicate(config, journal, rules, document)):  # it would only fail once more
+                complain(f"{document.path}: {why}")
+                continue
             try:
-                name = _put_back(document, journal if anyway else None)
+                name = document.put_back(_permit(journal if anyway else None, document))
             except OSError as error:
                 complain(f"{document.path}: it can't be moved: {error.strerror}")
                 continue
@@ -92,19 +123,67 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
         raise SystemExit(FAILED)
 
 
-def _put_back(document: Failed, let_through: Journal | None) -> str:
-    if let_through:  # before it is back, so that no sweep comes between
-        with open_regular(document.path) as file:
-            let_through.let_through(hashlib.file_digest(file, "sha256").hexdigest())
-    return document.put_back()
+def _why_duplicate(config: Config, journal: Journal | None, mapping: Rules | None, document: Failed) -> str:
+    """Why a document would fail as a duplicate once more; "" where it wouldn't, or where that can't be told."""
+    if journal is None or mapping is None:
+        return _why_duplicate_before(config, document)
+    company = config.companies[document.folder.company]
+    folder, by = outbound_folder(config, company, document.folder.path), identification_of(company, mapping)
+    try:
+        claimed = as_claimed(config, folder, by, document.entry, journal)
+    except (Changing, DocumentError, OSError):  # the claim says what is wrong with it now
+        return ""
+    first = None if claimed.error else duplicate_of(config, claimed, journal)
+    if first is None:
+        return ""
+    return (
+        f"it would fail as a duplicate again: it was sent before, or may have been, as {first.dropped_as}; delete it, "
+        "or let it through with --anyway"
+    )
+
+
+def _why_duplicate_before(config: Config, document: Failed) -> str:
+    """By its sidecar, as long as it is what that speaks of."""
+    content = sidecar.read(document.entry.beside(".json")) or {}
+    fault = sidecar.fault_in(content)
+    if fault is None or fault.code not in sidecar.ANYWAY or config.outbound.duplicates == "allow":
+        return ""
+    with suppress(OSError), open_regular(document.entry) as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() == content.get("sha256"):
+            return (
+                f"it failed as {fault.code} and would again; delete it, or have it let through by somebody who may "
+                "use filedrop's journal (its user, or root): filedrop retry --anyway"
+            )
+    return ""
+
+
+def _permit(journal: Journal | None, document: Failed) -> Callable[[str], AbstractContextManager[None]]:
+    """Lets this document alone be sent though it is a duplicate, where it is moved to `outbound/`. Raises OSError."""
+    folder = journal.folder_at(document.folder.path) if journal else None
+    if journal is None or folder is None:  # where filedrop never was, nothing has failed as a duplicate
+        return lambda _: nullcontext()
+    with open_regular(document.entry) as file:
+        modified = os.fstat(file.fileno()).st_mtime_ns
+        waiver = Waiver(hashlib.file_digest(file, "sha256").hexdigest(), modified)
+
+    @contextmanager
+    def permit(name: str) -> Iterator[None]:
+        journal.let_through(folder, name, waiver)
+        try:
+            yield
+        except OSError:
+            journal.end_waivers(folder, [name])
+            raise
+
+    return permit
 
 
 def _failed(config: Config, journal: Journal | None) -> Iterator[Failed]:
     for folder in folders(config):
         if isinstance(folder, OutboundFolder):
             try:
-                see_ours(folder, journal)
-                names = sorted(folder.names("failed"))
+                folder.check_ownership(journal)
+                names = sorted(folder.documents("failed"))
             except (FolderUnavailable, OSError) as error:
                 complain(f"{folder.path}: {error}")
                 continue
@@ -127,7 +206,7 @@ def _named(failed: Sequence[Failed], names: Sequence[str]) -> list[Failed]:
 
 
 def _list(failed: Sequence[Failed], *, as_json: bool) -> None:
-    rows = [{"company": one.folder.company, "file": one.name, "why": why_failed(one.path)} for one in failed]
+    rows = [{"company": one.folder.company, "file": one.name, "why": why_failed(one.entry)} for one in failed]
     if as_json:
         for row in rows:
             show_json(row)

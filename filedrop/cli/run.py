@@ -1,19 +1,83 @@
-"""`filedrop run`: the daemon; with `--once`, what is there now; with `--dry-run`, what would be sent as whom."""
+"""`filedrop run`: the daemon; with `--once`, what is there now; with `--dry-run`, what would be sent as whom.
+
+`--once` has progress on a terminal and plain lines elsewhere. What happens is heard from the log's events: the same
+words, once.
+"""
 
 from __future__ import annotations
 
 import gc
+import sys
 import threading
+import time
+from collections import Counter, defaultdict
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from filedrop.cli import FAILED
+from filedrop import config as configuration
+from filedrop.cli import FAILED, UNREACHABLE, exit_status
 from filedrop.cli.dryrun import show_dry_run
-from filedrop.cli.once import run_once
-from filedrop.cli.opening import open_config, open_log
-from filedrop.cli.show import complain
-from filedrop.service import Service, sole_use, stop_on_signals
-from filedrop.statusfile import StatusFile
+from filedrop.cli.opening import open_config
+from filedrop.cli.serving import serve
+from filedrop.cli.show import complain, console, say, tell
+from filedrop.cli.status import lines_of
+from filedrop.daemon import logs
+from filedrop.daemon.control import Control, reload_on_signal, stop_on_signals
+from filedrop.daemon.daemon import Daemon
+from filedrop.daemon.lock import locked_state
+from filedrop.errors import FiledropError
+from filedrop.model.document import State
+from filedrop.status.status_file import StatusFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from filedrop.config import Config
+    from filedrop.journal import MessageRow
+    from filedrop.status.model import Count
+
+SENTENCES = {  # what people are told of each event; of a document put away, by the state it has come to
+    "sent": "{company}: {file}: accepted as message {msg_no}",
+    "delivered": "{company}: {file}: delivered",
+    "document.failed": "{company}: {file}: failed: {why}",
+    "document.taken": "{company}: {file}: somebody took it away",
+    "document.undecided": "{company}: {file}: {why}",
+    "document.not_validated": "{company}: {file}: could not be validated: {why}",
+    "command.failed": "{command}: {why}",
+    "document.waits": "{company}: {file}: waits in sending/: {why}",
+    "document.doubted": "{company}: {file}: in doubt: {why}",
+    "document.found": "{company}: {file}: found at the access point, as message {msg_no}",
+    "document.not_found": "{company}: {file}: not found at the access point; it is sent again",
+    "document.resolved": "{company}: {file}: {decision}",
+    "receiver.doubtful": "{company}: {file}: warning: {why}",
+    "message.received": "{company}: received {file}",
+    "message.stuck": "{company}: message {msg_no} can't be taken: {why}",
+    "folder.unavailable": "{company}: {why}",
+    "folder.refuses": "{company}: {folder}: {why}",
+    "journal.outdated": "{company}: {folder}: {why}",
+    "account.changed": "{account}: {why}",
+    "account.paused": "{account}: {why}",
+    "configuration.refused": "{why}",
+    "table.broken": "{why}",
+    "work.failed": "{what}: {why}",
+}
+FAILURES = frozenset(
+    {
+        "document.failed",
+        "message.stuck",
+        "folder.unavailable",
+        "folder.refuses",
+        "table.broken",
+        "work.failed",
+        "command.failed",
+    }
+)
+ENDS = frozenset({"sent", "document.failed", "document.taken", "message.received", "message.stuck"})
+NOT_DONE: tuple[Count, ...] = ("waiting", "sending", "doubt")
+OFTEN = 0.2  # seconds between two looks at how much is left
 
 
 @click.command()
@@ -22,28 +86,154 @@ from filedrop.statusfile import StatusFile
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: one object a line.")
 @click.pass_obj
 def run(config_option: str | None, *, once: bool, dry_run: bool, as_json: bool) -> None:
-    """Watch, send, track and fetch until stopped.
+    r"""Watch, send, track and fetch until stopped.
 
     What is on the wire when it is stopped gets 20 seconds. With --once it waits for `settle` and for what is in doubt,
     not for delivery.
+
+    \b
+    Example: filedrop run --once
     """
     if dry_run and not once:
         raise click.UsageError("--dry-run goes with --once")
     if as_json and not dry_run:
         raise click.UsageError("--json goes with --dry-run")
     config = open_config(config_option)
-    for warning in config.warnings:
-        complain(warning)
+    if once:
+        for warning in config.warnings:
+            complain(warning)
     if dry_run:
         raise SystemExit(0 if show_dry_run(config, as_json=as_json) else FAILED)
-    stopped = threading.Event()
-    stop_on_signals(stopped)
+    control = Control()
+    stop_on_signals(control.stopped)
     gc.freeze()  # what is loaded by now stays: looking through it again and again finds nothing
     if once:
-        raise SystemExit(run_once(config, stopped))
-    log = open_log(config.log)
-    with sole_use(config.state) as journal:
-        service = Service(config, journal, stopped=stopped, log=log)
-        status_file = StatusFile(config, journal, log)
-        service.run(status_file.report)
-        status_file.close(service)
+        raise SystemExit(run_once(config, control.stopped))
+    reload_on_signal(control)
+    try:
+        serve(config, control, reread=lambda: configuration.load(configuration.find(config_option)))
+    except FiledropError as error:
+        if config.log.file is None:  # where the log is what one reads, that was it
+            raise SystemExit(exit_status(error)) from None
+        raise
+
+
+def sentence_of(event: Mapping[str, Any]) -> tuple[str, str]:
+    """What an event of the log is called in `SENTENCES`, and what people are told of it; "" where nothing is."""
+    name = str(event["state"] if event["event"] == "document.put_away" else event["event"])
+    if name not in SENTENCES:
+        return name, ""
+    error = event.get("exc_info")
+    unforeseen = {"why": repr(sys.exception() if error is True else error)} if error else {}
+    return name, SENTENCES[name].format_map(defaultdict(lambda: "?", {**unforeseen, **event}))
+
+
+class Tally:
+    """Tells and counts what happens; its methods may be called from several threads."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._stuck: set[tuple[str, int]] = set()
+        self._lock = threading.Lock()
+
+    def hear(self, event: Mapping[str, Any]) -> None:
+        """One event of the log."""
+        name, sentence = sentence_of(event)
+        if sentence:
+            with self._lock:
+                self._counts[name] += 1
+                if name == "message.stuck":
+                    self._stuck.add((event["company"], event["msg_no"]))
+                tell(sentence)
+
+    def hear_of_stuck(self, rows: Iterable[MessageRow]) -> None:
+        """What is stuck in the end: those of earlier runs weren't tried in this one if their pause isn't over."""
+        for row in rows:
+            if (row.company, row.msg_no) not in self._stuck:
+                self.hear({"event": "message.stuck", "company": row.company, "msg_no": row.msg_no, "why": row.why})
+
+    @property
+    def ended(self) -> int:
+        """How many documents and messages have come to an end here."""
+        return sum(self._counts[name] for name in ENDS)
+
+    @property
+    def failures(self) -> int:
+        """How often something failed."""
+        return sum(self._counts[name] for name in FAILURES)
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{self._counts[name]} {name.rpartition('.')[2]}"
+            for name in ("sent", "document.failed", "message.received", "message.stuck")
+            if name != "message.stuck" or self._counts[name]
+        )
+
+
+def run_once(config: Config, stopped: threading.Event) -> int:
+    """Send and fetch what is there now, and return the exit status."""
+    tally = Tally()
+    terminal = sys.stdout.isatty()
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console(),
+        transient=True,  # the last line says it all
+    )
+    task = bar.add_task("documents and messages", total=None)
+    looked_at = 0.0
+
+    def progress(daemon: Daemon) -> None:
+        nonlocal looked_at
+        if terminal and time.monotonic() - looked_at > OFTEN:
+            looked_at = time.monotonic()
+            bar.update(task, completed=tally.ended, total=tally.ended + left(daemon))
+
+    with bar if terminal else nullcontext():
+        # Opened now because the bar has redirected stderr: log lines go above it.
+        said_anyway = terminal and config.log.file is None  # the sentences say all but errors
+        how = config.log.model_copy(update={"level": "error"}) if said_anyway else config.log
+        log = logs.configure(how, tally.hear)
+        with locked_state(config.state) as journal:
+            daemon = Daemon(config, journal, stopped=stopped, log=log, watch=False)
+            done = daemon.run_once(progress)
+            for account in daemon.accounts:
+                tally.hear_of_stuck(journal.messages_in(account.access_point.identity, "stuck"))
+            status = StatusFile(config, journal, log).close(daemon)
+            is_left = _leaves(daemon)
+    companies = status["companies"] if status else {}
+    for name, company in companies.items():
+        for line in lines_of(company, NOT_DONE):
+            tell(f"{name}: {line}")
+    not_done = sum(company[count] for company in companies.values() for count in NOT_DONE)
+    say(tally if not not_done else f"{tally}, {not_done} left")
+    if any(account.breaker.report.condition in ("away", "refused", "wrong address") for account in daemon.accounts):
+        return UNREACHABLE
+    return 0 if done and not tally.failures and not is_left else FAILED
+
+
+def _leaves(daemon: Daemon) -> bool:
+    """Is something left that should have been done? What is held is not, nor what waits for its writer."""
+    for account in daemon.accounts:
+        for pipeline in account.pipelines:
+            is_hung = daemon.workers.is_hung(pipeline)
+            if pipeline.at.health.trouble or is_hung or pipeline.folder.held():  # the first two have been told
+                continue
+            counts = daemon.journal.counts(pipeline.folder.id)
+            unfinished = any(counts.get(state) for state in (State.WAITING, State.SENDING, State.DOUBT))
+            if unfinished or any(seen.fault for seen in pipeline.at.scanner.seen.copy().values()):
+                return True
+    return False
+
+
+def left(daemon: Daemon) -> int:
+    """How many documents wait, as far as is known."""
+    waiting = 0
+    for account in daemon.accounts:
+        for pipeline in account.pipelines:
+            counts = daemon.journal.counts(pipeline.folder.id)
+            waiting += len(pipeline.at.scanner.ready) + len(pipeline.at.scanner.seen)
+            waiting += sum(counts.get(state, 0) for state in (State.WAITING, State.SENDING, State.DOUBT))
+    return waiting

@@ -10,8 +10,8 @@ import click
 
 from filedrop.cli.show import say
 from filedrop.config.values import duration
+from filedrop.daemon.control import stop_on_signals
 from filedrop.sandbox import SAMPLE_ACCOUNTS, Sandbox, parse_account
-from filedrop.service import stop_on_signals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,10 +53,13 @@ def _accounts(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[
 def sandbox(
     *, port: int, state: Path, deliver_after: timedelta, quirks: bool, accounts: Sequence[SandboxAccount]
 ) -> None:
-    """Run an access point of your own on this computer, until stopped.
+    r"""Run an access point of your own on this computer, until stopped.
 
     It has the whole interface, keeps its messages in --state, and delivers between its accounts. The first line that it
     prints is its base URL.
+
+    \b
+    Example: filedrop sandbox --port 8080 --state ./sandbox --account acme:secret:0192:987654321
     """
     stopped = threading.Event()
     stop_on_signals(stopped)

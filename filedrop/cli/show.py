@@ -1,4 +1,7 @@
-"""How things are shown: tables, sentences, JSON. File names and other people's texts can't drive a terminal here."""
+"""How things are shown: tables, sentences, JSON. File names and other people's texts can't drive a terminal here.
+
+On a terminal, lines are folded between words. No word is broken: ids, paths and names are there to be copied.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,22 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from filedrop.wording import printable
+from filedrop.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import TextIO
 
 WIDE = 1000  # columns where there is no terminal: a line is a line, for grep
 STYLES = {
-    "ok": "green", "delivered": "green", "sent": "green", "would send": "green",
+    "ok": "green", "valid": "green", "delivered": "green", "sent": "green", "would send": "green",
     "warning": "yellow", "waiting": "yellow", "held": "yellow", "overdue": "yellow", "not ready": "yellow",
-    "failed": "red", "doubt": "red", "would fail": "red", "refused": "red", "away": "red",
+    "failed": "red", "invalid": "red", "doubt": "red", "would fail": "red", "refused": "red", "away": "red",
 }  # fmt: skip
 
 
@@ -36,28 +41,68 @@ def say(*sentences: object) -> None:
     print(*(printable(sentence) for sentence in sentences), flush=True)
 
 
-def tell(sentence: str) -> None:
-    """Print a sentence; a terminal has it folded between words."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
-    folded = textwrap.wrap(printable(sentence), width, subsequent_indent="  ", break_on_hyphens=False) or [""]
-    print(*folded, sep="\n", flush=True)
+def tell(sentence: str, *, indent: str = "  ") -> None:
+    """Print a sentence; a terminal has it folded, the further lines with this indent."""
+    print(_folded(sentence, sys.stdout, indent), flush=True)
 
 
 def complain(text: str) -> None:
-    """Print an error's sentences on stderr."""
+    """Print an error's sentences on stderr; a terminal has them folded."""
     for line in text.splitlines() or [""]:
-        print(printable(line), file=sys.stderr, flush=True)
+        print(_folded(line, sys.stderr), file=sys.stderr, flush=True)
+
+
+def _folded(line: str, stream: TextIO, indent: str = "  ") -> str:
+    shown = printable(line)
+    if not stream.isatty():
+        return shown
+    width = shutil.get_terminal_size().columns
+    lines = textwrap.wrap(shown, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+    return "\n".join(lines)
 
 
 def show_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows below their headers; words that say how something is have their colour."""
-    table = Table(*headers, box=None, pad_edge=False, header_style="bold")
-    for column in table.columns:
-        column.overflow = "fold"
-    for row in rows:
-        cells = ["" if cell is None else printable(cell) for cell in row]
-        table.add_row(*(Text(cell, STYLES.get(cell, "")) for cell in cells))
-    console().print(table)
+    """Print rows below their headers, or, where a terminal is too narrow for that, each row's cells below each other.
+
+    Words that say how something is have their colour.
+    """
+    shown = [["" if cell is None else printable(cell) for cell in row] for row in rows]
+    wide = console()
+    for gap in (2, 1):
+        widths = column_widths([list(column) for column in zip(headers, *shown, strict=True)], wide.width, gap)
+        if widths:
+            table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
+            for header, width in zip(headers, widths, strict=True):
+                table.add_column(header, width=width, overflow="fold")
+            for row in shown:
+                table.add_row(*(Text(cell, STYLES.get(cell, "")) for cell in row))
+            wide.print(table)
+            return
+    longest = max(map(cell_len, headers))
+    for row in shown:
+        for header, cell in zip(headers, row, strict=True):
+            if cell:
+                line = Text.assemble((f"{header:<{longest}}  ", "bold"), (cell, STYLES.get(cell, "")))
+                wide.print(line, soft_wrap=True)
+        wide.print()
+
+
+def column_widths(columns: Sequence[Sequence[str]], room: int, gap: int, narrow: int = 0) -> list[int]:
+    """How wide each column of a table may be, the last ones folded between words; none where a word doesn't fit.
+
+    A text is folded only where it has more than `narrow` columns.
+    """
+    texts = [max(map(cell_len, column)) for column in columns]
+    words = [max((cell_len(word) for cell in column for word in cell.split()), default=0) for column in columns]
+    widths = [max(word, min(text, narrow)) for text, word in zip(texts, words, strict=True)]
+    left = room - gap * (len(columns) - 1) - sum(widths)
+    if left < 0:
+        return []
+    for index, text in enumerate(texts):
+        more = min(left, text - widths[index])
+        widths[index] += more
+        left -= more
+    return widths
 
 
 def show_json(content: Any) -> None:

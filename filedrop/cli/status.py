@@ -2,79 +2,121 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
-from datetime import datetime
-from typing import TYPE_CHECKING, Literal, get_args
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 import click
 
-from filedrop import statusfile
-from filedrop.cli.opening import has_journal, open_config, open_journal
+from filedrop.cli import FAILED, UNREACHABLE
+from filedrop.cli.opening import WHO_MAY, has_journal, open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, show_table, tell
-from filedrop.disk import shortage
+from filedrop.daemon.lock import is_running
 from filedrop.errors import FiledropError, JournalError
 from filedrop.files import is_missing, may_use
-from filedrop.service import is_running
-from filedrop.status import Survey
+from filedrop.files.disk import shortage
+from filedrop.status import status_file as statusfile
+from filedrop.status.folders import LISTED
+from filedrop.status.matters import asked_again, heading, line_of, unlisted, verdict
+from filedrop.status.model import COUNTS
+from filedrop.status.survey import Survey
+from filedrop.times import local, moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from filedrop.config import Config
-    from filedrop.status import AccountStatus, CompanyStatus, Status
+    from filedrop.status.model import AccountStatus, CompanyStatus, Count, DocumentStatus, Matter, Status
 
-Count = Literal["waiting", "sending", "doubt", "sent", "overdue", "failed", "received", "stuck"]
-COUNTS: tuple[Count, ...] = get_args(Count)
+
+MATTERS = ("overdue", "failed", "stuck")  # counts of what needs a person in any case
+SILENT = timedelta(minutes=5)  # a daemon reports each minute
 
 
 @click.command()
+@click.option("--check", "is_check", is_flag=True, help="For monitoring: one line, and an exit status.")
 @click.option("--json", "as_json", is_flag=True, help="One object.")
 @click.pass_obj
-def status(config_option: str | None, *, as_json: bool) -> None:
-    """Show what waits, is on its way, in doubt, overdue or failed, per company, and why.
+def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
+    r"""Show what needs a person, what waits, is on its way, in doubt, overdue or failed, per company, and why.
 
     What only the daemon knows, it writes to status.json in the root: whether the access point can be reached and lets
     us in, what is unread there. Whoever may not read the daemon's state sees all of it from there.
+
+    With --check the exit status is 0 if all is well, 1 if a person is needed, or if no daemon has reported for some
+    minutes, 2 if the configuration is wrong, and 3 if the access point is away or refuses the login.
+
+    \b
+    Example: filedrop status --check
     """
-    now = _look(open_config(config_option))
+    config = open_config(config_option)
+    now = _look(config)
     if as_json:
         show_json(now)
-        return
     try:
-        _show(now)
+        if is_check:
+            line, exit_status = checked(now, datetime.now().astimezone())
+            if not as_json:
+                say(line)
+            raise SystemExit(exit_status)
+        if not as_json:
+            _show(now, config)
     except (KeyError, TypeError, AttributeError, ValueError) as error:  # anybody may write to the share
         raise FiledropError(f"{statusfile.NAME} doesn't say what it should; the daemon writes it again") from error
+
+
+def checked(status: Status, now: datetime) -> tuple[str, int]:
+    """How it stands in a line, and the exit status that says so."""
+    headings = [heading(one) for one in status["matters"] if one["kind"] != "stopped"]
+    cut = [*headings[:LISTED], *([f"and {len(headings) - LISTED} more"] if len(headings) > LISTED else [])]
+    line = f"{verdict(status)} ({'; '.join(cut)})" if cut else verdict(status)
+    heard = moment(status["heard"])
+    silent = status["running"] is not False and (heard is None or abs(now - heard) > SILENT)
+    if silent:
+        since = f" since {local(heard)}" if heard else ""
+        line = f"No daemon has reported{since}: see that filedrop runs and can write to `root`. Until then: {line}"
+    if any(one["kind"] == "account" for one in status["matters"]):
+        return line, UNREACHABLE
+    return line, FAILED if silent or status["matters"] else 0
 
 
 def _look(config: Config) -> Status:
     told = statusfile.read(config.root)
     if not is_missing(config.state) and not may_use(config.state):
-        short = shortage(config.state)
+        short = ""
+        with suppress(OSError):  # nor may we ask about the folder that it is in
+            short = shortage(config.state)
         why = f"{config.state} can't be used: {short}" if short else f"you may not read {config.state}"
         if told is None:
-            raise FiledropError(
-                f"{why}, and there is no {statusfile.NAME} in {config.root}: run this as filedrop's user, or as root"
-            )
+            raise FiledropError(f"{why}, and there is no {statusfile.NAME} in {config.root}: run this as {WHO_MAY}")
         complain(f"{why}: this is what the daemon wrote at {told['written']}")
         return told
     running, heard = is_running(config.state), statusfile.told_in(told)
     if not running:  # it has told the trouble that it had, not what there is now
-        heard = replace(heard, journal="")
+        heard = replace(
+            heard,
+            journal="",
+            troubles={about: why for about, why in heard.troubles.items() if about != "configuration"},
+        )
     journal = None
     with ExitStack() as stack:
         try:
             if has_journal(config):
                 journal = stack.enter_context(open_journal(config))
             if journal and not running:  # a daemon has done so at its start
-                journal.see_whole()
+                journal.check_integrity()
         except JournalError as error:
             journal, heard = None, replace(heard, journal=str(error))
         return Survey(config, journal).take(heard, running=running, now=datetime.now().astimezone())
 
 
-def _show(now: Status) -> None:
-    say({True: "filedrop is running", False: "filedrop isn't running", None: ""}[now["running"]])
+def _show(now: Status, config: Config) -> None:
+    running = {True: "filedrop is running. ", False: "", None: ""}[now["running"]]
+    say(f"{running}{verdict(now)}")
+    for matter in now["matters"]:
+        for line in _matter_lines(matter, now):
+            tell(line)
     show_table(["company", *COUNTS], [[name, *_counts(company)] for name, company in now["companies"].items()])
     show_table(
         ["account", "reachable", "login", "unread", "for nobody", "last poll"],
@@ -82,18 +124,37 @@ def _show(now: Status) -> None:
     )
     if now["heard"]:
         say(f"(accounts as of {now['heard']})")
-    if now["journal"]:
-        tell(now["journal"])
-    for line in now["tables"]:
-        tell(line)
+    about_accounts = {matter["about"] for matter in now["matters"] if matter["kind"] == "account"}
     for name, account in now["accounts"].items():
-        for line in _account_lines(account):
+        held_by = [
+            f"{folder['path']}: {folder['why'] or folder['warning']}"
+            for company, one in now["companies"].items()
+            if company in config.companies and config.companies[company].account == name
+            for folder in one["folders"]
+            if folder["use"] == "inbound" and (folder["why"] or folder["warning"])
+        ]
+        fetched = _fetched(account, held_by, running=now["running"])
+        for line in _account_lines(account, fetched, with_why=name not in about_accounts):
             tell(f"{name}: {line}")
+    told = {item["known"] for matter in now["matters"] for item in matter["items"]}
     for name, company in now["companies"].items():
-        for line in _company_lines(company):
+        for line in lines_of(company, [count for count in COUNTS if count not in MATTERS], told):
             tell(f"{name}: {line}")
-    if now["unassigned"] and not now["unassigned"]["available"]:
-        tell(f"unassigned: {now['unassigned']['path']}: {now['unassigned']['why']}")
+        for ignored in company["ignored"]:
+            tell(f"{name}: ignored: {ignored} has lain in outbound/ for over an hour, and is no document by its name")
+        for line in _more(company, "ignored"):
+            tell(f"{name}: {line}")
+
+
+def _matter_lines(matter: Matter, now: Status) -> Iterator[str]:
+    """What needs a person, what to do about it, and its documents and messages."""
+    yield f"{heading(matter)}: {matter['advice']}" if matter["advice"] else heading(matter)
+    folders = now["companies"][matter["company"]]["folders"] if matter["items"] else []
+    several = sum(folder["use"] == "outbound" for folder in folders) > 1
+    for item in matter["items"]:
+        yield f"{matter['company']}: {matter['kind']}: {line_of(item, in_full=several)}"
+    if more := unlisted(matter):
+        yield f"{matter['company']}: {matter['kind']}: {more}"
 
 
 def _counts(company: CompanyStatus) -> Iterator[str]:
@@ -107,28 +168,59 @@ def _account(name: str, account: AccountStatus) -> list[object]:
     return [name, reachable, account["login"], account["unread"], account["for_nobody"], account["last_poll"]]
 
 
-def _account_lines(account: AccountStatus) -> Iterator[str]:
-    if account["why"]:
-        yield account["why"]
-    if account["for_nobody"]:
-        yield f"{account['for_nobody']} messages in the inbox are for none of the companies (see `unassigned`)"
+def _fetched(account: AccountStatus, held_by: Sequence[str], *, running: bool | None) -> str:
+    """What becomes of the messages for companies here, and what holds them; "" where there are none."""
+    number = (account["unread"] or 0) - (account["for_nobody"] or 0)
+    if number <= 0:
+        return ""
+    are, they = ("is for a company", "it is") if number == 1 else ("are for companies", "they are")
+    if running is False:
+        then = f"{they} fetched when filedrop runs again"
+    elif held_by:
+        then = f"nothing is fetched into {'; '.join(held_by)}"
+    else:
+        then = f"{they} fetched, but for what is stuck" if number > 1 else f"{they} fetched, unless it is stuck"
+    return f"{number} unread at the last poll {are} here: {then}"
+
+
+def _account_lines(account: AccountStatus, fetched: str, *, with_why: bool) -> Iterator[str]:
+    if account["why"] and with_why:
+        yield f"{account['why']}{asked_again(account)}"
+    yield from account["lists"]
+    yield from account["left_behind"]
+    if fetched:
+        yield fetched
+    if for_nobody := account["for_nobody"]:
+        yield f"{for_nobody} unread for none of the companies: add their receivers to one, or set `unassigned`"
     if account["surplus"]:
-        yield f"the access point has these messages more than once: {', '.join(map(str, account['surplus']))}"
+        numbers = ", ".join(map(str, account["surplus"][:LISTED]))
+        more = f" and {more} more" if (more := len(account["surplus"]) - LISTED) > 0 else ""
+        yield f"the access point has these once too often: {numbers}{more}; tell their receivers, or its operator"
 
 
-def _company_lines(company: CompanyStatus) -> Iterator[str]:
-    for folder in company["folders"]:
-        if not folder["available"]:
-            yield f"{folder['path']}: {folder['why']}"
-        elif folder["warning"]:
-            yield f"{folder['path']}: {folder['warning']}"
-    if company["waiting"] and company["why"]:
-        yield f"{company['waiting']} waiting: {company['why']}"
-    for document in company["documents"]:
-        known = f" [{document['id']}]" if document["state"] == "doubt" else ""
-        number = f" (message {document['msg_no']})" if document["msg_no"] is not None else ""
-        yield f"{document['state']}: {document['file']}{known}{number}: {document['why']}"
-    for message in company["messages"]:
-        yield f"stuck: message {message['msg_no']} from {message['sender']}: {message['why']}"
-    for name in company["ignored"]:
-        yield f"ignored: {name} has lain in outbound/ for over an hour, and is no document by its name"
+def lines_of(company: CompanyStatus, counts: Iterable[Count], told: Container[str] = ()) -> Iterator[str]:
+    """Each of these counts that isn't 0 with its reason, and below it the documents and messages that are named.
+
+    Documents whose ids are `told`, in brackets, are left out.
+    """
+    several = sum(folder["use"] == "outbound" for folder in company["folders"]) > 1
+    for count in counts:
+        if company[count]:
+            yield f"{company[count]} {count}: {company['reasons'][count]}"
+        for document in company["documents"]:
+            if document["state"] == count and f"[{document['id']}]" not in told:
+                yield f"{count}: {_named(document, several=several)}: {document['why']}"
+        for message in company["messages"] if count == "stuck" else ():
+            yield f"stuck: message {message['msg_no']} from {message['sender']}: {message['why']}"
+        yield from _more(company, count)
+
+
+def _named(document: DocumentStatus, *, several: bool) -> str:
+    known = f" [{document['id']}]" if document["state"] == "doubt" else ""
+    number = f" (message {document['msg_no']})" if document["msg_no"] is not None else ""
+    return f"{document['path'] if several else document['file']}{known}{number}"
+
+
+def _more(company: CompanyStatus, kind: str) -> Iterator[str]:
+    if kind in company["unlisted"]:
+        yield f"{kind}: and {company['unlisted'][kind]} more"

@@ -1,9 +1,16 @@
 """YAML -> checked models (contract 2).
 
 `find` says which file, `load` reads it: a `Config`, or a `ConfigError` with every complaint at once. Nothing here
-changes after that, nothing shows a password, and only `Login.read_password` ever reads one.
+changes after that, nothing shows a password, and only `Account.read_password` ever reads one.
 
-Importing this room costs pydantic and PyYAML; who may do without a configuration imports it late.
+    models, account, alerts, section    what a configuration says; account: where a password is read
+    reading, values, complaints         YAML text to values, and every complaint at once
+    mapping                             mapping rules
+    rules                               the list of a folder of validation rules
+    agreement                           whether the parts agree with one another, and a rule can have an effect
+    shown                               what a configuration means, in the words of its file; its JSON Schema
+
+Importing this package costs pydantic and PyYAML; who may do without a configuration imports it late.
 """
 
 import os
@@ -13,28 +20,50 @@ from typing import Any
 
 from filedrop.config.account import Account
 from filedrop.config.agreement import check_agreement
+from filedrop.config.alerts import Alerts, Heartbeat, Mail, Metrics
 from filedrop.config.complaints import Complaints
 from filedrop.config.mapping import Lookup, Rule, Template, Value, XPath, xpath_in
-from filedrop.config.models import Company, Config, Inbound, Log, Outbound, Retry, Watch, default_folder
+from filedrop.config.models import (
+    Commands,
+    Company,
+    Config,
+    Inbound,
+    Keep,
+    Log,
+    Outbound,
+    Retry,
+    Validation,
+    Watch,
+    default_folder,
+)
 from filedrop.config.reading import Keys, Written, read
 from filedrop.config.section import Section
 from filedrop.errors import ConfigError
 
 __all__ = [
     "Account",
+    "Alerts",
+    "Commands",
     "Company",
     "Config",
+    "Heartbeat",
     "Inbound",
+    "Keep",
     "Log",
     "Lookup",
+    "Mail",
+    "Metrics",
     "Outbound",
     "Retry",
     "Rule",
     "Template",
+    "Validation",
     "Value",
     "Watch",
     "XPath",
+    "default_folder",
     "find",
+    "found",
     "load",
     "parse",
     "xpath_in",
@@ -43,11 +72,17 @@ __all__ = [
 
 def find(option: str | Path | None, environ: Mapping[str, str] = os.environ) -> Path:
     """The configuration file: that of `--config`, else of $FILEDROP_CONFIG, else the system's."""
-    return Path(option or environ.get("FILEDROP_CONFIG") or default_folder(environ) / "config.yaml")
+    return Path(option or environ.get("FILEDROP_CONFIG") or default_folder() / "config.yaml")
 
 
-def load(path: Path) -> Config:
-    """Read and check a configuration file.
+def found(option: str | Path | None, environ: Mapping[str, str] = os.environ) -> Path | None:
+    """The configuration file, for what can be done without one; None where none is named, and the system has none."""
+    path = find(option, environ)
+    return path if option or environ.get("FILEDROP_CONFIG") or path.exists() else None
+
+
+def load(path: Path, *, keys_only: bool = False) -> Config:
+    """Read and check a configuration file; `keys_only`: each key by itself, which asks no folder that may hang.
 
     Raises `ConfigError` with every complaint, each `file:line: key: what is wrong, what to write instead`.
     """
@@ -57,14 +92,14 @@ def load(path: Path) -> Config:
         advice = "name another with --config, or write it as config.example.yaml shows"
         raise ConfigError([f"{path}: cannot be read: {error.strerror}; {advice}"]) from error
     try:
-        return parse(data.decode("utf-8-sig"), str(path))
+        return parse(data.decode("utf-8-sig"), str(path), keys_only=keys_only)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
     # Outside of the `except`: that error carries the whole text.
     raise ConfigError([f"{path}:{line}: not UTF-8; save the file as UTF-8"])
 
 
-def parse(text: str, name: str = "config.yaml") -> Config:
+def parse(text: str, name: str = "config.yaml", *, keys_only: bool = False) -> Config:
     """Check a configuration that was read from the file `name`, in whose folder relative paths begin.
 
     Raises `ConfigError` as `load` does.
@@ -73,13 +108,18 @@ def parse(text: str, name: str = "config.yaml") -> Config:
     complaints = Complaints(name, written)
     _tell(written, complaints, name)
     config = complaints.check(written.values, Path(name).absolute().parent)
-    check_agreement(config, complaints)
+    if not keys_only:
+        check_agreement(config, complaints)
     complaints.raise_any()
+    if keys_only:
+        return config
     warnings = [
         f"{complaints.place(('accounts', account.name, exposed[0]))}: {exposed[1]}"
         for account in config.accounts.values()
         if (exposed := account.exposed())
     ]
+    if config.alerts.mail and (exposed_to_all := config.alerts.mail.exposed()):
+        warnings.append(f"{complaints.place(('alerts', 'mail', 'password_file'))}: {exposed_to_all}")
     return config.model_copy(update={"warnings": tuple(warnings)})
 
 

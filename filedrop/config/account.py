@@ -1,22 +1,31 @@
-"""One login at an access point, as the configuration has it."""
+"""One login at an access point, and the one place where passwords are read.
+
+A password is read afresh whenever it is asked for, so that it can be changed under a running daemon, and is shown by
+nothing here: not by `repr`, not by an error.
+"""
 
 import os
-import stat
-from dataclasses import fields
+import re
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
 from filedrop.config.section import Section
 from filedrop.config.values import BaseUrl, BesideConfiguration, FileName, Interval, Proxy, Username
-from filedrop.login import Login, identity
+from filedrop.errors import ConfigError
+from filedrop.files.rights import how_to_hide
 
 _PASSWORDS = ("password_file", "password_env", "password_credential", "password")
+_A_VARIABLE = re.compile(r"[A-Z]+(_[A-Z]+)+")
 
 
 class Account(Section):
-    """One login at an access point."""
+    """One login at an access point: what is asked where, as whom and how."""
 
     told: ClassVar = frozenset({"name"})
 
@@ -46,26 +55,53 @@ class Account(Section):
         return value
 
     @property
-    def login(self) -> Login:
-        """It, as the access point's client takes it."""
-        plain = {field.name: getattr(self, field.name) for field in fields(Login)}
-        return Login(**plain | {"password": self.password.get_secret_value() if self.password else None})
-
-    @property
     def identity(self) -> str:
-        """What the account *is* (contract 6)."""
-        return identity(self.username, self.base_url)
+        """`username@host`: what it *is*, whatever it is called here (contract 6); the host in lower case."""
+        return f"{self.username}@{urlsplit(self.base_url).hostname or ''}"
 
     def exposed(self) -> tuple[str, str] | None:
         """Which key lets others see the password, and what to do about it; None where nothing does."""
         if self.password is not None:
             return "password", "stands here for all who may read this file; move it to a file of its own, password_file"
-        if self.password_file is None or os.name == "nt":
-            return None
-        try:
-            mode = self.password_file.stat().st_mode
-        except OSError:  # said by read_password, when somebody needs the password
-            return None
-        if mode & stat.S_IROTH:
-            return "password_file", f"everybody can read {self.password_file}; chmod o-r {self.password_file}"
-        return None
+        remedy = how_to_hide(self.password_file) if self.password_file else ""
+        return ("password_file", f"everybody can read {self.password_file}; {remedy}") if remedy else None
+
+    def read_password(self, environ: Mapping[str, str] = os.environ) -> str:
+        """The password as it is now. Raises `ConfigError` where there is none to be read."""
+        if self.password_file is not None:
+            return read_secret(self.password_file, partial(self._error, "password_file"))
+        if self.password_env is not None:
+            if not environ.get(self.password_env):
+                # Only a name that nobody takes for a password: where somebody wrote that itself, it isn't repeated.
+                name = self.password_env if _A_VARIABLE.fullmatch(self.password_env) else "that it names"
+                raise self._error(
+                    "password_env",
+                    f"the environment variable {name} is not set, or empty; set it for filedrop (in the unit: "
+                    "Environment=), or write the password into a file and use password_file",
+                )
+            return environ[self.password_env]
+        if self.password_credential is not None:
+            folder = environ.get("CREDENTIALS_DIRECTORY")
+            if not folder:
+                advice = f"write LoadCredential={self.password_credential}:... into the unit, or use password_file"
+                raise self._error("password_credential", f"systemd has handed over no credentials; {advice}")
+            return read_secret(Path(folder, self.password_credential), partial(self._error, "password_credential"))
+        return self.password.get_secret_value() if self.password else ""  # never "": one of the four is there
+
+    def _error(self, key: str, sentence: str) -> ConfigError:
+        return ConfigError([f"accounts.{self.name}.{key}: {sentence}"])
+
+
+def read_secret(path: Path, error: Callable[[str], ConfigError]) -> str:
+    """The password in a file. Raises what `error` makes of a sentence where there is none to be read."""
+    try:
+        text = path.read_text("utf-8-sig")  # Notepad begins UTF-8 with a byte order mark
+    except OSError as failure:
+        raise error(f"cannot read {path}: {failure.strerror}; filedrop's user must be able to") from failure
+    except UnicodeDecodeError:
+        # `from None`: that error carries the password.
+        raise error(f"{path} is not UTF-8; save it as UTF-8") from None
+    password = text.rstrip("\r\n")
+    if not password or "\n" in password:
+        raise error(f"{path} must hold the password and nothing else, in one line; write it so")
+    return password

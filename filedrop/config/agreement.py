@@ -1,18 +1,28 @@
-"""Whether the parts of a configuration agree with one another: names, participants, folders, mapping rules."""
+"""Whether the parts of a configuration agree with one another: names, participants, folders, mapping rules.
+
+Can a rule have an effect: can its conditions hold, and can its values win? Only what is certain is complained about: a
+rule that might count for one document, under one name, is left alone.
+"""
 
 import os
-import threading
+import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from filedrop.config.complaints import Complaints, shown
-from filedrop.config.effect import check_effect
-from filedrop.config.mapping import Lookup, Rule, groups_in
+from filedrop.config.mapping import Lookup, NamePattern, Rule, Template, groups_in
 from filedrop.config.models import Config
 from filedrop.config.reading import Keys
 from filedrop.config.section import advise
-from filedrop.document import participant_key
+from filedrop.files.patience import within
+from filedrop.model.document import participant_key
+
+_LOCAL_NAME = re.compile(r"[A-Za-z_\x80-\U0010ffff][\w.\x80-\U0010ffff-]*", re.ASCII)  # Namespaces in XML, NCName
+# A `/` before any group or class, which isn't repeated and has no alternative.
+_NEEDS_SLASH = re.compile(r"(?:[^\\/(\[|]|\\[^/])*\\?/(?![*?{])[^|]*")
 
 
 def check_agreement(config: Config, complaints: Complaints) -> None:
@@ -23,6 +33,8 @@ def check_agreement(config: Config, complaints: Complaints) -> None:
     _check_folders(config, complaints)
     for rule in config.mapping:
         _check_rule(rule, config, complaints)
+    _check_mail(config, complaints)
+    _check_validation(config, complaints)
     check_effect(config.mapping, complaints)
     if config.outbound.retry.longest < config.outbound.retry.first:
         retry: Keys = ("outbound", "retry")
@@ -46,6 +58,25 @@ def _check_accounts(config: Config, complaints: Complaints) -> None:
                 )
         elif len(config.accounts) > 1:
             complaints.add(f"missing; write one of {', '.join(config.accounts)}", keys)
+
+
+def _check_mail(config: Config, complaints: Complaints) -> None:
+    """Is there a mail server, where there are mails to be sent?"""
+    if config.alerts.mail is None:
+        wanted: list[Keys] = [("companies", name, "mail") for name, one in config.companies.items() if one.mail]
+        for keys in (*wanted, *([("digest",)] if config.digest else [])):
+            complaints.add("has no mail server to send with; write alerts.mail, too", keys, ("alerts", "mail"))
+
+
+def _check_validation(config: Config, complaints: Complaints) -> None:
+    """Is there one validator, where documents are to be validated?"""
+    rules: Keys = ("validation", "rules")
+    command: Keys = ("validation", "command")
+    if config.validation.rules is not None and config.validation.command is not None:
+        complaints.add("goes with no command; write one of the two", rules, command)
+    elif config.outbound.validate_ != "off" and config.validation.rules is None and config.validation.command is None:
+        sentence = "has nothing to validate by; write validation.rules or validation.command, too"
+        complaints.add(sentence, ("outbound", "validate"), rules, command)
 
 
 def _check_names(config: Config, complaints: Complaints) -> None:
@@ -97,7 +128,8 @@ def resolved(
 ) -> list[Path]:
     """Each path as it is compared: links and `..` followed, and in one case where the system doesn't tell cases apart.
 
-    A share that doesn't answer must not keep anybody waiting: after `patience` seconds the rest is taken by its name.
+    A share that doesn't answer must not keep anybody waiting: after `patience` seconds the rest is taken by its name,
+    and so is whatever the system can't follow.
     """
     found = {path: os.path.abspath(path) for path in paths}  # noqa: PTH100 -- pathlib has nothing that takes out `..`
 
@@ -105,14 +137,13 @@ def resolved(
         for path in paths:
             found[path] = resolve(path)
 
-    thread = threading.Thread(target=follow, daemon=True)
-    thread.start()
-    thread.join(patience)
+    with suppress(OSError):
+        within(patience, follow)
     return [Path(os.path.normcase(found[path])) for path in paths]
 
 
 def _check_rule(rule: Rule, config: Config, complaints: Complaints) -> None:
-    keys: Keys = ("mapping", rule.number - 1)
+    keys = _place(rule)
     if rule.company is not None and rule.company not in config.companies:
         advice = advise(rule.company, config.companies)
         sentence = f'"{rule.company}" is none of the companies; {advice}'
@@ -127,3 +158,70 @@ def _check_rule(rule: Rule, config: Config, complaints: Complaints) -> None:
         for group in sorted(groups_in(value).difference(rule.file.groupindex if rule.file else ())):
             sentence = f"{{{group}}} is no group of this rule's file; write it there as (?P<{group}>...)"
             complaints.add(sentence, (*keys, field), (*keys, "file"))
+
+
+def check_effect(rules: Sequence[Rule], complaints: Complaints) -> None:
+    """Complain about each rule that can never apply, and each value that an earlier rule always comes before."""
+    sound = [rule for rule in rules if not complaints.flawed(_place(rule))]  # the flaw may be a condition
+    for number, rule in enumerate(sound):
+        _check_conditions(rule, complaints)
+        _check_values(rule, sound[:number], complaints)
+
+
+def _place(rule: Rule) -> Keys:
+    return ("mapping", rule.number - 1)
+
+
+def _check_conditions(rule: Rule, complaints: Complaints) -> None:
+    if rule.document is not None and not _LOCAL_NAME.fullmatch(rule.document):
+        bare = re.split(r"[:/}]", rule.document.strip())[-1]
+        advice = f'"{bare}"' if _LOCAL_NAME.fullmatch(bare) else "one like Invoice, without a prefix"
+        sentence = f'"{rule.document}" is the local name of no element; write {advice}'
+        complaints.add(sentence, (*_place(rule), "document"))
+    if rule.file is not None and _matches_no_name(rule.file):
+        sentence = r"can match no file's name, which is all that it is compared with; write one like INV-.*\.xml"
+        complaints.add(sentence, (*_place(rule), "file"))
+    if rule.customization is not None and rule.customization != rule.customization.strip():
+        sentence = "begins or ends with a blank, which no CustomizationID does; write it without"
+        complaints.add(sentence, (*_place(rule), "customization"))
+
+
+def _matches_no_name(pattern: NamePattern) -> bool:
+    """Whether surely no file's name can match: the pattern is empty, or wants a `/`, which no name has."""
+    return not pattern.pattern.strip("^$") or _NEEDS_SLASH.fullmatch(pattern.pattern) is not None
+
+
+def _check_values(rule: Rule, earlier: Sequence[Rule], complaints: Complaints) -> None:
+    values = rule.values
+    for field, value in values.items():
+        if value == Template(""):
+            complaints.add("an empty text sets nothing; write one, or delete the key", (*_place(rule), field))
+    lost: dict[str, Rule] = {}
+    for other in reversed(earlier):
+        if _includes(other, rule):
+            lost |= {field: other for field, value in other.values.items() if field in values and _always(value)}
+    if lost and lost.keys() == values.keys():
+        fields = defaultdict(list)
+        for field in values:
+            fields[str(lost[field])].append(field)
+        sets = ", ".join(f"{winner} sets {' and '.join(won)}" for winner, won in fields.items())
+        sentence = f"can never win: {sets} for all of its documents; delete it, or put it before"
+        complaints.add(sentence, _place(rule))
+        return
+    for field, other in lost.items():
+        sentence = f"can never win: {other} sets it for all of the rule's documents; delete one of them"
+        complaints.add(sentence, (*_place(rule), field))
+
+
+def _includes(other: Rule, rule: Rule) -> bool:
+    """Whether each document that a rule is for is certainly one that the other is for."""
+    return (
+        other.company in (None, rule.company)
+        and other.file in (None, rule.file)
+        and other.document in (None, rule.document)
+        and other.customization in (None, "*", rule.customization)
+    )
+
+
+def _always(value: object) -> bool:
+    return isinstance(value, Template) and bool(value.text) and not groups_in(value)

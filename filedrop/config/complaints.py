@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from filedrop.config.account import Account
+from filedrop.config.alerts import Mail
 from filedrop.config.models import Company, Config
 from filedrop.config.reading import Keys, Written
 from filedrop.errors import ConfigError
@@ -26,6 +27,7 @@ _WANTED = {  # by the type of pydantic's error
     "int_type": _NUMBER,
     "path_type": f"a path is wanted; write one like {Path('/srv/filedrop').absolute()}",
     "time_delta_type": "a duration is wanted; write one like 30s",
+    "time_type": 'a time of day is wanted; write one like "07:00"',
     "tuple_type": 'a list is wanted; write one like ["one", "two"]',
     "dict_type": _KEYS,
     "mapping_type": _KEYS,
@@ -54,6 +56,10 @@ class Complaints:
         if not any(keys[:length] in self._doubtful for keys in about for length in range(len(keys) + 1)):
             self._said.append((self._line(about[0]), f"{shown(about[0])}: {sentence}"))
 
+    def add_error(self, details: ErrorDetails) -> None:
+        """Complain about what pydantic has found."""
+        self.add(_sentence(details), _place(details))
+
     def flawed(self, keys: Keys) -> bool:
         """Whether something at this place or below it could not be used as it was written."""
         return any(place[: len(keys)] == keys for place in self._doubtful)
@@ -66,7 +72,7 @@ class Complaints:
             except ValidationError as error:
                 wrong = error.errors(include_url=False)
             for details in wrong:
-                self.add(_sentence(details), _place(details))
+                self.add_error(details)
             # The last entry of a list first, so that the others keep their numbers.
             for details in sorted(wrong, key=_place, reverse=True):
                 self._mend(values, _place(details), details.get("ctx", {}).get("meant"))
@@ -80,7 +86,7 @@ class Complaints:
             if isinstance(section, dict) and key not in section:
                 return  # gone already
             section = section[key]
-        if section is None:  # nothing is written there
+        if section is None or isinstance(section, str):  # nothing is written there, or one instead of a list
             self._mend(values, tuple(above), None)
             return
         if isinstance(section, dict) and last not in section:
@@ -141,9 +147,10 @@ def _sentence(details: ErrorDetails) -> str:
 
 
 def _examples(key: str) -> Iterator[str]:
-    for section in (Config, Account, Company):
-        if key in section.model_fields:
-            yield from section.model_fields[key].examples or ()
+    for section in (Config, Account, Company, Mail):
+        for name, field in section.model_fields.items():
+            if key == (field.alias or name):
+                yield from field.examples or ()
 
 
 def _kind(value: Any) -> str:

@@ -4,15 +4,20 @@ This room knows their form; what they mean for a document, and whether an XPath 
 """
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, InstanceOf, WithJsonSchema
 
 from filedrop.config.section import Section
 from filedrop.config.values import participant
 
 _NAMED = re.compile(r"\{(\w+)\}")
+_PIECE = re.compile(r"\\N\{[^}]*\}|\\.|\{\d*(?:,\d*)?\}|\[\^?\]?(?:\\.|[^]\\])*\]|.", re.DOTALL)
+_MISREAD = re.compile(r"\{|.*\[:\^?\w+:\]", re.DOTALL)  # text in `re`; in `regex` "nearly so", and a class of POSIX
+_BACKSLASH = "write a backslash before each character that stands for itself"
+_PATIENCE = 1.0  # seconds for one expression and one name; what ends at all has mostly ended in a thousandth of that
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,50 @@ class Lookup:
 
 
 Value = Template | Lookup | XPath
+
+
+class NamePattern:
+    """A regular expression for the whole name of a file, case-insensitive, written as for Python's `re`.
+
+    `re` itself would be at some names for years, and let no other thread work meanwhile. `regex` reads the same
+    expressions, sees in nearly all of these cases that nothing is to be found, and stops in the others.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        """Raise ValueError, which says what is wrong with it."""
+        import regex  # noqa: PLC0415 - costs 30 ms and 2 MB, and few have expressions
+
+        try:
+            with warnings.catch_warnings(action="error", category=FutureWarning):
+                self.groupindex = re.compile(pattern, re.IGNORECASE).groupindex
+        except re.error as error:
+            where = "" if error.pos is None else f" at character {error.pos + 1}"
+            raise ValueError(f"is no regular expression: {error.msg}{where}; mend it there") from error
+        except FutureWarning as warning:
+            raise ValueError(f"can be read in two ways: {warning}; {_BACKSLASH}") from warning
+        misread = next((piece for piece in _PIECE.finditer(pattern) if _MISREAD.fullmatch(piece[0])), None)
+        if misread:
+            where = f"{misread[0]} at character {misread.start() + 1}"
+            raise ValueError(f"can be read in two ways: {where}; {_BACKSLASH}")
+        try:
+            self._compiled = regex.compile(pattern, regex.IGNORECASE | regex.VERSION0)
+        except regex.error as error:
+            raise ValueError(f"can't be used as a regular expression: {error}; write it otherwise") from error
+        self.pattern = pattern
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NamePattern) and other.pattern == self.pattern
+
+    def __hash__(self) -> int:
+        return hash(self.pattern)
+
+    def __repr__(self) -> str:
+        return f"NamePattern({self.pattern!r})"
+
+    def fullmatch(self, name: str) -> dict[str, str | None] | None:
+        """What its named groups match in a file's name; None where it doesn't match. Raises TimeoutError."""
+        found = self._compiled.fullmatch(name, timeout=_PATIENCE)
+        return None if found is None else found.groupdict()
 
 
 def groups_in(value: Value) -> frozenset[str]:
@@ -90,19 +139,15 @@ def _party(value: Value) -> Value:
 
 
 def _pattern(written: Any) -> Any:
-    """The regular expression for a whole name, case-insensitive."""
-    if not isinstance(written, str):
-        return written
-    try:
-        return re.compile(written, re.IGNORECASE)
-    except re.error as error:
-        where = "" if error.pos is None else f" at character {error.pos + 1}"
-        raise ValueError(f"is no regular expression: {error.msg}{where}; mend it there") from error
+    return NamePattern(written) if isinstance(written, str) else written
 
 
-AnyValue = Annotated[Value, BeforeValidator(_value)]
-PartyValue = Annotated[AnyValue, AfterValidator(_party)]
-Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern)]
+_FORMS = {"xpath": {"type": "string"}, "table": {"type": "string"}, "key": {}}
+_VALUE = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "properties": _FORMS}]})
+
+AnyValue = Annotated[Value, BeforeValidator(_value), _VALUE]
+PartyValue = Annotated[AnyValue, AfterValidator(_party), _VALUE]
+Pattern = Annotated[InstanceOf[NamePattern], BeforeValidator(_pattern), WithJsonSchema({"type": "string"})]
 
 
 class Rule(Section):
@@ -123,6 +168,9 @@ class Rule(Section):
     document_id: AnyValue | None = None
     process_id: AnyValue | None = None
     channel: AnyValue | None = None
+
+    def __str__(self) -> str:
+        return f"mapping {self.number} (line {self.line})"
 
     @property
     def values(self) -> dict[str, Value]:

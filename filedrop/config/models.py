@@ -7,15 +7,19 @@ import os
 import sys
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from filedrop.config.account import Account
+from filedrop.config.alerts import Alerts, Heartbeat, Metrics
 from filedrop.config.mapping import Rule
 from filedrop.config.section import Section
 from filedrop.config.values import (
+    Addresses,
+    Arguments,
     BesideConfiguration,
     Count,
     Duration,
@@ -24,10 +28,12 @@ from filedrop.config.values import (
     Folders,
     FullPath,
     Interval,
+    KeptFor,
     MaxSize,
     Participant,
     Size,
     Suffix,
+    TimeOfDay,
 )
 
 _MB = 10**6
@@ -35,16 +41,21 @@ _MB = 10**6
 Watch = Literal["auto", "events", "scan"]
 
 if sys.platform == "win32":
+    import ctypes
 
-    def default_folder(environ: Mapping[str, str]) -> Path:
-        """Where configuration and state live unless said otherwise."""
-        return Path(environ.get("PROGRAMDATA", r"C:\ProgramData"), "filedrop")
+    _PROGRAM_DATA, _LONGEST = 0x23, 260  # CSIDL_COMMON_APPDATA, MAX_PATH
 
-    _STATE = default_folder(os.environ) / "state"
+    def default_folder() -> Path:
+        """Where configuration and state live unless said otherwise: %PROGRAMDATA%, also where a service lacks that."""
+        path = ctypes.create_unicode_buffer(_LONGEST)
+        failed = ctypes.windll.shell32.SHGetFolderPathW(None, _PROGRAM_DATA, None, 0, path)
+        return Path(r"C:\ProgramData" if failed else path.value, "filedrop")
+
+    _STATE = default_folder() / "state"
     _ROOT = Path(os.environ.get("SYSTEMDRIVE", "C:") + r"\filedrop")
 else:
 
-    def default_folder(environ: Mapping[str, str]) -> Path:  # noqa: ARG001 -- only Windows says it there
+    def default_folder() -> Path:
         """Where the configuration lives unless said otherwise."""
         return Path("/etc/filedrop")
 
@@ -71,13 +82,14 @@ class Outbound(Section):
     max_size: MaxSize = 100 * _MB
     workers: Count = 4
     retry: Retry = Retry()
-    doubt: Duration = timedelta(minutes=15)
+    doubt: Interval = timedelta(minutes=15)
     track: Interval = timedelta(minutes=1)
     overdue: Duration = timedelta(hours=1)
     duplicates: Literal["refuse", "number", "allow"] = "refuse"
     foreign_sender: Literal["refuse", "warn", "allow"] = "refuse"
     directory: Literal["off", "warn", "refuse"] = "warn"
     directory_cache: Duration = timedelta(hours=1)
+    validate_: Annotated[Literal["off", "warn", "refuse"], Field(alias="validate")] = "off"
 
 
 class Inbound(Section):
@@ -86,23 +98,65 @@ class Inbound(Section):
     poll: Interval = timedelta(minutes=1)
     min_free: Size = 200 * _MB
     max_size: MaxSize = 200 * _MB
+    attachments: Literal["leave", "beside"] = "leave"
+    readable: Literal["off", "html"] = "off"
+    readable_language: Literal["en", "nb", "sv", "da", "de"] = "en"
+
+
+class Validation(Section):
+    """What documents are validated by: a folder with rules, or a program with its arguments; `memory` is for rules."""
+
+    rules: BesideConfiguration | None = None
+    command: Arguments | None = None
+    timeout: Interval = timedelta(seconds=30)
+    memory: MaxSize = 1000 * _MB
+
+
+class Commands(Section):
+    """Programs, with their arguments, that are run after something has happened to a document."""
+
+    after_received: Arguments | None = None
+    after_failed: Arguments | None = None
+    after_delivered: Arguments | None = None
+    timeout: Interval = timedelta(minutes=1)
+
+    def wanted(self) -> dict[str, tuple[str, ...]]:
+        """The programs that are there, by what they come after."""
+        found = {"received": self.after_received, "failed": self.after_failed, "delivered": self.after_delivered}
+        return {event: arguments for event, arguments in found.items() if arguments}
+
+
+class Keep(Section):
+    """How long what is done is kept."""
+
+    archive: KeptFor = "forever"
+
+    def archive_for(self) -> timedelta | None:
+        """How long delivered documents are kept; None for ever."""
+        return None if self.archive == "forever" else self.archive
 
 
 class Log(Section):
-    """What is logged, how and where; no `file` is the standard error stream."""
+    """What is logged, how and where; no `file` is the standard error stream.
+
+    A file of `max_size` is put aside as `.1`, and what was that as `.2`, up to `keep`.
+    """
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["auto", "console", "json"] = "auto"
     file: FullPath | None = None
+    max_size: MaxSize = 20 * _MB
+    keep: Count = 5
 
 
 class Company(Section):
     """Whose documents are carried, and between which folders.
 
-    `account`, `outbound`, `inbound` and `watch` are as they hold, whether written or not.
+    What `follows` is as it holds, whether written or not.
     """
 
     told: ClassVar = frozenset({"name"})
+    follows: ClassVar = frozenset({"account", "outbound", "inbound", "watch"})
 
     name: FolderName
     participants: Annotated[tuple[Participant, ...], Field(examples=['["0192:987654321"], or [] if it only sends'])]
@@ -111,6 +165,7 @@ class Company(Section):
     inbound: FullPath
     channel: str = ""
     watch: Watch
+    mail: Addresses = ()
 
 
 class Config(Section):
@@ -129,8 +184,21 @@ class Config(Section):
     unassigned: FullPath | None = None
     mapping: tuple[Rule, ...] = ()
     tables: Mapping[str, BesideConfiguration] = {}
+    validation: Validation = Validation()
+    commands: Commands = Commands()
+    keep: Keep = Keep()
     log: Log = Log()
+    alerts: Alerts = Alerts()
+    digest: TimeOfDay | None = None
+    heartbeat: Heartbeat = Heartbeat()
+    metrics: Metrics = Metrics()
     warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def folders(self) -> frozenset[Path]:
+        """Every folder that it names for documents."""
+        paths = {path for company in self.companies.values() for path in (*company.outbound, company.inbound)}
+        return frozenset(paths | ({self.unassigned} if self.unassigned else set()))
 
     @field_validator("companies", mode="before")
     @classmethod

@@ -22,6 +22,7 @@ Keys = tuple[str | int, ...]
 """A place in the configuration: `("companies", "acme", "participants", 0)`."""
 
 _DEEPEST = 20
+_MOST_ALIASED = 10_000  # values that aliases stand for
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TAG = "tag:yaml.org,2002:"
 _BACKSLASH = "a \\ in double quotes means something else than in a path; write the path in single quotes or in none"
@@ -74,6 +75,8 @@ def read(text: str, source: str) -> Written:
             [f"{source}:{line}: a character that can't be printed (U+{ord(character[0]):04X}); delete it"]
         )
     try:
+        if complaint := _out_of_bounds(text):
+            raise ConfigError([f"{source}:{complaint}"])
         node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         complaint = _syntax(text, error)
@@ -87,6 +90,32 @@ def read(text: str, source: str) -> Written:
             return written
         complaint = f"{node.start_mark.line + 1}: no keys; write accounts: and companies: and what belongs to them"
     raise ConfigError([f"{source}:{complaint}"])
+
+
+def _out_of_bounds(text: str) -> str:
+    """Where it is nested too deep, or aliases stand for too much, to be made values of: a complaint, or ""."""
+    sizes: dict[str | None, int] = {}  # how many values an anchor stands for
+    within: list[tuple[str | None, int]] = []
+    values = aliased = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        match event:
+            case yaml.CollectionStartEvent():
+                within.append((event.anchor, values))
+                if len(within) > _DEEPEST:
+                    return f"{line}: nested too deep; write the values out"
+            case yaml.CollectionEndEvent():
+                anchor, before = within.pop()
+                sizes[anchor] = values - before
+            case yaml.ScalarEvent():
+                values += 1
+                sizes[event.anchor] = 1
+            case yaml.AliasEvent():
+                aliased += sizes.get(event.anchor, 1)
+                values += sizes.get(event.anchor, 1)
+                if aliased > _MOST_ALIASED:
+                    return f"{line}: aliases stand for more than {_MOST_ALIASED} values; write the values out"
+    return ""
 
 
 def _syntax(text: str, error: yaml.MarkedYAMLError) -> str:

@@ -32,11 +32,13 @@ class Section(BaseModel):
 
     told: ClassVar[frozenset[str]] = frozenset()
     """Fields that no key sets: a section is told them by its place in the file."""
+    follows: ClassVar[frozenset[str]] = frozenset()
+    """Fields that are worked out from other sections where no key sets them."""
 
     @classmethod
     def known(cls) -> tuple[str, ...]:
         """The keys that may be written in this section."""
-        return tuple(name for name in cls.model_fields if name not in cls.told)
+        return tuple(field.alias or name for name, field in cls.model_fields.items() if name not in cls.told)
 
     @model_validator(mode="before")
     @classmethod
@@ -46,7 +48,7 @@ class Section(BaseModel):
             return {}
         if not isinstance(values, dict):
             return values  # pydantic says that it wants keys
-        unknown = [key for key in values if key not in cls.model_fields]
+        unknown = [key for key in values if key not in cls.told and key not in cls.known()]
         if unknown:
             raise ValidationError.from_exception_data(cls.__name__, [cls._unknown(key, values) for key in unknown])
         return {key: value for key, value in values.items() if value is not None}

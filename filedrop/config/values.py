@@ -6,18 +6,27 @@ complaint: what is wrong, what to write instead. What might hold a password (add
 
 import ipaddress
 import re
-from datetime import timedelta
+from datetime import date, time, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    Strict,
+    ValidationInfo,
+    WithJsonSchema,
+)
 
-from filedrop.document import PARTICIPANT_PREFIX
+from filedrop.model.document import PARTICIPANT_PREFIX
 
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _LONGEST_NAME = 100
+KEPT_AT_LEAST = timedelta(days=31)  # so long, what was sent may have to be told from what is in doubt
 # Naming Files, Paths, and Namespaces (Microsoft): the devices, with or without a suffix. The last two are our own.
 _DEVICES = r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?"
 _TAKEN_NAMES = re.compile(rf"{_DEVICES}|status\.(html|json)", re.IGNORECASE)
@@ -31,6 +40,21 @@ def duration(value: Any) -> Any:
     if match is None:
         raise ValueError(f'"{value}" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s')
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def kept_for(value: Any) -> Any:
+    """`400d`, or `forever`."""
+    if value == "forever":
+        return value
+    length = duration(value)
+    if not isinstance(length, timedelta):
+        raise ValueError('write a duration, like 400d, or "forever"')  # noqa: TRY004 - pydantic wants this one
+    if length < KEPT_AT_LEAST:
+        raise ValueError(
+            f'"{value}" is too short: what was removed is not known any more, and would be sent again; '
+            f"write at least {KEPT_AT_LEAST.days}d, or forever"
+        )
+    return length
 
 
 def size(value: Any) -> Any:
@@ -92,6 +116,69 @@ def _address(value: str) -> SplitResult:
     return url
 
 
+def heartbeat_url(value: SecretStr) -> SecretStr:
+    """The address that a heartbeat asks for. It is a secret: whoever knows it can feign one."""
+    url = _address(value.get_secret_value())
+    if url.scheme not in ("https", "http") or url.username is not None:
+        raise ValueError("is no address that can be asked for; write one like https://hc.example.com/ping/...")
+    return value
+
+
+def alert_url(value: SecretStr) -> SecretStr:
+    """An address of Apprise's, which mostly holds a secret."""
+    if not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^\s\x00-\x1f]+", value.get_secret_value(), re.IGNORECASE):
+        raise ValueError("is no address of Apprise's; write one like ntfys://ntfy.example.com/filedrop")
+    return value
+
+
+def host_name(value: str) -> str:
+    """The name or the address of a server."""
+    if not re.fullmatch(r"[A-Za-z0-9._:-]{1,253}", value, re.ASCII) or re.search(r"^[.-]|[.-]$", value):
+        raise ValueError(f'"{value}" is no name of a server; write one like mail.example.com')
+    return value
+
+
+def port(value: int) -> int:
+    """The number of a server's port."""
+    if not 0 < value < 2**16:
+        raise ValueError("is no port; write a number from 1 to 65535, like 587")
+    return value
+
+
+def mail_address(value: str) -> str:
+    """A mail address, without a name."""
+    if not re.fullmatch(r"[^\s@<>,;:()\[\]\\\"]+@[A-Za-z0-9.-]+", value, re.ASCII) or not value.isprintable():
+        raise ValueError(f'"{value}" is no mail address; write one like it@example.com')
+    return value
+
+
+def time_of_day(value: Any) -> Any:
+    """`07:00`."""
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", value, re.ASCII)
+    if match is None:
+        raise ValueError(f'"{value}" is no time of day; write one like 07:00')
+    return time(int(match[1]), int(match[2]))
+
+
+def day(value: Any) -> Any:
+    """`2026-05-18`."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        raise ValueError(f'"{value}" is no day; write one like 2026-05-18') from None
+
+
+def rule_file(value: Any) -> Any:
+    """The name of a file with rules: a compiled Schematron or a schema."""
+    if isinstance(value, str) and not value.lower().endswith((".xslt", ".xsl", ".xsd")):
+        raise ValueError(f'"{value}" is neither compiled Schematron (.xslt) nor a schema (.xsd); name one of these')
+    return value
+
+
 def is_loopback(host: str) -> bool:
     """Whether what is sent to this host stays on this computer."""
     try:
@@ -104,6 +191,13 @@ def username(value: str) -> str:
     """A user name for HTTP Basic, which ends it at the first colon (RFC 7617 section 2)."""
     if not value.strip() or re.search(r"[:\x00-\x1f\x7f]", value):
         raise ValueError("is no user name; write it as the access point gave it to you (it has no colon)")
+    return value
+
+
+def not_blank(value: str) -> str:
+    """A word."""
+    if not value.strip() or not value.isprintable():
+        raise ValueError("is empty; write it, or leave the key out")
     return value
 
 
@@ -162,14 +256,32 @@ def beside_configuration(path: Path, info: ValidationInfo) -> Path:
     return info.context["folder"] / path if info.context else path
 
 
-Duration = Annotated[timedelta, BeforeValidator(duration), Strict()]
-Interval = Annotated[Duration, Field(gt=timedelta(0))]
-Size = Annotated[int, BeforeValidator(size), Strict()]
+# What the JSON Schema says (`filedrop config schema`), where pydantic knows only what becomes of the text.
+_DURATION = WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,9}(ms|s|m|h|d)$"})
+_SIZE = WithJsonSchema({"type": ["string", "integer"], "pattern": r"^[0-9]{1,15}([KkMmGg][Ii]?)?[Bb]$"})
+
+Duration = Annotated[timedelta, BeforeValidator(duration), Strict(), _DURATION]
+Interval = Annotated[Duration, Field(gt=timedelta(0)), _DURATION]
+KeptFor = Annotated[
+    timedelta | Literal["forever"],
+    BeforeValidator(kept_for),
+    WithJsonSchema({"type": "string", "pattern": r"^(forever|[0-9]{1,9}(ms|s|m|h|d))$"}),
+]
+Size = Annotated[int, BeforeValidator(size), Strict(), _SIZE]
 Count = Annotated[int, BeforeValidator(number), Strict(), Field(ge=1)]
-MaxSize = Annotated[Size, Field(gt=0)]
+MaxSize = Annotated[Size, Field(gt=0), _SIZE]
 Participant = Annotated[str, AfterValidator(participant)]
 BaseUrl = Annotated[str, AfterValidator(base_url)]
 Proxy = Annotated[str, AfterValidator(proxy)]
+HeartbeatUrl = Annotated[SecretStr, AfterValidator(heartbeat_url)]
+SecretUrl = Annotated[SecretStr, AfterValidator(alert_url)]
+HostName = Annotated[str, AfterValidator(host_name)]
+Port = Annotated[int, BeforeValidator(number), Strict(), AfterValidator(port)]
+MailAddress = Annotated[str, AfterValidator(mail_address)]
+Addresses = Annotated[tuple[MailAddress, ...], BeforeValidator(one_or_several), AfterValidator(not_empty)]
+TimeOfDay = Annotated[time, BeforeValidator(time_of_day), Strict()]
+Arguments = Annotated[tuple[str, ...], BeforeValidator(one_or_several), AfterValidator(not_empty)]
+Text = Annotated[str, AfterValidator(not_blank)]
 Username = Annotated[str, AfterValidator(username)]
 FileName = Annotated[str, AfterValidator(file_name)]
 FolderName = Annotated[str, AfterValidator(folder_name)]

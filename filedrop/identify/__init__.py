@@ -1,14 +1,22 @@
 """Document XML -> ids and where each comes from. Pure: streams and values in, values out.
 
-    reading = read(file)                       one pass: well-formed? encoding, digests, what the document states
-    identity = identify(reading, company=...)  each id from the first source that has it
-    ids = demand(identity, reading)            all of them, in good form, or a DocumentError that says how to mend it
-    wire(file, reading)                        the document as it is sent: UTF-8
+reading = read(file)                       one pass: well-formed? encoding, digests, what the document states
+identity = identify(reading, company=...)  each id from the first source that has it
+ids = demand(identity, reading)            all of them, in good form, or a DocumentError that says how to mend it
+wire(file, reading)                        the document as it is sent: UTF-8
+embedded(file, reading.form)               what is embedded in it, in pieces
 
-Mapping rules and their tables are in filedrop.identify.mapping.
+reading, parsing, encoding, doctype   a document's bytes, and what they say
+embedded                              what is embedded in it
+content, participants, codelist       where ids stand, and which are good; codelists: Peppol's lists
+identity, demand                      who sends what to whom, and where that comes from; what mends what is missing
+response                              what a receiver says of a document that we have sent
+mapping, table, xpath_tree            mapping rules, what they look up and what they ask
 """
 
-from filedrop.identify.identity import Identity, demand, identify
+from filedrop.identify.demand import demand
+from filedrop.identify.embedded import Begun, Ended, embedded
+from filedrop.identify.identity import Identity, identify
 from filedrop.identify.reading import Reading, read, wire
 
-__all__ = ["Identity", "Reading", "demand", "identify", "read", "wire"]
+__all__ = ["Begun", "Ended", "Identity", "Reading", "demand", "embedded", "identify", "read", "wire"]

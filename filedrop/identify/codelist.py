@@ -1,9 +1,9 @@
 """What the Peppol code lists say: documents and their processes, participant schemes, and which party sends.
 
-The facts are files in codelists/, made by codelists/make.py; a new code list is a change of data. What the lists leave
-open stands beside them, written by hand from the specifications: roles.csv (who sends and who receives), versions.csv
-(specifications with documents that aren't listed) and checks.csv (schemes with check digits). Each file is read when it
-is first asked for.
+The facts are files in codelists/, made by tests/support/codelists.py; a new code list is a change of data. What the
+lists leave open stands beside them, written by hand from the specifications: roles.csv (who sends and who receives),
+versions.csv (specifications with documents that aren't listed) and checks.csv (schemes with check digits). Each file is
+read when it is first asked for.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ _FOLDER = Path(__file__).parent / "codelists"
 
 
 class Version(NamedTuple):
-    """One entry of the document list: a version of a document type, and the processes it belongs to."""
+    """One entry of the document list: a version of a document type, its processes, and what the list calls it."""
 
     version: str
     state: str
     processes: list[str]
+    name: str
 
 
 class Scheme(NamedTuple):
@@ -65,7 +66,8 @@ def version(document: str) -> str | None:
     if listed:
         return listed[0].version
     customization = document.partition("##")[2]
-    return next((version for pattern, version in _versions() if fnmatchcase(customization, pattern)), None)
+    unlisted = (row["version"] for row in _rows("versions") if fnmatchcase(customization, row["customization"]))
+    return next(unlisted, None)
 
 
 def document_entry(document_id: str) -> Version | None:
@@ -93,7 +95,7 @@ def scheme_code(name: str) -> str | None:
 
 def checks(code: str) -> list[str]:
     """The modules of python-stdnum of which one must find the participants of a scheme valid; none for most codes."""
-    return _checks().get(code, [])
+    return next((row["checks"].split() for row in _rows("checks") if row["scheme"] == code), [])
 
 
 def roles(document: str) -> tuple[Roles, ...]:
@@ -120,22 +122,15 @@ def _scheme_codes() -> dict[str, str]:
 
 
 @lru_cache
-def _versions() -> tuple[tuple[str, str], ...]:
-    with (_FOLDER / "versions.csv").open(encoding="utf-8", newline="") as file:
-        return tuple((row["customization"], row["version"]) for row in csv.DictReader(file))
-
-
-@lru_cache
-def _checks() -> dict[str, list[str]]:
-    with (_FOLDER / "checks.csv").open(encoding="utf-8", newline="") as file:
-        return {row["scheme"]: row["checks"].split() for row in csv.DictReader(file)}
+def _rows(name: str) -> list[dict[str, str]]:
+    with (_FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 @lru_cache
 def _roles() -> dict[str, tuple[Roles, ...]]:
     table: dict[str, tuple[Roles, ...]] = {}
-    with (_FOLDER / "roles.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            document = row.pop("document")
-            table[document] = (*table.get(document, ()), Roles(**row))
+    for row in _rows("roles"):
+        roles = Roles(row["customization"], row["type_codes"], row["sender"], row["receiver"])
+        table[row["document"]] = (*table.get(row["document"], ()), roles)
     return table

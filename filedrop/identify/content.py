@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.document import same_participant
 from filedrop.identify import codelist, participants
+from filedrop.model.document import same_participant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from lxml.etree import _Element
 
 SEPARATOR = "\x01"  # between namespace and local name; no XML name or URI can contain it
 ENVELOPE = "StandardBusinessDocument"
@@ -25,7 +27,7 @@ _UBL = "urn:oasis:names:specification:ubl:schema:xsd:"
 _UN = "urn:un:unece:uncefact:data:standard:"
 _CII = f"{_UN}CrossIndustryInvoice:"
 _REGISTRY = "urn:oasis:names:tc:ebxml-regrep:xsd:"
-_COMPONENTS = (
+COMPONENTS = (
     f"{_UBL}CommonAggregateComponents-2",
     f"{_UBL}CommonBasicComponents-2",
     f"{_UN}ReusableAggregateBusinessInformationEntity:100",
@@ -139,6 +141,16 @@ def is_header(name: str) -> bool:
     return name in (HEADER, f"{_SBDH}{SEPARATOR}{HEADER}")
 
 
+def business_document(root: _Element) -> _Element:
+    """The element of the business document: the root, or within an envelope, the element after its header."""
+    within = root.iterchildren("*") if is_envelope(_expanded(root)) else ()
+    return next((child for child in within if not is_header(_expanded(child))), root)
+
+
+def _expanded(element: _Element) -> str:
+    return str(element.tag).removeprefix("{").replace("}", SEPARATOR)
+
+
 @lru_cache(maxsize=256)
 def places(root: str) -> Place:
     """The tree of places of a document with this root element (an expanded name)."""
@@ -148,7 +160,7 @@ def places(root: str) -> Place:
         paths = [path.removeprefix(below) for path in (_SENDER, _RECEIVER, _SCOPE, _SCOPED)]
         return _tree(local, paths, ("", _SBDH))
     roles = [path for row in codelist.roles(local) for path in (row.sender, row.receiver)]
-    return _tree(local, [*roles, *_facts(namespace, local)], (namespace, *_COMPONENTS))
+    return _tree(local, [*roles, *_facts(namespace, local)], (namespace, *COMPONENTS))
 
 
 def content(root: str, values: Sequence[Value]) -> Content:

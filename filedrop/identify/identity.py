@@ -1,32 +1,20 @@
-"""Who sends what to whom: each id from the first source that has it (contract 3). A missing id stays missing."""
+"""Who sends what to whom: each id from the first source that has it (contract 3). A missing id stays missing.
+
+And where each comes from, or was looked for in vain: half sentences for an administrator.
+"""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filedrop.document import Ids
-from filedrop.errors import DocumentError
 from filedrop.identify import codelist, participants
-from filedrop.identify.explanation import explained
-from filedrop.identify.remedy import advice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from filedrop.identify.mapping import Rules, Try
     from filedrop.identify.reading import Reading
-
-_IDS = ("sender", "receiver", "document_id", "process_id")
-_WANTED = {  # what the note says when one is missing
-    "sender": "who sends it",
-    "receiver": "who receives it",
-    "document_id": "its document id",
-    "process_id": "its process id",
-}
-_URN = re.compile(r"[!-~]+")
-_LONGEST = {"document_id": 500, "process_id": 200}  # characters, by the Peppol policy for identifiers
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,35 +74,6 @@ def identify(
     )
 
 
-def demand(identity: Identity, reading: Reading) -> Ids:
-    """All the ids, in good form.
-
-    Raises DocumentError: `no-sender`, `no-receiver`, `no-document-id`, `no-process-id`, `bad-participant`. Its message
-    says where the id was looked for or found, its hint ends in the rule that would mend it.
-    """
-    ids = {name: getattr(identity, name) for name in _IDS}
-    for name, id_ in ids.items():
-        if not id_:
-            raise _fault(f"no-{name.replace('_', '-')}", f"Nothing says {_WANTED[name]}", name, identity, reading)
-    for name in ("sender", "receiver"):
-        wrong = participants.fault(ids[name])
-        if wrong:
-            raise _fault("bad-participant", f'The {name} "{ids[name]}" {wrong}', name, identity, reading)
-    for name, longest in _LONGEST.items():
-        if len(ids[name]) > longest or not _URN.fullmatch(ids[name]):
-            wrong = f"is longer than {longest} characters, or not all of them are visible ASCII"
-            called = f'The {name.replace("_", " ")} "{ids[name]}"'
-            raise _fault(f"no-{name.replace('_', '-')}", f"{called} {wrong}", name, identity, reading)
-    return Ids(**ids, channel=identity.channel)
-
-
-def _fault(code: str, what: str, name: str, identity: Identity, reading: Reading) -> DocumentError:
-    said = f"{what}: {explained(name, identity, reading)}."
-    # In one line, so that nothing in a document can pass for the rule below it.
-    message = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in said)
-    return DocumentError(code, message, advice(name, identity, reading))
-
-
 def _doubts(ids: Mapping[str, str]) -> list[str]:
     doubts: list[str] = []
     for role in ("sender", "receiver"):
@@ -127,3 +86,45 @@ def _doubts(ids: Mapping[str, str]) -> list[str]:
     if state is not None and state != "active":
         doubts.append(f"process_id: the Peppol code list has {state} this process")
     return doubts
+
+
+def rule_of(name: str, identity: Identity) -> Try | None:
+    """The rule that has set an id (or the channel)."""
+    source = identity.sources.get(name)
+    return next((tried for tried in identity.tries if source == f"mapping {tried.rule}"), None)
+
+
+def explained(name: str, identity: Identity, reading: Reading) -> str:
+    """Where an id (or the channel) comes from; where there is none, why."""
+    rule = rule_of(name, identity)
+    if rule is not None:
+        return f"{rule} sets it"
+    found = reading.found.get(name)
+    if found is not None:
+        return f"the {found.source} has it at {found.place}"
+    if name == "channel":
+        return "it is the company's" if identity.channel else "neither a rule nor the company has one, so it is empty"
+    said = [f"looked at {reading.missing[name]}"]
+    said += [f"{tried} has none: {tried.unset[name]}" for tried in identity.tries if name in tried.unset]
+    if name == "sender":
+        said.append(_of_the_company(identity))
+    if name == "process_id" and identity.document_id:
+        said.append(_of_the_code_list(identity.document_id))
+    return "; ".join(said)
+
+
+def _of_the_company(identity: Identity) -> str:
+    if identity.sender:
+        return "it is the company's first participant"
+    if identity.company is None:
+        return "the file lies in no company's folder"
+    return f"the company {identity.company} has no participants"
+
+
+def _of_the_code_list(document_id: str) -> str:
+    entry = codelist.document_entry(document_id)
+    if entry is None:
+        return "the code list doesn't know the document id"
+    if len(entry.processes) == 1:
+        return "the code list has only this one for the document id"
+    return f"the code list has several for the document id ({', '.join(entry.processes)})"

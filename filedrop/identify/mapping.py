@@ -7,18 +7,18 @@ configuration's (filedrop.config).
 
 from __future__ import annotations
 
-import csv
-import io
 import re
+import time
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.config import Lookup, Template, Value, XPath, xpath_in
-from filedrop.errors import ConfigError
-from filedrop.identify.outline import compiled
+from filedrop.errors import ConfigError, DocumentError, Unanswered
+from filedrop.identify.table import PATIENCE, Table
+from filedrop.identify.xpath_tree import Unfit, compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from filedrop.config import Rule
@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 
 _GROUP = re.compile(r"\{(\w+)\}")
 _SCHEME_ALONE = re.compile(r"[0-9]{4}:")  # what concat('0192:', //Nothing) gives; in a document it is nothing either
-_COLUMNS = 2
+_REPEATS = "no part of its `file` that repeats can match the same letters in two ways, as (a|aa)+ can"
+_SEARCHING = (
+    "an XPath is still being looked for in another document, which has failed as unreadable, and no further one is "
+    "before that ends; to end it, mend the rule that its note names, and run filedrop reload"
+)
+_ANEW = "its XPath doesn't look through the document anew for each element that it finds, as //a[//b] does"
 
 
 class Try(NamedTuple):
@@ -50,14 +55,19 @@ class Rules:
     """All mapping rules with their tables. Safe to use from several threads."""
 
     def __init__(self, rules: Sequence[Rule], tables: Mapping[str, Path], *, source: str = "mapping") -> None:
-        """`source` names the configuration. Raises ConfigError: an XPath that is none, a table that can't be read."""
-        complaints = []
+        """`source` names the configuration. Raises ConfigError: an XPath that is none, a table that can't be read.
+
+        One that doesn't answer may be well, and is a trouble that passes.
+        """
+        complaints = list[str]()
         self._rules = tuple(rules)
         self._tables = {name: Table(path) for name, path in tables.items()}
-        for name, table in self._tables.items():
-            table.refresh()
-            if table.trouble:
-                complaints.append(f"{source}: tables.{name}: {table.trouble}")
+        self._refresh()
+        complaints += [
+            f"{source}: tables.{name}: {table.trouble}"
+            for name, table in self._tables.items()
+            if table.trouble and not table.silent
+        ]
         for rule in rules:
             for field, value in rule.values.items():
                 if (xpath := xpath_in(value)) is not None:
@@ -75,114 +85,105 @@ class Rules:
 
     @property
     def troubles(self) -> list[str]:
-        """What is wrong with tables now: sentences. Their former contents are still in use."""
-        for table in self._tables.values():
-            table.refresh()
+        """What is wrong with tables now: sentences. What was read before is in use, but not of one that is silent."""
+        self._refresh()
         return [f"table {name}: {table.trouble}" for name, table in self._tables.items() if table.trouble]
 
-    def tries(self, reading: Reading, *, company: str | None, file_name: str) -> Iterable[Try]:
-        """Every rule tried on a document, in order."""
-        for rule in self._rules:
-            named = rule.file.fullmatch(file_name) if rule.file else None
-            refusal = "; ".join(_refusals(rule, named, reading, company))
-            values: dict[str, str] = {}
-            unset: dict[str, str] = {}
-            if not refusal:
-                groups = named.groupdict() if named else {}
-                for field, value in rule.values.items():
-                    text, why = self._resolve(value, groups, reading)
-                    if text:
-                        values[field] = text
-                    else:
-                        unset[field] = why
-            yield Try(rule.number, rule.line, tuple(rule.values), refusal, values, unset)
+    @property
+    def doubts(self) -> list[str]:
+        """What a person should look at in tables that can be read: sentences."""
+        return [f"tables.{name}: {table.doubt}" for name, table in self._tables.items() if table.doubt]
 
-    def _resolve(self, value: Value, groups: Mapping[str, str | None], reading: Reading) -> tuple[str, str]:
-        """The text of a value, or "" and why there is none."""
+    def _refresh(self) -> None:
+        """Read the tables that have changed; all at once, for several may lie on one share that hangs."""
+        until = time.monotonic() + PATIENCE
+        for table, asked in [(table, table.ask()) for table in self._tables.values()]:
+            table.await_answer(asked, max(0.0, until - time.monotonic()))
+
+    def tries(self, reading: Reading, *, company: str | None, file_name: str) -> Iterable[Try]:
+        """Every rule tried on a document, in order.
+
+        Raises DocumentError where a rule takes too long that may settle something, and Unanswered where it can't be
+        asked now.
+        """
+        settled: set[str] = set()
+        for rule in self._rules:
+            tried = self._try(rule, reading, company, file_name, settled)
+            settled |= tried.values.keys()
+            yield tried
+
+    def _try(self, rule: Rule, reading: Reading, company: str | None, file_name: str, settled: Collection[str]) -> Try:
+        values: dict[str, str] = {}
+        unset: dict[str, str] = {}
+        groups: Mapping[str, str | None] | None = {}
+        refusal = "; ".join(_refusals(rule, reading, company))
+        if rule.file is not None and not refusal:  # asked last, and of its own documents only: it may take a second
+            try:
+                groups = rule.file.fullmatch(file_name)
+            except TimeoutError:
+                if any(field not in settled for field in rule.values):
+                    raise _too_long(rule, f"to compare its `file` with the name {file_name}", _REPEATS) from None
+                groups = None
+            if groups is None:
+                refusal = f'the file name doesn\'t match "{rule.file.pattern}"'
+        if not refusal:
+            for field, value in rule.values.items():
+                try:
+                    text, why = self._resolve(rule, value, groups or {}, reading)
+                except (DocumentError, Unanswered):
+                    if field not in settled:
+                        raise
+                    text, why = "", "nobody can tell now what it sets"
+                if text:
+                    values[field] = text
+                else:
+                    unset[field] = why
+        return Try(rule.number, rule.line, tuple(rule.values), refusal, values, unset)
+
+    def _resolve(self, rule: Rule, value: Value, groups: Mapping[str, str | None], reading: Reading) -> tuple[str, str]:
+        """The text of a rule's value, or "" and why there is none. Raises DocumentError, Unanswered."""
         match value:
             case XPath(text):
+                if not reading.xpaths:
+                    raise Unanswered(_SEARCHING)
                 found = reading.xpaths[text]
+                if found is None:
+                    raise _too_long(rule, f"to find {text} in the document", _ANEW)
+                if isinstance(found, Unfit):
+                    raise _untold(rule, f"{text} can't be worked out ({found.why})", "it is an XPath 1.0")
                 return "" if _SCHEME_ALONE.fullmatch(found) else found, f"{text} finds nothing"
             case Template(text):
                 return _filled(text, groups), f"the file name has nothing for {text}"
             case Lookup(table, key):
-                wanted, why = self._resolve(key, groups, reading)
+                wanted, why = self._resolve(rule, key, groups, reading)
                 if not wanted:
                     return "", why
-                found, trouble = self._tables[table].get(wanted), self._tables[table].trouble
-                why = f", as it was last read: {trouble}" if trouble else ""
-                return found, f'the table {table} has no "{wanted}"{why}'
+                found = self._tables[table].get(wanted)
+                return found, f'the table {table} has no "{wanted}"{self._tables[table].why_not(wanted)}'
 
 
-class Table:
-    """A CSV file of keys and values, read again when it changes.
-
-    Two columns below a header row; UTF-8; separated by comma, semicolon or tab, whichever the header has. `trouble`
-    says what is wrong with the file as it is now, "" for nothing; then what was read before is still in use.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._stamp: tuple[int, int] | None = None
-        self._entries: dict[str, str] = {}
-        self.trouble = ""
-
-    def get(self, key: str) -> str:
-        """The value for a key, "" if there is none."""
-        self.refresh()
-        return self._entries.get(key.strip(), "")
-
-    def refresh(self) -> None:
-        """Read the file if it has changed."""
-        try:
-            status = self._path.stat()
-            stamp = (status.st_mtime_ns, status.st_size)
-            if stamp == self._stamp:
-                return
-            entries = _entries(self._path.read_text(encoding="utf-8-sig"))
-        except OSError as error:
-            self.trouble = f"{self._path} can't be read ({error.strerror}); the daemon must be able to read it"
-            self._stamp = None
-        except UnicodeDecodeError:
-            self.trouble = f"{self._path} is not in UTF-8; save it as CSV UTF-8"
-            self._stamp = stamp
-        except (ValueError, csv.Error) as error:
-            self.trouble = f"{self._path}: {error}"
-            self._stamp = stamp
-        else:
-            self._entries, self._stamp, self.trouble = entries, stamp, ""
-
-
-def _entries(text: str) -> dict[str, str]:
-    header = text.partition("\n")[0]
-    if not header.strip():  # as a file is that somebody has just begun to write
-        raise ValueError("line 1 is empty; write a header row, and two columns below it: a key and a value")
-    delimiter = max(",;\t", key=header.count)
-    entries: dict[str, str] = {}
-    rows = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
-    next(rows, None)
-    for row in rows:
-        if not any(cell.strip() for cell in row):
-            continue
-        if len(row) != _COLUMNS:
-            raise ValueError(f"line {rows.line_num} has {len(row)} columns; write two, a key and a value")
-        key, value = (cell.strip() for cell in row)
-        if entries.setdefault(key, value) != value:
-            raise ValueError(f'line {rows.line_num}: "{key}" is there twice, with different values; keep one')
-    return entries
-
-
-def _refusals(rule: Rule, named: re.Match[str] | None, reading: Reading, company: str | None) -> Iterator[str]:
-    """Each condition that doesn't hold, as half a sentence."""
+def _refusals(rule: Rule, reading: Reading, company: str | None) -> Iterator[str]:
+    """Each condition but `file` that doesn't hold, as half a sentence."""
     if rule.company is not None and rule.company != company:
         whose = "and the file lies in no company's folder" if company is None else f"not {company}"
         yield f"it is for the company {rule.company}, {whose}"
-    if rule.file is not None and named is None:
-        yield f'the file name doesn\'t match "{rule.file.pattern}"'
     if rule.document is not None and rule.document != reading.root_name:
         yield f"it is for documents of type {rule.document}, not {reading.root_name}"
     if rule.customization is not None and not fnmatchcase(reading.customization, rule.customization):
         yield f'the CustomizationID "{reading.customization}" doesn\'t match "{rule.customization}"'
+
+
+def _too_long(rule: Rule, what: str, instead: str) -> DocumentError:
+    return _untold(rule, f"it takes too long {what}", instead)
+
+
+def _untold(rule: Rule, why: str, instead: str) -> DocumentError:
+    """A rule can't tell, or not in reasonable time, what it sets: nothing is guessed (contract 3)."""
+    return DocumentError(
+        "unreadable",
+        f"Nobody can tell what {rule} sets: {why}.",
+        f"Write {rule} so that {instead}, and run filedrop reload.",
+    )
 
 
 def _filled(template: str, groups: Mapping[str, str | None]) -> str:

@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 PIECE = 1 << 16
+WEB_PAGE_DROPPED = (
+    "Whatever wrote it was given a page to log in, or one with an error, in place of the document, and has saved that. "
+    "Have the document itself written."
+)
+_NOT_WELL_FORMED = (
+    "Is the file whole? Is it in the encoding that its first line names (UTF-8 where that names none)? Mend it, or "
+    "have it written again."
+)
 _DEEPEST = 256  # elements inside each other; business documents have a dozen
 _LONGEST_TAG = 1 << 22  # bytes of one tag or comment, which expat must hold whole
 _LONGEST_NAME = 1000
@@ -70,8 +78,7 @@ class Parse:
             raise DocumentError(
                 "not-xml",
                 f"Line {error.lineno}, column {error.offset + 1}: this is not well-formed XML ({why}).",
-                "Is the file whole? Is it in the encoding that its first line names (UTF-8 where that names none)? "
-                "Mend it, or have it written again.",
+                f"It seems to be a web page. {WEB_PAGE_DROPPED}" if is_web_page(self.root) else _NOT_WELL_FORMED,
             ) from error
 
     def _take(self, piece: bytes) -> None:
@@ -158,10 +165,13 @@ class Parse:
         if not is_parameter:
             self._say(f"&{entity};")
 
-    def _refuse(self, *_declaration: object) -> None:
+    def _refuse(self, name: str, *_declaration: object) -> None:
+        line = f"Line {self._parser.CurrentLineNumber}"
+        if is_web_page(name):
+            raise DocumentError("doctype", f"{line}: this is a web page, not a business document.", WEB_PAGE_DROPPED)
         raise DocumentError(
             "doctype",
-            f"Line {self._parser.CurrentLineNumber}: the document has a DOCTYPE, and business documents may have none.",
+            f"{line}: the document has a DOCTYPE, and business documents may have none.",
             "Have it written without <!DOCTYPE ...>.",
         )
 
@@ -171,6 +181,11 @@ class Parse:
             f"Line {self._parser.CurrentLineNumber}: the document can't be read: {why}.",
             "No business document is written so; have it written again.",
         )
+
+
+def is_web_page(root: str) -> bool:
+    """Is a document with this root element a web page?"""
+    return root.rpartition(SEPARATOR)[2].lower() == "html"
 
 
 def _attribute(attributes: list[str], name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""ParticipantIDs: `0192:987654325`, a scheme's code and a value (Peppol policy for identifiers).
+"""ParticipantIDs: `0192:123456785`, a scheme's code and a value (Peppol policy for identifiers).
 
 A scheme that was given by name becomes its code by the code list. What the list has removed or doesn't know, and check
 digits that don't fit, are warnings: the receiver's registration decides, not we.
@@ -11,9 +11,11 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from filedrop.document import PARTICIPANT_PREFIX
 from filedrop.identify import codelist
+from filedrop.model.document import PARTICIPANT_PREFIX
 
+# Nobody's: Norwegian organisation numbers begin with 8 or 9. The first is the register's own example of a check digit.
+EXAMPLES = {"sender": "0192:123456785", "receiver": "0192:111111111"}
 _LONGEST = 130  # characters behind the code and its colon, by the Peppol policy for identifiers 4.4
 _FORM = re.compile(rf"[0-9]{{4}}:[!-~]{{1,{_LONGEST}}}")  # visible US-ASCII
 _CODED = re.compile(r"[0-9]{4}:")
@@ -38,7 +40,7 @@ def fault(participant: str) -> str | None:
         return None
     code, separator, value = participant.partition(":")
     if not separator or not _CODE.fullmatch(code):
-        return "has no scheme; it must begin with one, like 0192:987654325"
+        return f"has no scheme; it must begin with one, like {EXAMPLES['sender']}"
     if not value:
         return "has nothing after its scheme"
     if len(value) > _LONGEST:
@@ -46,9 +48,14 @@ def fault(participant: str) -> str | None:
     return "contains a blank or a character that no ParticipantID may have"
 
 
+def is_listed(participant: str) -> bool:
+    """Is its scheme in the Peppol code list, whatever that says of it?"""
+    return codelist.scheme(participant.partition(":")[0]) is not None
+
+
 @lru_cache(1024)  # the same few, document after document
 def doubts(role: str, participant: str) -> tuple[str, ...]:
-    """What is doubtful about a ParticipantID in good form; `role` is `sender` or `receiver`."""
+    """What is doubtful about a ParticipantID in good form; `role` is `sender` or `receiver`, or where it stands."""
     code, _, value = participant.partition(":")
     said = []
     listed = codelist.scheme(code)

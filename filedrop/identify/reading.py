@@ -13,17 +13,23 @@ from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from filedrop.errors import DocumentError
-from filedrop.identify.content import SEPARATOR, content
+from filedrop.identify.content import ENVELOPE, SEPARATOR, content
 from filedrop.identify.doctype import without_subset
 from filedrop.identify.encoding import form_of, transcode
-from filedrop.identify.outline import Outline
-from filedrop.identify.parsing import PIECE, Parse
+from filedrop.identify.parsing import PIECE, WEB_PAGE_DROPPED, Parse, is_web_page
+from filedrop.identify.xpath_tree import Outline, Unfit
+from filedrop.text import size
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from filedrop.identify.content import Found, Missing
     from filedrop.identify.encoding import Form
+
+_WRAPPERS = [  # what is no XML is put into (Peppol Business Message Envelope 2)
+    ("http://peppol.eu/xsd/ticc/envelope/1.0", name) for name in ("BinaryContent", "TextContent")
+]
+_WEB_PAGE_FETCHED = "See what stands between here and the access point, and answers in its place."
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,7 @@ class Reading:
     Root, type, number and issue date are the business document's, not the envelope's; type is None where there is
     nothing but an envelope's header. Each of sender, receiver, document_id and process_id is a key of `found` (the id
     with its source) or of `missing` (the place that was looked at in vain). `xpaths` has what each XPath found, "" for
-    nothing.
+    nothing, None where that takes too long; it is empty where they couldn't be asked.
     """
 
     size: int
@@ -50,12 +56,33 @@ class Reading:
     customization: str
     number: str | None
     issue_date: str | None
-    xpaths: Mapping[str, str]
+    xpaths: Mapping[str, str | Unfit | None]
 
     @property
     def encoding(self) -> str:
         """The encoding of the file, by Python's name for it."""
         return self.form.encoding
+
+    def goes_by(self, document_id: str | None) -> bool:
+        """Is it a document with this id: has it the root that the id names, in an envelope or without?
+
+        In an envelope that says the same id, it may also be one that is no XML, wrapped. An id that is missing or names
+        no root (`urn:peppol:doctype:...`) tells nothing: then the document must say by itself which it is, as no error
+        message of some server does, nor an envelope around one.
+        """
+        said, listed = self.found.get("document_id"), document_id or ""
+        if not _names_root(listed):
+            if said is None:
+                return False
+            listed = said.id
+        # Either may have a scheme before it, such as busdox-docid-qns::
+        if f"::{listed.partition('##')[0]}".endswith(f"::{self.root_namespace}::{self.root_name}"):
+            return True
+        if said is None or said.source != "envelope" or not f"::{listed}".endswith(f"::{said.id}"):
+            return False
+        if _names_root(listed):
+            return (self.root_namespace, self.root_name) in _WRAPPERS
+        return self.root_name != ENVELOPE  # there is something in it
 
 
 def read(
@@ -67,9 +94,10 @@ def read(
 ) -> Reading:
     """Read a document from where `file` stands to its end. `xpaths` are those of the mapping rules (Rules.xpaths).
 
-    What the access point gives is read with its DOCTYPE kept; and there a web page is no document, however well-formed:
-    something on the way has answered instead. Raises DocumentError: `not-xml` (with line and column), `doctype` (unless
-    kept), `too-large`, `unreadable` (nested too deeply, or a tag too long). OSError passes through.
+    What the access point gives is read with its DOCTYPE kept. A web page is no document, however well-formed: something
+    has answered in its place. Raises DocumentError: `not-xml` (with line and column; or a web page came from the access
+    point), `doctype` (unless kept), `too-large`, `unreadable` (nested too deeply, a tag too long, or a web page was
+    dropped). OSError passes through.
     """
     head = file.read(PIECE)
     form = form_of(head)
@@ -80,12 +108,9 @@ def read(
     outline = Outline() if xpaths else None
     parse = Parse(outline.watch(pieces) if outline else pieces, refuse_doctype=doctype == "refuse")
     namespace, _, name = (parse.business_root or parse.root).rpartition(SEPARATOR)
-    if doctype == "keep" and name.lower() == "html":
-        raise DocumentError(
-            "not-xml",
-            "It is a web page, not a business document.",
-            "See what stands between here and the access point, and answers in its place.",
-        )
+    if is_web_page(parse.business_root or parse.root):
+        code, what_to_do = ("not-xml", _WEB_PAGE_FETCHED) if doctype == "keep" else ("unreadable", WEB_PAGE_DROPPED)
+        raise DocumentError(code, "It is a web page, not a business document.", what_to_do)
     says = content(parse.business_root, parse.values)
     return Reading(
         size=raw.size,
@@ -103,6 +128,10 @@ def read(
         issue_date=says.issue_date,
         xpaths=outline.find(xpaths) if outline else {},
     )
+
+
+def _names_root(document_id: str) -> bool:
+    return "::" in document_id.partition("##")[0]
 
 
 def wire(file: BinaryIO, reading: Reading) -> Iterator[bytes]:
@@ -125,8 +154,9 @@ class _Raw:
             if self._max_size is not None and self.size > self._max_size:
                 raise DocumentError(
                     "too-large",
-                    f"The file is larger than {self._max_size} bytes.",
-                    "Send less in one document, or raise max_size in the configuration.",
+                    f"The file is larger than {self._max_size} bytes ({size(self._max_size)}).",
+                    "Send less in one document, or raise outbound.max_size in the configuration, and run filedrop "
+                    "reload.",
                 )
             self.digest.update(piece)
             yield piece

@@ -1,22 +1,54 @@
-"""The journal: what we have said to the access point and what we have heard, durably, in one SQLite file.
+"""The journal: a durable record of all requests to the access point and its answers, in one SQLite file.
 
-A record is on the disk when its call returns. Rows carry a revision, so that a step taken from a stale row (a person's
-command meanwhile) is refused with `Changed` instead of overwriting what was heard. No SQL is written elsewhere.
+A record is on the disk when its call returns. Rows carry a revision, so that a step from a stale row (after a person's
+command) is refused with `Changed` and overwrites nothing. No other package contains SQL.
 
-SQLAlchemy would say the same in Python: it took a quarter of the CPU of each document, 28 MB and 150 ms at the start.
+No SQLAlchemy: it took a quarter of the CPU time of each document, 28 MB, and 150 ms at the start.
 
-    documents, messages, folders    what is asked and recorded, by subject
-    document_statements             the SQL for the first of them
-    store                           how it is written and read
-    schema                          the tables, and what their columns hold
+    documents, numbers, messages, folders, waivers    queries and records, by subject
+    totals                          how many there have been, and how many are under way
+    errands                         commands that are still to be run
+    responses                       responses to documents, until they are tied to these
+    removal                         rows of what was removed from the archive
+    lately                          what happened last, and how much on each day
+    statements                      all of the SQL
+    store                           transactions, connections, errors
+    schema                          the tables, and the form of their values
+    migration                       older schemas, and the steps from each to the next
 """
 
-from filedrop.journal.documents import Documents, Duplicate
+from filedrop.journal.documents import Duplicate, Newest
+from filedrop.journal.errands import Errand, Errands
 from filedrop.journal.folders import Folders
-from filedrop.journal.messages import Key, MessageRow, Messages, key_of
+from filedrop.journal.lately import Days, Lately, Received, Sent
+from filedrop.journal.messages import MessageRow, Messages, is_same
+from filedrop.journal.numbers import Answer, Numbers
+from filedrop.journal.removal import Removal
+from filedrop.journal.responses import AMBIGUOUS, Answered, Responses
+from filedrop.journal.totals import Total, Totals, UnderWay
+from filedrop.journal.waivers import Waiver, Waivers
 
-__all__ = ["Duplicate", "Journal", "Key", "MessageRow", "key_of"]
+__all__ = [
+    "AMBIGUOUS",
+    "JOURNAL",
+    "Answer",
+    "Answered",
+    "Days",
+    "Duplicate",
+    "Errand",
+    "Journal",
+    "MessageRow",
+    "Newest",
+    "Received",
+    "Sent",
+    "Total",
+    "UnderWay",
+    "Waiver",
+    "is_same",
+]
+
+JOURNAL = "journal.sqlite"  # in the state folder
 
 
-class Journal(Documents, Messages, Folders):
+class Journal(Numbers, Responses, Messages, Folders, Waivers, Totals, Errands, Removal, Lately):
     """The open journal. Thread-safe. Raises JournalError where it can't be read or written."""

@@ -1,26 +1,29 @@
-"""What the journal knows of outbound documents: a row for each drop, as its last step left it."""
+"""Outbound documents in the journal: a row for each drop, in its state after its last step."""
 
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
-from collections import defaultdict
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from filedrop.document import Document, Event, Fault, State, participant_key
 from filedrop.errors import Changed, FiledropError
-from filedrop.journal import document_statements as statements
+from filedrop.journal import statements
 from filedrop.journal.folders import unsettle
 from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
 from filedrop.journal.store import Store
+from filedrop.model.document import Document, Event, State, participant_key
+from filedrop.model.fault import Fault, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import timedelta
+
+    from filedrop.identify import Reading
 
 
 _NAMES = ("file", "dropped_as")
@@ -28,11 +31,18 @@ _MOMENTS = ("claimed", "due", "first_attempt", "accepted")
 
 
 class Duplicate(FiledropError):
-    """The same content is, or may be, at the access point already; `document` is the one that was first."""
+    """The same content is, or may be, at the access point already; `document` is the earlier one."""
 
     def __init__(self, document: Document) -> None:
         super().__init__(f"the same document was already sent as {document.dropped_as}")
         self.document = document
+
+
+class Newest(NamedTuple):
+    """The newest of `total` documents, the newest first."""
+
+    total: int
+    documents: list[Document]
 
 
 class Documents(Store):
@@ -40,19 +50,30 @@ class Documents(Store):
 
     def record(self, document: Document) -> Document:
         """Write a document's step durably and return it with its new revision. Raises Changed, JournalError."""
-        return self.write(lambda connection: _put(connection, document))
+        return self.write(lambda connection: put(connection, document))
 
     def record_all(self, documents: Iterable[Document]) -> list[Document]:
-        """Write the steps of several documents in one commit, leaving out those that have changed meanwhile."""
+        """Write the steps of several documents in one commit; returns those that had not changed meanwhile."""
         wanted = list(documents)
         return self.write(lambda connection: _put_all(connection, wanted)) if wanted else []
 
+    def restore(self, documents: Iterable[Document]) -> None:
+        """Write documents from their sidecars in one commit. Untrusted, they count for their own company only."""
+        wanted = list(documents)
+
+        def work(connection: sqlite3.Connection) -> None:
+            written = _put_all(connection, wanted)
+            connection.executemany(statements.INSERT_RESTORED, [{"id": document.id} for document in written])
+
+        if wanted:
+            self.write(work)
+
     def record_each(self, documents: Iterable[Document]) -> list[Document | FiledropError]:
-        """Write a step of each of these in one commit; what `record` returns or raises, for each."""
-        return self.write_each([partial(_put, document=document) for document in documents])
+        """Write a step of each document in one commit; for each, the result or error of `record`."""
+        return self.write_each([partial(put, document=document) for document in documents])
 
     def record_places(self, documents: Iterable[Document]) -> None:
-        """Write where the files of several documents lie now, in one commit, unless they have changed meanwhile."""
+        """Write the new places of several documents in one commit, except of those that have changed meanwhile."""
         moves = [
             {"id": document.id, "before": document.revision, "revision": document.revision + 1}
             | {"open": _is_open(document), "place": document.place, "file": as_name(document.file)}
@@ -62,10 +83,7 @@ class Documents(Store):
             self.write(lambda connection: connection.executemany(statements.MOVE, moves))
 
     def unsettle(self, folder: str, seen: int, suspects: Iterable[Document]) -> None:
-        """Write that whatever lies in a folder is to be taken up anew, in one commit with these steps of its documents.
-
-        `seen` is how many changes its marker has seen.
-        """
+        """Write that a folder isn't settled, and these steps, in one commit; `seen` is the count in its marker."""
         wanted = list(suspects)
 
         def work(connection: sqlite3.Connection) -> None:
@@ -75,131 +93,140 @@ class Documents(Store):
         self.write(work)
 
     def record_sending(self, documents: Iterable[Document], duplicates: str) -> list[Document | FiledropError]:
-        """Write durably that these are about to be posted, but for those whose content is or may be out already.
+        """Write durably that these documents are about to be posted, except duplicates.
 
         `duplicates` is the configuration's rule: `refuse`, `number` or `allow`. Check and record are one transaction:
-        two identical documents can't both pass. Each becomes a Document, Duplicate, Changed or JournalError.
+        only one of two identical documents can pass. Each becomes a Document, Duplicate, Changed or JournalError.
         """
 
         def work(connection: sqlite3.Connection, document: Document) -> Document:
-            # It lets one document through, however many attempts that takes: with the first it becomes that document's.
-            waived = connection.execute(statements.WAIVE, {"sha256": document.sha256, "id": document.id}).rowcount
-            if duplicates != "allow" and not waived:
+            if duplicates != "allow" and not document.was_let_through:
                 first = _duplicate_of(connection, document, by_number=duplicates == "number")
                 if first:
                     raise Duplicate(first)
-            return _put(connection, document)
+            return put(connection, document)
 
         return self.write_each([partial(work, document=document) for document in documents])
 
-    def let_through(self, sha256: str) -> None:
-        """Let one document of this content be sent although it is a duplicate (`retry --anyway`)."""
-        self.write(lambda connection: connection.execute(statements.INSERT_WAIVER, {"sha256": sha256}))
-
     def steps_due(self, folder: str, now: datetime | None, *, longest: timedelta, limit: int) -> list[Document]:
-        """Documents of a folder that its sweep takes a step further: found as sending, not yet put away, or waiting.
+        """Documents of a folder for its next step: left in state sending, not yet put away, or waiting and due.
 
-        Of those that wait, for `longest` at most, the ones that are due `now`; none where that is None.
+        `longest` is the longest possible wait. Where `now` is None, waiting documents are left out. `limit` is for
+        waiting documents and for the others, each.
         """
-        if now is None:
-            return self._documents(statements.STEPS_ASTRAY, folder=folder, most=limit)
-        return self._documents(statements.STEPS_DUE, folder=folder, **_due(now, longest), most=limit)
+        due = self._documents(statements.STEPS_ASTRAY, folder=folder, most=limit)
+        if now is not None:  # with a limit of their own: what can't be put away must not hide them
+            due += self._documents(statements.WAITING_DUE, folder=folder, **_due(now, longest), most=limit)
+        return due
 
     def lying_in(self, folder: str, place: str) -> list[Document]:
-        """The open documents of a folder that lie in `sending/` or `sent/`, as far as we know."""
+        """The open documents of a folder in `sending/` or `sent/`, by the journal."""
         return self._documents(statements.LYING_IN, folder=folder, place=place)
 
     def files_in(self, folder: str, place: str) -> Iterator[tuple[str, str]]:
-        """What lies in `sending/` or `sent/` of a folder, as far as we know: each name and its document's id."""
+        """File names and document ids of the open documents in `sending/` or `sent/`, by the journal; lazily."""
         for file, id_ in self.read_each(statements.FILES_IN, folder=folder, place=place):
             yield from_name(file), id_
 
     def kept_in_sending(self, folder: str, claimed_before: datetime) -> list[tuple[str, State]]:
-        """The ids of documents that were claimed before then and neither arrived nor failed, each with its state."""
+        """Ids and states of documents in `sending/` that were claimed before then and neither arrived nor failed."""
         rows = self.read(statements.KEPT_IN_SENDING, folder=folder, claimed=as_moment(claimed_before))
         return [(id_, State(state)) for id_, state in rows]
 
     def speaks_of(self, folder: str, place: str, file: str) -> bool:
-        """Is this an open document's name? Its file may have been moved since, and what has been heard of that is lost.
+        """Is this the recorded name of an open document?
 
-        Whatever else took the name would be taken for it then.
+        Its file may have been moved, and that record lost: another file with the name would be mistaken for it.
         """
         return self.value(statements.NAMED, folder=folder, place=place, file=as_name(file)) is not None
 
     def in_state(self, state: State, *, identity: str | None = None) -> list[Document]:
-        """Unfinished documents in this state, oldest first; of one account, where asked."""
+        """Open documents in this state, oldest first; of one account, where `identity` is given."""
         return self._documents(statements.IN_STATE, state=state.value, identity=identity)
 
-    def overdue(self, accepted_before: datetime) -> list[Document]:
-        """Documents that were accepted before then and are not delivered, oldest first."""
-        return self._documents(statements.OVERDUE, accepted_before=as_moment(accepted_before))
+    def newest(self, accepted_before: datetime, most: int) -> dict[tuple[str, str], Newest]:
+        """Documents that people may have to look at, by company and kind, at most `most` of each.
+
+        The kinds: `waiting` for a retry, `doubt`, `overdue` (accepted before `accepted_before`), `sent` with warnings.
+        """
+        found = self.read(statements.NEWEST, accepted_before=as_moment(accepted_before), most=most)
+        documents = {document.id: document for document in self.documents([id_ for _, _, id_, _ in found])}
+        newest: dict[tuple[str, str], Newest] = {}
+        for company, kind, id_, total in found:
+            if id_ in documents:  # else removed between the two reads
+                newest.setdefault((company, kind), Newest(total, [])).documents.append(documents[id_])
+        return newest
 
     def duplicate_of(self, document: Document, *, by_number: bool) -> Document | None:
-        """The document of the same content (`by_number`: or number) that is, or may be, at the access point."""
+        """The document with the same content (`by_number`: or number) that is, or may be, at the access point."""
         return self.write(lambda connection: _duplicate_of(connection, document, by_number=by_number))
 
     def open_like(self, folder: str, sha256: str) -> list[Document]:
-        """Documents of a folder with exactly these bytes that are unfinished or not put away yet."""
+        """Open documents of a folder with exactly these bytes."""
         return self._documents(statements.OPEN_LIKE, folder=folder, sha256=sha256)
+
+    def given_to(self, folder: str, file: str, reading: Reading) -> str | None:
+        """The original name of the latest document with this file name, and this content or number, in a folder."""
+        values = {"meaning": reading.meaning, "type": reading.root_name, "number": reading.number}
+        values |= {"issue_date": reading.issue_date, "folder": folder}
+        name = self.value(statements.GIVEN_TO, file=as_name(file), **values)
+        return None if name is None else from_name(name)
 
     def document(self, document_id: str) -> Document | None:
         """A document by its id."""
         return next(iter(self._documents(statements.BY_ID, id=document_id)), None)
 
+    def called(self, name: str, unnumbered: str) -> list[Document]:
+        """The documents that a person may mean by an id, a message number or the name of a file, the newest first.
+
+        `unnumbered`: the name without the number that filedrop may have given it.
+        """
+        number = int(name) if re.fullmatch(r"[0-9]{1,18}", name) else None
+        names = {"file": as_name(name), "unnumbered": as_name(unnumbered)}
+        return self._documents(statements.CALLED, name=name, msg_no=number, **names)
+
     def documents(self, document_ids: Iterable[str]) -> list[Document]:
-        """The documents of these ids."""
+        """The documents with these ids."""
         return self._documents(statements.BY_IDS, ids=json.dumps(list(document_ids)))
 
     def next_due(self, folder: str) -> datetime | None:
-        """When the first of a folder's waiting documents is to be tried again; None where none waits for a moment."""
+        """When the first of a folder's waiting documents is due for a retry; None where none has a time."""
         return from_moment(self.value(statements.NEXT_DUE, folder=folder))
 
     def tracked(self, identity: str, now: datetime, *, longest: timedelta, limit: int) -> list[Document]:
-        """An account's accepted documents to be asked after `now`: those that lie in `sent/`, the oldest of them.
+        """The oldest of an account's documents in `sent/` whose delivery is due to be checked at `now`.
 
-        Each is asked after again after `longest` at most.
-
-        One whose move isn't known yet has its sweep still to come: delivered now, it would be looked for in vain.
+        `longest` is the longest possible pause between checks. Documents whose move to `sent/` isn't recorded are left
+        out: after a delivery, their files would be looked for in the wrong place.
         """
         return self._documents(statements.TRACKED, identity=identity, **_due(now, longest), most=limit)
 
     def tracking_due(self, identity: str) -> datetime | None:
-        """When the first of them is due; None where none is on its way."""
+        """When the first of an account's documents in `sent/` is due to be checked; None where there is none."""
         return from_moment(self.value(statements.TRACKING_DUE, identity=identity))
 
-    def counts(self, folder: str) -> dict[str, int]:
-        """How many open documents of a folder are in each state, by the state's name."""
-        return dict(self.read(statements.COUNTS, folder=folder))  # type: ignore[arg-type] # a row of two is a pair
+    def counts(self, folder: str, *, identified: bool = False) -> dict[str, int]:
+        """The number of a folder's open documents in each state, by its name; `identified`: only those with all ids."""
+        statement = statements.COUNTS_IDENTIFIED if identified else statements.COUNTS
+        return dict(self.read(statement, folder=folder))  # type: ignore[arg-type] # a row of two is a pair
 
-    def owned(self, identity: str, numbers: Iterable[int]) -> dict[int, list[str | None]]:
-        """Which of these message numbers belong to a document, or are known to be surplus; each with its `received`.
-
-        A server set up anew counts from the start again, so a number alone doesn't say that a message is the same.
-        """
-        owned = defaultdict[int, list[str | None]](list)
-        for msg_no, received in self.read(statements.OWNED, identity=identity, numbers=json.dumps(list(numbers))):
-            owned[msg_no].append(received)
-        return owned
-
-    def surplus(self, identity: str) -> list[tuple[int, str]]:
-        """The messages of an account that we didn't mean to send: each number, and its document's name."""
-        return [(msg_no, from_name(name)) for msg_no, name in self.read(statements.SURPLUS_OF, identity=identity)]
-
-    def record_surplus(self, identity: str, msg_no: int, received: str | None, document: Document) -> None:
-        """Write down that the access point has this document more often than we meant to send it."""
-        values = {"identity": identity, "msg_no": msg_no, "received": received, "document": document.id}
-        self.write(lambda connection: connection.execute(statements.INSERT_SURPLUS, values))
+    def elsewhere(self, identities: Iterable[str]) -> list[tuple[str, str, State, int]]:
+        """Unfinished posted documents of other accounts: identity, company, state, number of documents."""
+        rows = self.read(statements.ELSEWHERE, identities=json.dumps(list(identities)))
+        return [(identity, company, State(state), number) for identity, company, state, number in rows]
 
     def _documents(self, statement: str, **values: Any) -> list[Document]:
         return [_document(row) for row in self.read(statement, **values)]
 
 
-def _put(connection: sqlite3.Connection, document: Document) -> Document:
+def put(connection: sqlite3.Connection, document: Document) -> Document:
+    """Write a document's step within a transaction and return it with its new revision. Raises Changed."""
     values = {name: getattr(document, name) for name in statements.COLUMNS}
     values |= {name: as_name(values[name]) for name in _NAMES}
     values |= {name: as_moment(values[name]) for name in _MOMENTS}
     values["state"] = document.state.value
     values["open"] = _is_open(document)
+    values["ended"] = as_moment(document.history[-1].at) if document.state.finished and document.history else None
     values["sources"] = json.dumps(dict(document.sources))
     values["warnings"] = json.dumps(document.warnings)
     values["error"] = json.dumps(asdict(document.error)) if document.error else None
@@ -216,7 +243,7 @@ def _put(connection: sqlite3.Connection, document: Document) -> Document:
 
 
 def _is_open(document: Document) -> bool:
-    """Unfinished, or finished and not yet put away."""
+    """Is it unfinished, or finished and not yet put away?"""
     return not document.state.finished or document.place != document.home
 
 
@@ -224,7 +251,7 @@ def _put_all(connection: sqlite3.Connection, documents: Iterable[Document]) -> l
     written = []
     for document in documents:
         with suppress(Changed):
-            written.append(_put(connection, document))
+            written.append(put(connection, document))
     return written
 
 
@@ -235,11 +262,14 @@ def _document(row: Sequence[Any]) -> Document:
     values["state"] = State(values["state"])
     values["sources"] = json.loads(values["sources"])
     values["warnings"] = tuple(json.loads(values["warnings"]))
-    error = json.loads(values["error"] or "null")  # an older journal holds "null" itself
-    values["error"] = Fault(**error) if error else None
+    values["error"] = _fault(**json.loads(values["error"])) if values["error"] else None
     history = json.loads(values["history"])
     values["history"] = tuple(Event(datetime.fromisoformat(at), event, facts) for at, event, facts in history)
     return Document(**values)
+
+
+def _fault(code: str, message: str, hint: str, findings: Iterable[dict[str, Any]] = ()) -> Fault:
+    return Fault(code, message, hint, tuple(Finding(**finding) for finding in findings))
 
 
 def _due(now: datetime, longest: timedelta) -> dict[str, float]:
@@ -247,7 +277,7 @@ def _due(now: datetime, longest: timedelta) -> dict[str, float]:
 
 
 def _duplicate_of(connection: sqlite3.Connection, document: Document, *, by_number: bool) -> Document | None:
-    this = {"id": document.id, "meaning": document.meaning, "number": document.number}
+    this = {key: getattr(document, key) for key in ("id", "company", "meaning", "number")}
     rows = connection.execute(statements.SAME_MEANING, this).fetchall()
     if by_number and document.number:
         rows += connection.execute(statements.SAME_NUMBER, this).fetchall()

@@ -1,33 +1,22 @@
-"""Which folders the journal knows, and the changes of their documents that it counts."""
+"""Folders in the journal, and its counts of the changes of their documents."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from filedrop.journal import statements
 from filedrop.journal.schema import as_name, from_name
 from filedrop.journal.store import Store
 
 if TYPE_CHECKING:
     import sqlite3
 
-_PATH = "SELECT path FROM folders WHERE id = :id"
-_AT = "SELECT id FROM folders WHERE path = :path"
-_RECORD = "INSERT INTO folders VALUES (:id, :path, FALSE) ON CONFLICT (id) DO UPDATE SET path = excluded.path"
-_SETTLED = "SELECT settled FROM folders WHERE id = :id"
-_SETTLE = "UPDATE folders SET settled = :settled WHERE id = :id"
-_CHANGES = "SELECT counted, marked, least FROM changes WHERE folder = :id"
-_COUNT = """
-    INSERT INTO changes VALUES (:id, :more, 0, 0)
-    ON CONFLICT (folder) DO UPDATE SET counted = counted + excluded.counted
-"""
-_MARK = "UPDATE changes SET marked = counted WHERE folder = :id"
-_MARK_AT = "UPDATE changes SET marked = :seen WHERE folder = :id"
-_LEAST = "UPDATE changes SET least = counted WHERE folder = :id"
+_COUNTABLE = 2**53  # changes: more than any folder has, and far below the largest integer of a column
 
 
 class Changes(NamedTuple):
-    """How many records of a folder's documents there have been; how many its marker may, and must, have seen."""
+    """Records of a folder's documents: the count, the highest count its marker may have, and the lowest."""
 
     counted: int = 0
     marked: int = 0
@@ -38,63 +27,77 @@ class Folders(Store):
     """The folders' part of the journal."""
 
     def folder_path(self, folder: str) -> Path | None:
-        """Where a folder was last seen; None for one that this journal doesn't know."""
-        path = self.value(_PATH, id=folder)
+        """The path at which a folder was last seen; None for an unknown folder."""
+        path = self.value(statements.FOLDER_PATH, id=folder)
         return None if path is None else Path(from_name(path))
 
     def folder_at(self, path: Path) -> str | None:
-        """The id of the folder that was last seen there."""
-        known: str | None = self.value(_AT, path=as_name(str(path)))
+        """The id of the folder that was last seen at a path; None for an unknown path."""
+        known: str | None = self.value(statements.FOLDER_AT, path=as_name(str(path)))
         return known
 
     def record_folder(self, folder: str, path: Path) -> None:
-        """Write that a folder is ours and where it lies."""
-        self.write(lambda connection: connection.execute(_RECORD, {"id": folder, "path": as_name(str(path))}))
+        """Write that a folder is ours, and its path."""
+        self.write(
+            lambda connection: connection.execute(statements.RECORD_FOLDER, {"id": folder, "path": as_name(str(path))})
+        )
 
     def is_settled(self, folder: str) -> bool:
-        """Has everything that lay in this folder been taken up since the journal first saw it?"""
-        return bool(self.value(_SETTLED, id=folder))
+        """Have all files in this folder been taken up since the journal first saw it?"""
+        return bool(self.value(statements.SETTLED, id=folder))
 
     def settle(self, folder: str) -> None:
-        """Write that it has: from now on, a file in `sending/` without a row was claimed and never posted."""
-        self.write(lambda connection: connection.execute(_SETTLE, {"id": folder, "settled": True}))
+        """Write that a folder is settled: from now on, a file in `sending/` without a row was claimed, not posted."""
+        self.write(lambda connection: connection.execute(statements.SETTLE, {"id": folder, "settled": True}))
 
     def changes(self, folder: str) -> Changes:
-        """What has been counted of a folder."""
-        rows = self.read(_CHANGES, id=folder)
+        """The counts of a folder."""
+        rows = self.read(statements.CHANGES, id=folder)
         return Changes(*rows[0]) if rows else Changes()
 
     def mark(self, folder: str) -> int:
-        """Write that its marker is about to see all that is counted, and how many that is. To be marked afterwards."""
+        """Record the present count as the marker's, and return it. The caller writes the marker afterwards."""
         changes = self.changes(folder)
-        if changes.marked == changes.counted:  # but the marker couldn't be written: once is enough for us
+        if changes.marked == changes.counted:  # recorded before, but the marker couldn't be written then
             return changes.counted
         return self.write(lambda connection: _mark(connection, folder))
 
-    def take_over(self, folder: str, path: Path) -> int:
-        """Write that a folder is ours from now on, to be taken up with whatever lies there; returns like `mark`.
+    def mark_ahead(self, folder: str) -> int:
+        """As `mark`, but with a count one higher, which no marker has had yet."""
 
-        A marker that has seen less from now on isn't this folder's, but another disk's or the empty mount point's.
+        def work(connection: sqlite3.Connection) -> int:
+            connection.execute(statements.COUNT_ON, {"id": folder, "seen": 0})
+            return _mark(connection, folder)
+
+        return self.write(work)
+
+    def take_over(self, folder: str, path: Path) -> int:
+        """Write that a folder is ours from now on and isn't settled; returns the marker's count, as `mark`.
+
+        From now on, a marker with a lower count belongs to another disk or to the empty mount point.
         """
 
         def work(connection: sqlite3.Connection) -> int:
-            connection.execute(_RECORD, {"id": folder, "path": as_name(str(path))})
-            connection.execute(_SETTLE, {"id": folder, "settled": False})
-            connection.execute(_COUNT, {"id": folder, "more": 1})
-            connection.execute(_LEAST, {"id": folder})
+            connection.execute(statements.RECORD_FOLDER, {"id": folder, "path": as_name(str(path))})
+            # The folder's last owner may have removed our drafts: a draft that is gone wasn't placed.
+            connection.execute(statements.NAME_ALL, {"folder": as_name(str(path))})
+            connection.execute(statements.SETTLE, {"id": folder, "settled": False})
+            connection.execute(statements.COUNT_ON, {"id": folder, "seen": 0})
+            connection.execute(statements.LEAST, {"id": folder})
             return _mark(connection, folder)
 
         return self.write(work)
 
 
 def unsettle(connection: sqlite3.Connection, folder: str, seen: int) -> None:
-    """Have whatever lies in a folder taken up anew, whose marker has seen so many changes; within a transaction."""
-    connection.execute(_SETTLE, {"id": folder, "settled": False})
-    connection.execute(_COUNT, {"id": folder, "more": seen + 1})
-    connection.execute(_MARK_AT, {"id": folder, "seen": seen})
+    """Write that a folder isn't settled; `seen` is the count in its marker. Within a transaction."""
+    connection.execute(statements.SETTLE, {"id": folder, "settled": False})
+    # Bounded, because a forged count can be so high that it soon overflows.
+    connection.execute(statements.COUNT_ON, {"id": folder, "seen": min(seen, _COUNTABLE)})
+    connection.execute(statements.MARK_AT, {"id": folder, "seen": seen})
 
 
 def _mark(connection: sqlite3.Connection, folder: str) -> int:
-    connection.execute(_MARK, {"id": folder})
-    ((counted, _, _),) = connection.execute(_CHANGES, {"id": folder})
+    connection.execute(statements.MARK, {"id": folder})
+    ((counted, _, _),) = connection.execute(statements.CHANGES, {"id": folder})
     return int(counted)

@@ -1,39 +1,34 @@
-"""What the journal knows of the messages of the inbox."""
+"""Messages of the inbox in the journal."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from filedrop.document import participant_key
+from filedrop.journal import statements
 from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
 from filedrop.journal.store import Store
-from filedrop.moments import moment
+from filedrop.model.document import participant_key, same_participant
+from filedrop.times import moment, same_moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from filedrop.accesspoint import Message
+    from filedrop.model.message import Message
 
 Key = tuple[int, str, str, str]
 
 
-def key_of(message: Message | MessageRow) -> Key:
-    """What a message is known by, within its account, however the access point writes it this time (contract 6)."""
-    at = moment(message.received)
-    received = at.astimezone(UTC).isoformat() if at else message.received or ""
-    return message.msg_no, received, participant_key(message.sender or ""), participant_key(message.receiver or "")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageRow:
-    """What we know of a message of the inbox; `received`, `sender` and `receiver` are as they were written first.
+    """A row for a message of the inbox; `received`, `sender` and `receiver` are as the access point first wrote them.
 
-    `state`: `named` (whole in its temporary file, which the journal now knows), `placed` (in its folder), `read`
-    (marked read at the access point), or `stuck` (couldn't be taken; `attempts`, `due` and `why` say more).
+    `state`: `named` (complete in its temporary file, whose name is now recorded), `placing` (about to get its name, or
+    in its folder), `read` (marked read; its name was `file`), or `stuck` (not fetched or placed yet; see `attempts`,
+    `due` and `why`). `placed` is when it was about to get its name, by our clock.
     """
 
     identity: str
@@ -49,77 +44,110 @@ class MessageRow:
     attempts: int = 0
     due: datetime | None = None
     why: str = ""
+    placed: datetime | None = None
 
     @property
     def key(self) -> Key:
-        """What it is known by, within its account."""
-        return key_of(self)
+        """The key of the message within its account."""
+        at = moment(self.received)
+        received = at.astimezone(UTC).isoformat() if at else self.received
+        return self.msg_no, received, participant_key(self.sender), participant_key(self.receiver)
 
 
-_COLUMNS = tuple(field.name for field in fields(MessageRow))
+def is_same(message: Message | MessageRow, row: MessageRow) -> bool:
+    """Do number, moment, sender and receiver agree, as far as both have them (contract 6)?"""
+    parties = (message.sender, row.sender), (message.receiver, row.receiver)
+    return (
+        message.msg_no == row.msg_no
+        and same_moment(message.received, row.received) is not False
+        and all(not one or not other or same_participant(one, other) for one, other in parties)
+    )
+
+
+def _is_surely_same(message: Message, row: MessageRow) -> bool:
+    """Do all of these agree, and do both have them all? Asked across accounts, since servers use the same numbers."""
+    return (
+        is_same(message, row)
+        and same_moment(message.received, row.received) is True
+        and bool(message.sender and row.sender and message.receiver and row.receiver)
+    )
+
+
 _NAMES = ("folder", "temporary", "file")
-_OF_ACCOUNT = f"SELECT {', '.join(_COLUMNS)} FROM messages WHERE identity = :identity AND"
-
-_RECORD = f"INSERT OR REPLACE INTO messages ({', '.join(_COLUMNS)}) VALUES (:{', :'.join(_COLUMNS)})"
-_FORGET = """
-    DELETE FROM messages WHERE identity = :identity AND msg_no = :msg_no AND received = :received AND state = 'stuck'
-"""
-_NUMBERED = f"{_OF_ACCOUNT} msg_no IN (SELECT value FROM json_each(:numbers))"
-# The plus has them sorted when they are found: to find them in order, all that was ever received would be read.
-_IN_STATES = f"{_OF_ACCOUNT} state IN (SELECT value FROM json_each(:states)) ORDER BY +msg_no"
-_DRAFTS = "SELECT temporary FROM messages WHERE folder = :folder AND state = 'named'"
-_INBOX_DAY = "SELECT inbox_day FROM accounts WHERE identity = :identity"
-_RECORD_INBOX_DAY = "INSERT OR REPLACE INTO accounts VALUES (:identity, :inbox_day)"
+_MOMENTS = ("due", "placed")
 
 
 class Messages(Store):
     """The messages' part of the journal."""
 
     def record_message(self, row: MessageRow) -> None:
-        """Write durably what is known of a message of the inbox."""
+        """Write the row of a message durably."""
         self.record_messages([row])
 
     def record_messages(self, rows: Sequence[MessageRow]) -> None:
-        """Write what is known of several messages in one commit."""
+        """Write the rows of several messages in one commit."""
         values = [_values(row) for row in rows]
         if values:
-            self.write(lambda connection: connection.executemany(_RECORD, values))
+            self.write(lambda connection: connection.executemany(statements.RECORD_MESSAGE, values))
 
     def forget_message(self, row: MessageRow) -> None:
-        """Forget a message that was stuck and is gone from the inbox."""
-        values = {"identity": row.identity, "msg_no": row.msg_no, "received": row.received}
-        self.write(lambda connection: connection.execute(_FORGET, values))
+        """Delete the row of a stuck or named message that is gone from the inbox and has no file left here."""
+        values = {"identity": row.identity, "msg_no": row.msg_no, "received": row.received, "state": row.state}
+        self.write(lambda connection: connection.execute(statements.FORGET_MESSAGE, values))
 
     def messages(self, identity: str, numbers: Iterable[int]) -> dict[Key, MessageRow]:
-        """What is known of the messages with these numbers, by what they are known by."""
-        rows = self.read(_NUMBERED, identity=identity, numbers=json.dumps(list(numbers)))
+        """The rows of the messages with these numbers, by key."""
+        rows = self.read(statements.NUMBERED, identity=identity, numbers=json.dumps(list(numbers)))
         return {row.key: row for row in map(_row, rows)}
+
+    def known(self, identity: str, messages: Iterable[Message]) -> dict[int, MessageRow]:
+        """The rows of these messages, by number; also those recorded when the account had another identity."""
+        asked = {message.msg_no: message for message in messages}
+        found: dict[int, MessageRow] = {}
+        for row in self.messages(identity, asked).values():
+            if is_same(asked[row.msg_no], row) and (row.msg_no not in found or row.state == "read"):
+                found[row.msg_no] = row
+        left = json.dumps([number for number in asked if number not in found])
+        for row in map(_row, self.read(statements.NUMBERED_ANYWHERE, numbers=left) if left != "[]" else ()):
+            if _is_surely_same(asked[row.msg_no], row) and (row.msg_no not in found or row.state == "read"):
+                found[row.msg_no] = row
+        return found
+
+    def numbered(self, msg_no: int) -> list[MessageRow]:
+        """The messages with this number, of any account."""
+        return list(map(_row, self.read(statements.NUMBERED_ANYWHERE, numbers=json.dumps([msg_no]))))
+
+    def adopt(self, identity: str, rows: Sequence[MessageRow]) -> None:
+        """Give these rows another identity, since the account's user name or host has changed."""
+        values = [{"ours": identity} | {name: getattr(row, name) for name in statements.MESSAGE_KEY} for row in rows]
+        self.write(lambda connection: connection.executemany(statements.ADOPT, values))
 
     def messages_in(self, identity: str, *states: str) -> list[MessageRow]:
         """The messages of an account in one of these states, by number."""
-        return list(map(_row, self.read(_IN_STATES, identity=identity, states=json.dumps(states))))
+        return list(map(_row, self.read(statements.IN_STATES, identity=identity, states=json.dumps(states))))
 
     def drafts(self, folder: str) -> frozenset[str]:
-        """The temporary files in this folder that the journal names: whole documents that aren't placed yet."""
-        return frozenset(from_name(name) for (name,) in self.read(_DRAFTS, folder=as_name(folder)))
+        """The recorded temporary files in this folder: complete documents that aren't placed yet."""
+        return frozenset(from_name(name) for (name,) in self.read(statements.DRAFTS, folder=as_name(folder)))
 
     def inbox_day(self, identity: str) -> str | None:
-        """The day from which `/messages` is to be searched for unread messages of an inbox that shows only 25."""
-        day: str | None = self.value(_INBOX_DAY, identity=identity)
+        """The day from which `/messages` is searched for unread messages, for an inbox that lists only 25."""
+        day: str | None = self.value(statements.INBOX_DAY, identity=identity)
         return day
 
     def record_inbox_day(self, identity: str, day: str) -> None:
         """Write that all messages before this day are known."""
         values = {"identity": identity, "inbox_day": day}
-        self.write(lambda connection: connection.execute(_RECORD_INBOX_DAY, values))
+        self.write(lambda connection: connection.execute(statements.RECORD_INBOX_DAY, values))
 
 
 def _values(row: MessageRow) -> dict[str, Any]:
-    values = {name: getattr(row, name) for name in _COLUMNS}
-    return values | {name: as_name(values[name]) for name in _NAMES} | {"due": as_moment(row.due)}
+    values = {name: getattr(row, name) for name in statements.MESSAGE_COLUMNS}
+    values |= {name: as_name(values[name]) for name in _NAMES}
+    return values | {name: as_moment(values[name]) for name in _MOMENTS}
 
 
 def _row(row: Sequence[Any]) -> MessageRow:
-    values = dict(zip(_COLUMNS, row, strict=True))
+    values = dict(zip(statements.MESSAGE_COLUMNS, row, strict=True))
     values |= {name: from_name(values[name]) for name in _NAMES}
-    return MessageRow(**values | {"due": from_moment(values["due"])})
+    return MessageRow(**values | {name: from_moment(values[name]) for name in _MOMENTS})

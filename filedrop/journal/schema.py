@@ -1,98 +1,185 @@
-"""The journal's tables, and how its columns hold what SQLite has no type for.
+"""The journal's tables, and the form of values that SQLite has no type for.
 
-A file name is the bytes that the operating system gave, because not each is valid Unicode. A moment is its seconds, so
-that moments sort and compare whatever their offset was. Lists and dictionaries are JSON.
+A file name is a BLOB, because it may be invalid Unicode. A moment is in seconds since 1970, so that moments with
+different offsets compare. Lists and dictionaries are JSON.
 """
 
 from __future__ import annotations
 
 import os
-from datetime import datetime
+from typing import TYPE_CHECKING
 
-SCHEMA_VERSION = 1
+from filedrop.model.document import State
+from filedrop.times import from_seconds
 
-_TABLES = """
-CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT);
+if TYPE_CHECKING:
+    from datetime import datetime
 
-CREATE TABLE folders (id TEXT PRIMARY KEY, path BLOB NOT NULL, settled INTEGER NOT NULL);
+SCHEMA_VERSION = 4
 
--- A table of its own: who doesn't know of it leaves it alone, and who does adds it to an older journal.
-CREATE TABLE changes (
-    folder TEXT PRIMARY KEY, counted INTEGER NOT NULL, marked INTEGER NOT NULL, least INTEGER NOT NULL
-);
-
-CREATE TABLE documents (
-    id TEXT PRIMARY KEY,
-    revision INTEGER NOT NULL,
-    open INTEGER NOT NULL, -- unfinished, or finished and not yet put away
-    company TEXT NOT NULL, folder TEXT NOT NULL, account TEXT NOT NULL, identity TEXT NOT NULL,
-    state TEXT NOT NULL, place TEXT NOT NULL, file BLOB NOT NULL, dropped_as BLOB NOT NULL, claimed REAL NOT NULL,
-    size INTEGER NOT NULL, sha256 TEXT NOT NULL, meaning TEXT NOT NULL,
-    sender TEXT, receiver TEXT, document_id TEXT, process_id TEXT, channel TEXT NOT NULL, sources TEXT NOT NULL,
-    type TEXT, number TEXT, issue_date TEXT, warnings TEXT NOT NULL,
-    attempts INTEGER NOT NULL, unclear INTEGER NOT NULL, unexplained INTEGER NOT NULL, due REAL, first_attempt REAL,
-    msg_no INTEGER, uuid TEXT, received TEXT, delivered TEXT, accepted REAL, asked INTEGER NOT NULL,
-    error TEXT, history TEXT NOT NULL
-);
-CREATE INDEX documents_msg_no ON documents (identity, msg_no);
-CREATE INDEX documents_meaning ON documents (meaning);
-CREATE INDEX documents_number ON documents (number);
--- What is open is few, however many rows there are.
-CREATE INDEX documents_content ON documents (sha256, folder) WHERE open;
-CREATE INDEX documents_step ON documents (folder, state, place, due) WHERE open;
-CREATE INDEX documents_place ON documents (folder, place, file) WHERE open;
-CREATE INDEX documents_on_their_way ON documents (state, identity, place, due) WHERE open;
-
-CREATE TABLE messages (
-    identity TEXT,
-    msg_no INTEGER,
-    -- The number alone would not do: a server set up anew counts from the start again (contract 6, read means safe).
-    received TEXT, sender TEXT, receiver TEXT,
-    state TEXT NOT NULL, company TEXT NOT NULL, folder BLOB NOT NULL, temporary BLOB NOT NULL, file BLOB NOT NULL,
-    attempts INTEGER NOT NULL, due REAL, why TEXT NOT NULL,
-    PRIMARY KEY (identity, msg_no, received, sender, receiver)
-);
-CREATE INDEX messages_state ON messages (identity, state);
-CREATE INDEX messages_named ON messages (folder) WHERE state = 'named';
-
-CREATE TABLE accounts (identity TEXT PRIMARY KEY, inbox_day TEXT);
-
-CREATE TABLE surplus (
-    identity TEXT, msg_no INTEGER, received TEXT, document TEXT NOT NULL, PRIMARY KEY (identity, msg_no)
-);
-
-CREATE TABLE let_through (sha256 TEXT PRIMARY KEY)
+_ADD = """
+        INSERT INTO totals VALUES (NEW.company, {}, {}, 1, {}) ON CONFLICT (company, event, code) DO UPDATE
+        SET number = totals.number + 1, accepted = excluded.accepted;
 """
-# Each change of a document is counted with it, whoever makes it: by that, the folder's marker knows a lost one.
-_COUNT_CHANGE = """
-CREATE TRIGGER count_{event} AFTER {event} ON documents BEGIN
-    INSERT INTO changes VALUES (NEW.folder, 1, 0, 0) ON CONFLICT (folder) DO UPDATE SET counted = counted + 1;
-END"""
+_ADD_DOCUMENT = _ADD.format("NEW.state", "coalesce(json_extract(NEW.error, '$.code'), '')", "NEW.accepted")
 
-DEFINITIONS = tuple(
-    statement.replace(f"CREATE {kind} ", f"CREATE {kind} IF NOT EXISTS ", 1)
-    for statement in (*_TABLES.split(";\n"), *(_COUNT_CHANGE.format(event=event) for event in ("insert", "update")))
-    for kind in ("TABLE", "INDEX", "TRIGGER")
-    if f"CREATE {kind} " in statement
+DEFINITIONS = (
+    "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT)",
+    "CREATE TABLE IF NOT EXISTS folders (id TEXT PRIMARY KEY, path BLOB NOT NULL, settled INTEGER NOT NULL)",
+    # Changes of a folder's documents, least <= marked <= counted: `counted` so far; the folder's marker has at least
+    # `least`, else it is another disk's, and at most `marked`, else this journal is an older copy of itself.
+    """
+    CREATE TABLE IF NOT EXISTS changes (
+        folder TEXT PRIMARY KEY, counted INTEGER NOT NULL, marked INTEGER NOT NULL, least INTEGER NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS documents (
+        id TEXT PRIMARY KEY,
+        revision INTEGER NOT NULL,
+        open INTEGER NOT NULL, -- unfinished, or finished and not yet put away
+        company TEXT NOT NULL, folder TEXT NOT NULL, account TEXT NOT NULL, identity TEXT NOT NULL,
+        state TEXT NOT NULL, place TEXT NOT NULL, file BLOB NOT NULL, dropped_as BLOB NOT NULL, claimed REAL NOT NULL,
+        size INTEGER NOT NULL, sha256 TEXT NOT NULL, meaning TEXT NOT NULL,
+        sender TEXT, receiver TEXT, document_id TEXT, process_id TEXT, channel TEXT NOT NULL, sources TEXT NOT NULL,
+        type TEXT, number TEXT, issue_date TEXT, warnings TEXT NOT NULL,
+        attempts INTEGER NOT NULL, unclear INTEGER NOT NULL, unexplained INTEGER NOT NULL, due REAL, first_attempt REAL,
+        msg_no INTEGER, uuid TEXT, received TEXT, delivered TEXT, accepted REAL, asked INTEGER NOT NULL,
+        error TEXT, history TEXT NOT NULL,
+        ended REAL -- when it was delivered, failed or taken, by our clock
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS documents_msg_no ON documents (identity, msg_no)",
+    "CREATE INDEX IF NOT EXISTS documents_dropped_as ON documents (dropped_as)",
+    "CREATE INDEX IF NOT EXISTS documents_meaning ON documents (meaning)",
+    "CREATE INDEX IF NOT EXISTS documents_number ON documents (number)",
+    # Partial indexes, because few rows are open.
+    "CREATE INDEX IF NOT EXISTS documents_content ON documents (sha256, folder) WHERE open",
+    "CREATE INDEX IF NOT EXISTS documents_step ON documents (folder, state, place, due) WHERE open",
+    "CREATE INDEX IF NOT EXISTS documents_place ON documents (folder, place, file) WHERE open",
+    "CREATE INDEX IF NOT EXISTS documents_on_their_way ON documents (state, identity, place, due) WHERE open",
+    # What happened lately, by company.
+    "CREATE INDEX IF NOT EXISTS documents_accepted ON documents (company, accepted) WHERE accepted IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS documents_ended ON documents (company, state, ended) WHERE ended IS NOT NULL",
+    # Documents restored from sidecars, which are untrusted: they count for their own company only.
+    "CREATE TABLE IF NOT EXISTS restored (document TEXT PRIMARY KEY)",
+    """
+    CREATE TABLE IF NOT EXISTS messages (
+        identity TEXT,
+        msg_no INTEGER,
+        -- The number alone would not do: a server set up anew counts from the start again (contract 6).
+        received TEXT, sender TEXT, receiver TEXT,
+        state TEXT NOT NULL, company TEXT NOT NULL, folder BLOB NOT NULL, temporary BLOB NOT NULL, file BLOB NOT NULL,
+        attempts INTEGER NOT NULL, due REAL, why TEXT NOT NULL,
+        placed REAL, -- when it got its name, by our clock
+        PRIMARY KEY (identity, msg_no, received, sender, receiver)
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS messages_number ON messages (msg_no)",
+    "CREATE INDEX IF NOT EXISTS messages_placed ON messages (company, placed) WHERE placed IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS messages_state ON messages (identity, state)",
+    "CREATE INDEX IF NOT EXISTS messages_drafts ON messages (folder) WHERE state IN ('named', 'placing')",
+    "CREATE TABLE IF NOT EXISTS accounts (identity TEXT PRIMARY KEY, inbox_day TEXT)",
+    """
+    CREATE TABLE IF NOT EXISTS surplus (
+        identity TEXT, msg_no INTEGER, received TEXT, document TEXT NOT NULL, PRIMARY KEY (identity, msg_no)
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS waivers (
+        folder TEXT, file BLOB, sha256 TEXT NOT NULL, modified INTEGER NOT NULL, PRIMARY KEY (folder, file)
+    )
+    """,
+    # How many documents have come to a state, and messages into their folders. It outlives their rows.
+    """
+    CREATE TABLE IF NOT EXISTS totals (
+        company TEXT,
+        event TEXT, -- sent, delivered, failed, or received
+        code TEXT, -- of what failed
+        number INTEGER NOT NULL,
+        accepted REAL, -- when the last one was
+        PRIMARY KEY (company, event, code)
+    )
+    """,
+    # Restored from a sidecar, it is in its place already: it isn't new.
+    f"""
+    CREATE TRIGGER IF NOT EXISTS total_insert AFTER INSERT ON documents WHEN NEW.open AND NEW.state = 'failed' BEGIN
+        {_ADD_DOCUMENT}
+    END
+    """,
+    f"""
+    CREATE TRIGGER IF NOT EXISTS total_update AFTER UPDATE OF state ON documents
+    WHEN NEW.state <> OLD.state AND NEW.state IN ('sent', 'delivered', 'failed') BEGIN
+        {_ADD_DOCUMENT}
+    END
+    """,
+    f"""
+    CREATE TRIGGER IF NOT EXISTS total_received AFTER UPDATE OF state ON messages
+    WHEN NEW.state = 'read' AND OLD.state IN ('named', 'placing') BEGIN
+        {_ADD.format("'received'", "''", "NULL")}
+    END
+    """,
+    # Responses to documents that we have sent, and the ids of these where they are known.
+    """
+    CREATE TABLE IF NOT EXISTS responses (
+        identity TEXT, msg_no INTEGER, company TEXT NOT NULL, sender TEXT NOT NULL, receiver TEXT NOT NULL, number TEXT,
+        type TEXT NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL, document TEXT NOT NULL,
+        PRIMARY KEY (identity, msg_no, number)
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS responses_at ON responses (at)",
+    "CREATE INDEX IF NOT EXISTS documents_uuid ON documents (uuid) WHERE uuid IS NOT NULL",
+    # After which events commands are run (`commands`), and those that are still to be run.
+    "CREATE TABLE IF NOT EXISTS wanted (event TEXT PRIMARY KEY)",
+    """
+    CREATE TABLE IF NOT EXISTS errands (
+        number INTEGER PRIMARY KEY, event TEXT NOT NULL, company TEXT NOT NULL, document TEXT NOT NULL,
+        msg_no INTEGER, folder BLOB NOT NULL, file BLOB NOT NULL
+    )
+    """,
+    # A document has come to its last place, a message has been marked as read: in the transaction that says so.
+    f"""
+    CREATE TRIGGER IF NOT EXISTS errand_of_document AFTER UPDATE ON documents
+    WHEN OLD.open AND NOT NEW.open AND NEW.state IN ('{State.DELIVERED}', '{State.FAILED}') BEGIN
+        INSERT INTO errands (event, company, document, folder, file)
+        SELECT event, NEW.company, NEW.id, x'', x'' FROM wanted WHERE event = NEW.state;
+    END
+    """,
+    """
+    CREATE TRIGGER IF NOT EXISTS errand_of_message AFTER UPDATE ON messages
+    WHEN OLD.state <> 'read' AND NEW.state = 'read' AND NEW.company <> '' BEGIN
+        INSERT INTO errands (event, company, document, msg_no, folder, file)
+        SELECT event, NEW.company, '', NEW.msg_no, NEW.folder, NEW.file FROM wanted WHERE event = 'received';
+    END
+    """,
+    # Each change of a document is counted in its own transaction, so that the marker shows when changes are lost.
+    *(
+        f"""
+        CREATE TRIGGER IF NOT EXISTS count_{event} AFTER {event} ON documents BEGIN
+            INSERT INTO changes VALUES (NEW.folder, 1, 0, 0) ON CONFLICT (folder) DO UPDATE SET counted = counted + 1;
+        END
+        """
+        for event in ("insert", "update")
+    ),
 )
-"""The statements that make whatever of this isn't there yet."""
+"""The statements that create the missing tables, indexes and triggers."""
 
 
 def as_name(name: str) -> bytes:
-    """A file name as a column holds it."""
+    """A file name as the value of a column."""
     return os.fsencode(name)
 
 
 def from_name(held: bytes) -> str:
-    """A file name as it was."""
+    """A file name from the value of a column."""
     return os.fsdecode(held)
 
 
 def as_moment(moment: datetime | None) -> float | None:
-    """A moment as a column holds it."""
+    """A moment as the value of a column."""
     return None if moment is None else moment.timestamp()
 
 
 def from_moment(held: float | None) -> datetime | None:
-    """The moment, with the offset that holds here."""
-    return None if held is None else datetime.fromtimestamp(held).astimezone()
+    """A moment from the value of a column, in the local time zone."""
+    return None if held is None else from_seconds(held)

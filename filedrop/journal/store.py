@@ -1,14 +1,16 @@
-"""How the journal is written and read: durably, by one writer at a time, many threads' wishes in one commit."""
+"""Transactions and connections of the journal: durable, one writer at a time, the writes of many threads per commit."""
 
 from __future__ import annotations
 
 import secrets
 import sqlite3
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from filedrop.errors import FiledropError, JournalError
+from filedrop.journal import statements
+from filedrop.journal.migration import STEPS, migrate
 from filedrop.journal.schema import DEFINITIONS, SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -16,12 +18,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _T = TypeVar("_T")
-_READERS = 8  # connections that are kept for the next reader
-_PATIENCE = 30.0  # seconds that another process, a command, may hold the file
+_READERS = 8  # idle connections that are kept
+_PATIENCE = 30.0  # seconds to wait for another process's lock, such as a command's
 
 
 class _Ticket:
-    """One thread's wish to write, and what came of it."""
+    """One queued write, and its result."""
 
     def __init__(self, work: Callable[[sqlite3.Connection], Any]) -> None:
         self.work = work
@@ -33,48 +35,68 @@ class _Ticket:
 class Store:
     """The open SQLite file. Thread-safe. Raises JournalError where it can't be read or written.
 
-    `trouble` is the sentence that says why the last write failed, "" where it didn't; `commits` counts the others.
+    A journal of an older schema is brought up to date if this one `migrates`, and refused if not.
+    `trouble` says why the last write failed, "" where it succeeded; `commits` counts successful commits.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, migrates: bool = False) -> None:
         self.path = path
         self.trouble = ""
         self.commits = 0
         self._queue: list[_Ticket] = []
         self._queue_lock = threading.Lock()
         self._writer_lock = threading.Lock()
-        self._readers: list[sqlite3.Connection] = []  # those that nobody is reading with
+        self._readers: list[sqlite3.Connection] = []  # idle ones
+        self._local = threading.local()
         with _translated(path):
             self._writer = self._connect()
-            self._writer.execute("PRAGMA temp_store=MEMORY")  # else what a statement would undo goes to a file
+            self._writer.execute("PRAGMA temp_store=MEMORY")  # else statement journals go to a file
         try:
             with _translated(path):
-                self.id = self._take_up()
-        except BaseException:  # else what it has begun to write would keep others out
+                self.id = self._take_up(migrates=migrates)
+                if migrates and not self.value(statements.CAN_SHRINK):  # it was made by an older version
+                    with suppress(sqlite3.OperationalError):  # the disk has no room for a second one: next time
+                        self._say("PRAGMA auto_vacuum=INCREMENTAL")
+                        self._say("VACUUM")
+        except BaseException:
+            self._roll_back()  # else its open transaction locks others out
             self.close()
             raise
 
     def close(self) -> None:
-        """Give the file back. Nothing is lost when this is never called."""
+        """Close all connections. Nothing is lost without this call."""
         for connection in (*self._readers, self._writer):
             connection.close()
 
-    def see_whole(self) -> None:
-        """See that nothing in the file is damaged, which takes seconds for a million documents. Raises JournalError."""
+    def check_integrity(self) -> None:
+        """Check the file for damage, which takes seconds for a million documents. Raises JournalError."""
         with self._reader() as connection:
             (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
             raise JournalError(_damaged(self.path, str(found).replace("\n", " ")))
 
-    def see_writable(self) -> None:
-        """Write something. Raises JournalError."""
-        attempt = "INSERT OR REPLACE INTO about VALUES ('tried', ?)"
-        self.write(lambda connection: connection.execute(attempt, (secrets.token_hex(8),)))
+    def check_writable(self) -> None:
+        """Write a test value. Raises JournalError."""
+        self.write(lambda connection: connection.execute(statements.TRY, {"value": secrets.token_hex(8)}))
+
+    def run(self, script: str) -> None:
+        """Run statements that are no transaction. Raises JournalError."""
+        with self._writer_lock, _translated(self.path):
+            self._writer.executescript(script)
+
+    def copy_to(self, path: Path) -> None:
+        """Copy the journal as it is at one moment into a file, and bring that to the disk. Raises OSError."""
+        with self._reader() as source, closing(sqlite3.connect(path)) as copy:
+            try:
+                source.backup(copy)
+                copy.execute("PRAGMA journal_mode=DELETE")  # a copy is one file
+            except sqlite3.Error as error:
+                raise OSError(None, str(error)) from error
 
     def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Do this in a transaction and return its result when the disk has it.
+        """Do `work` in a transaction, and return its result when the commit is on the disk.
 
-        `work` makes its checks before its writes: what it raises, a FiledropError, undoes nothing.
+        `work` must make its checks before its writes, because a FiledropError that it raises rolls nothing back.
         """
         (result,) = self.write_each([work])
         if isinstance(result, FiledropError):
@@ -82,14 +104,14 @@ class Store:
         return result
 
     def write_each(self, works: Sequence[Callable[[sqlite3.Connection], _T]]) -> list[_T | FiledropError]:
-        """Do each of these in one commit, and return its result or what it raised."""
+        """Do several works in one commit; for each, its result or the FiledropError that it raised."""
         if not works:
             return []
         tickets = [_Ticket(work) for work in works]
         with self._queue_lock:
             self._queue += tickets
         with self._writer_lock:
-            # Whoever gets here first commits for all who queued meanwhile: one fsync for many.
+            # The first thread here commits for all that have queued: one fsync for many writes.
             if not all(ticket.done for ticket in tickets):
                 with self._queue_lock:
                     batch, self._queue = self._queue, []
@@ -106,14 +128,14 @@ class Store:
                 for ticket in batch:
                     try:
                         ticket.result = ticket.work(self._writer)
-                    except FiledropError as error:  # its checks come before its writes: nothing is to be undone
+                    except FiledropError as error:  # nothing to roll back: its checks come before its writes
                         ticket.error = error
                 self._say("COMMIT")
             self.trouble = ""
             self.commits += 1
-        except BaseException as error:  # noqa: BLE001 - each thread that waits must hear it, whatever it is
+        except BaseException as error:  # noqa: BLE001 - each waiting thread must get its error
             self._roll_back()
-            if len(batch) > 1:  # one thread's trouble must not be the others'
+            if len(batch) > 1:  # one by one, so that only the failing write fails
                 for ticket in batch:
                     ticket.error = None
                     self._commit([ticket])
@@ -130,16 +152,25 @@ class Store:
     def _roll_back(self) -> None:
         try:
             self._say("ROLLBACK")
-        except sqlite3.Error:  # SQLite has rolled back by itself (disk full), or never began
+        except sqlite3.Error:  # SQLite has rolled back itself (disk full), or never began
             return
 
+    @contextmanager
+    def reading_with(self, connection: sqlite3.Connection) -> Iterator[None]:
+        """A context in which this thread reads within the open transaction of `connection`."""
+        self._local.connection = connection
+        try:
+            yield
+        finally:
+            self._local.connection = None
+
     def read(self, statement: str, **values: Any) -> list[Sequence[Any]]:
-        """The rows that a statement finds with these values."""
+        """The rows of a statement with these values."""
         with self._reader() as connection:
             return connection.execute(statement, values).fetchall()
 
     def read_each(self, statement: str, **values: Any) -> Iterator[Sequence[Any]]:
-        """The rows one after the other, where they may be very many."""
+        """The rows of a statement, lazily: there may be very many."""
         with self._reader() as connection:
             yield from connection.execute(statement, values)
 
@@ -150,8 +181,11 @@ class Store:
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
-        """A connection for this thread alone: readers wait for nobody, not even for the writer."""
+        """A connection for this thread alone: readers never wait, not even for the writer."""
         with _translated(self.path):
+            if (within := getattr(self._local, "connection", None)) is not None:
+                yield within
+                return
             try:
                 connection = self._readers.pop()
             except IndexError:
@@ -166,26 +200,38 @@ class Store:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=_PATIENCE, check_same_thread=False, isolation_level=None)
+        if not self.path.stat().st_size:  # it is new: an older one would be written to by whoever only reads
+            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA cache_size=-512")  # KiB: each has its own, and the system keeps what is read often
+        connection.execute("PRAGMA cache_size=-512")  # KiB for each connection; the system's cache keeps the rest
         return connection
 
-    def _take_up(self) -> str:
-        """Make whatever isn't there yet, and return the journal's id."""
+    def _take_up(self, *, migrates: bool) -> str:
+        """Create missing tables, or bring an older journal up to date. Returns the id. Raises JournalError."""
         self._say("BEGIN IMMEDIATE")
-        for definition in DEFINITIONS:
-            self._writer.execute(definition)
-        for key, value in (("schema", str(SCHEMA_VERSION)), ("id", secrets.token_hex(8))):
-            self._writer.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (key, value))
-        self._say("COMMIT")
-        about = dict(self._writer.execute("SELECT key, value FROM about"))
-        if about["schema"] != str(SCHEMA_VERSION):
+        tables = {name for (name,) in self._writer.execute(statements.TABLES)}
+        found = dict(self._writer.execute(statements.ABOUT)) if "about" in tables else {}
+        schema = str(found.get("schema", SCHEMA_VERSION))
+        if schema in STEPS and migrates:
+            migrate(self._writer, self.path, schema)
+        elif schema in STEPS:
             raise JournalError(
-                f"{self.path} was written by another version of filedrop (schema {about['schema']}, "
+                f"{self.path} was written by an older version of filedrop (schema {schema}): restart the service, "
+                "which brings it up to date, and run this again"
+            )
+        elif schema != str(SCHEMA_VERSION):
+            raise JournalError(
+                f"{self.path} was written by another version of filedrop (schema {schema}, "
                 f"this one knows {SCHEMA_VERSION}): install that version again, or a newer one"
             )
-        return str(about["id"])
+        if schema in STEPS or not found:
+            for definition in DEFINITIONS:
+                self._writer.execute(definition)
+            for key, value in (("schema", str(SCHEMA_VERSION)), ("id", secrets.token_hex(8))):
+                self._writer.execute(statements.SAY_ABOUT, {"key": key, "value": value})
+        self._say("COMMIT")
+        return str(dict(self._writer.execute(statements.ABOUT))["id"])
 
 
 @contextmanager
@@ -194,7 +240,7 @@ def _translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         reason = str(error).splitlines()[0]
-        # The low byte is what happened, the others say where (sqlite.org/rescode.html).
+        # The low byte is the primary result code (sqlite.org/rescode.html).
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise JournalError(_damaged(path, reason)) from error
         raise JournalError(

@@ -4,30 +4,32 @@ It is written from the interface document and the field notes alone, by other ha
 no code with it. By default it follows the document; with `quirks` it follows the notes wherever they differ, which
 `dialect` lists. Its parts:
 
-    server     waitress, on a socket and a thread
     app        the endpoints
     front      login, refusals, the Date on every answer
-    search     the query of /messages
     upload     a document on its way to disk
     answers    the XML
-    dialect    the document's way and the field notes' way
+    dialect    the document's way and the field notes' way, and a third for tests
     store      messages, documents, and the network that carries them
-    message    the nouns of the store
-    network    how ids look, and what participants accept
-    accounts   who may log in
+    message    the nouns of the store, and the query of /messages
+    network    how ids look, what participants accept, and who may log in
 
-Flask and waitress come with `filedrop[sandbox]` and are imported only when a sandbox is made.
+Flask, SQLAlchemy and waitress come with `filedrop[sandbox]`.
 """
 
 from __future__ import annotations
 
+import socket
+import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
+from waitress import create_server, wasyncore  # type: ignore[import-untyped] # waitress has no types
+
 from filedrop.errors import FiledropError
-from filedrop.sandbox.accounts import SAMPLE_ACCOUNTS, SandboxAccount, homes, parse_account
-from filedrop.sandbox.dialect import DOCUMENT, FIELD
+from filedrop.sandbox.app import AccessPoint
+from filedrop.sandbox.dialect import DOCUMENT, FIELD, NAMESPACED
 from filedrop.sandbox.message import Message
+from filedrop.sandbox.network import SAMPLE_ACCOUNTS, SandboxAccount, homes, parse_account
 from filedrop.sandbox.store import Store, utc_now
 
 if TYPE_CHECKING:
@@ -37,9 +39,12 @@ if TYPE_CHECKING:
 
     from _typeshed.wsgi import WSGIApplication
 
-    from filedrop.sandbox.server import Server
+    from filedrop.sandbox.dialect import Dialect
 
-__all__ = ["SAMPLE_ACCOUNTS", "Message", "Sandbox", "SandboxAccount", "Store", "parse_account"]
+__all__ = ["NAMESPACED", "SAMPLE_ACCOUNTS", "Message", "Sandbox", "SandboxAccount", "Store", "parse_account"]
+
+HOST = "127.0.0.1"
+_THREADS = 16  # requests at once; more of them wait
 
 
 class Sandbox:
@@ -47,7 +52,7 @@ class Sandbox:
 
     Its accounts are exactly `accounts`; the messages in `state` stay from one sandbox to the next. A posted document
     is delivered `deliver_after` later. Port 0 chooses a free port at the first start and keeps it. `app` may be wrapped
-    before the start, or served by another server. FiledropError: a library, the folder or the port can't be had.
+    before the start, or served by another server. FiledropError: the folder or the port can't be had.
     """
 
     def __init__(
@@ -57,36 +62,27 @@ class Sandbox:
         *,
         deliver_after: timedelta = timedelta(seconds=1),
         quirks: bool = False,
+        dialect: Dialect | None = None,
         port: int = 0,
-        host: str = "127.0.0.1",
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        try:
-            from filedrop.sandbox.app import AccessPoint  # noqa: PLC0415 - an optional dependency
-            from filedrop.sandbox.server import Server  # noqa: PLC0415 - likewise
-        except ModuleNotFoundError as error:
-            raise FiledropError(
-                f"the sandbox needs {error.name}, which isn't installed; write: pip install 'filedrop[sandbox]'"
-            ) from error
         participants = homes(accounts)
         self.store = Store(state.absolute(), clock=clock)
         self.store.connect(participants)
         self.app: WSGIApplication = AccessPoint(
-            self.store, accounts, FIELD if quirks else DOCUMENT, deliver_after, clock
+            self.store, accounts, dialect or (FIELD if quirks else DOCUMENT), deliver_after, clock
         ).flask
-        self._serve = Server
         self._server: Server | None = None
-        self._host = host
         self._port = port
 
     @property
     def base_url(self) -> str:
         """Where it answers, once it has been started."""
-        return f"http://{self._host}:{self._port}"
+        return f"http://{HOST}:{self._port}"
 
     def start(self) -> None:
         """Returns when it accepts connections."""
-        self._server = self._serve(self.app, self._host, self._port)
+        self._server = Server(self.app, HOST, self._port)
         self._port = self._server.port
 
     def stop(self) -> None:
@@ -102,3 +98,41 @@ class Sandbox:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+class Server:
+    """Serves a WSGI application on a socket of its own, from a thread of its own, until it is stopped.
+
+    Connections are kept open between requests, but after a 204 waitress closes them, and says so. FiledropError: the
+    address can't be had.
+    """
+
+    def __init__(self, application: WSGIApplication, host: str, port: int) -> None:
+        try:
+            # Not waitress's own: on Windows it would share a port that is taken.
+            listener = socket.create_server((host, port))
+        except (OSError, OverflowError) as error:
+            raise FiledropError(
+                f"the sandbox can't listen on {host} port {port}: {error}; "
+                "if another program has the port, stop it or choose another port"
+            ) from error
+        self.port: int = listener.getsockname()[1]
+        self._stopping = threading.Event()
+        self._channels: dict[int, wasyncore.dispatcher] = {}
+        self._waitress = create_server(application, map=self._channels, sockets=[listener], threads=_THREADS)
+        self._thread = threading.Thread(target=self._serve, name="sandbox", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the requests in hand, then every connection."""
+        self._stopping.set()
+        self._waitress.pull_trigger()
+        self._thread.join()
+        # Only now: until here the trigger, which is one of the channels, must be open to be pulled.
+        self._waitress.task_dispatcher.shutdown()
+        wasyncore.close_all(self._channels)
+
+    def _serve(self) -> None:
+        # Waitress's own loop ends only by an exception; this one at its next turn.
+        while not self._stopping.is_set():
+            wasyncore.loop(timeout=1, map=self._channels, count=1)

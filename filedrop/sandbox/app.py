@@ -20,15 +20,14 @@ from werkzeug.exceptions import BadRequest, Forbidden, NotFound
 from filedrop.sandbox import network, upload
 from filedrop.sandbox.answers import Answers
 from filedrop.sandbox.front import TEXT, Front
-from filedrop.sandbox.message import Direction, Message, Search
-from filedrop.sandbox.search import read_index, read_search
+from filedrop.sandbox.message import Direction, Message, Search, read_index, read_search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from filedrop.sandbox.accounts import SandboxAccount
     from filedrop.sandbox.dialect import Dialect
+    from filedrop.sandbox.network import SandboxAccount
     from filedrop.sandbox.store import Store
 
 _DOCUMENT = "application/xml;charset=UTF-8"

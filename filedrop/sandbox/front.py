@@ -11,7 +11,7 @@ from werkzeug.datastructures import WWWAuthenticate
 from werkzeug.exceptions import BadRequest, Forbidden, HTTPException, Unauthorized
 from werkzeug.http import http_date
 
-from filedrop.sandbox.search import WrongQuery
+from filedrop.sandbox.message import WrongQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
-    from filedrop.sandbox.accounts import SandboxAccount
     from filedrop.sandbox.dialect import Dialect
+    from filedrop.sandbox.network import SandboxAccount
 
 TEXT = "text/plain;charset=UTF-8"
 

@@ -1,13 +1,24 @@
-"""What the sandbox keeps and is asked for: a message, a search among messages, the traffic of an account."""
+"""What the sandbox keeps and is asked for: a message, a search among messages, the traffic of an account.
+
+The query of GET /messages is read as the interface describes it.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from collections.abc import Mapping
+
+    from filedrop.sandbox.dialect import Dialect
+
+# The quotes may stand around the day or around operator and day: the interface's `'<=2016-01-01'` is read either way.
+_SENT = re.compile(r"'?(?P<operator>[<>=]{1,2})\s*'?(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})'?")
+_INDEX_DIGITS = 9  # far beyond any page, and not beyond what SQLite can count
 
 
 class Direction(StrEnum):
@@ -56,3 +67,60 @@ class Traffic:
     last_received: datetime | None
     last_delivered: datetime | None
     oldest_undelivered: datetime | None
+
+
+class WrongQuery(ValueError):
+    """A query parameter can't be understood."""
+
+
+def read_search(query: Mapping[str, str], dialect: Dialect) -> Search:
+    """The search that is asked for; a parameter that is absent or blank doesn't restrict it."""
+    direction = _bare(query, "direction")
+    if direction not in {"", "IN", "OUT"}:
+        raise WrongQuery(f"Wrong direction value: {direction}")
+    since, before = _sent(query.get("sent", "").strip(), dialect)
+    return Search(
+        direction=Direction(direction) if direction else None,
+        sender=_bare(query, "sender") or None,
+        receiver=_bare(query, "receiver") or None,
+        since=since,
+        before=before,
+    )
+
+
+def read_index(query: Mapping[str, str]) -> int:
+    """The page that is asked for; the first is 1 (field notes, First page)."""
+    index = query.get("index", "").strip() or "1"
+    if not (index.isascii() and index.isdecimal() and len(index) <= _INDEX_DIGITS and int(index) >= 1):
+        raise WrongQuery(f"Wrong index value: {index}")
+    return int(index)
+
+
+def _bare(query: Mapping[str, str], name: str) -> str:
+    value = query.get(name, "").strip()
+    return value[1:-1] if value[:1] == value[-1:] == "'" else value
+
+
+def _sent(value: str, dialect: Dialect) -> tuple[datetime | None, datetime | None]:
+    """The moments `[since, before)` that an operator and a day of the server's own time zone stand for."""
+    if not value:
+        return None, None
+    found = _SENT.fullmatch(value)
+    if found is None or found["operator"] not in dialect.operators:
+        raise WrongQuery(f"Wrong sent value: {value}")
+    try:
+        start = datetime.combine(date.fromisoformat(found["day"]), time(), dialect.zone)
+        end = start + timedelta(days=1)
+    except (ValueError, OverflowError) as error:  # no such day, or the last there is
+        raise WrongQuery(f"Wrong sent value: {value}") from error
+    match found["operator"]:
+        case "=":
+            return start, end
+        case "<":
+            return None, start
+        case "<=":
+            return None, end
+        case ">":
+            return end, None
+        case _:
+            return start, None

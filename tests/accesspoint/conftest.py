@@ -35,7 +35,7 @@ def connect() -> Iterator[Callable[..., AccessPoint]]:
         if not keys.keys() & {"password", "password_file"}:
             keys["password"] = PASSWORD
         keys = {"connect_timeout": timedelta(seconds=5), "read_timeout": timedelta(seconds=5)} | keys
-        login = Account(name="main", base_url=base_url, username="acmé", **keys).login
+        login = Account(name="main", base_url=base_url, username="acmé", **keys)
         made.append(AccessPoint(login, stopped=stopped or threading.Event(), pauses=pauses, monotonic=monotonic))
         return made[-1]
 

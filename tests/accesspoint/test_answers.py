@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from filedrop.accesspoint import answers
-from filedrop.accesspoint.answers import Message, clean
+from filedrop.accesspoint.answers import clean
 from filedrop.errors import NoClearAnswer
+from filedrop.model.message import Message
 
 DOCUMENTED = b"""<?xml version="1.0" encoding="UTF-8"?>
 <inbox-query-response version="1.0" xmlns="http://peppol.example/ns">

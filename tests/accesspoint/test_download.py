@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 import trustme
 from support.scripted import Script, Scripted, answer, cut, endless, reply, reset
+from support.systems import certificates
 
-from filedrop.accesspoint import AccessPoint, Gone, Message
+from filedrop.accesspoint import AccessPoint, Gone
 from filedrop.errors import AccessPointError, NoClearAnswer, Unauthorized, Unavailable
+from filedrop.model.message import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -213,6 +215,7 @@ class TestElsewhere:
             pytest.fail("a private address was asked")
         assert server.requests == []
 
+    @certificates
     def test_over_tls(self, connect: Callable[..., AccessPoint], tmp_path: Path) -> None:
         """Of a store too the certificate is checked."""
         authority, stranger = trustme.CA(), trustme.CA()

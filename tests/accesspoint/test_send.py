@@ -16,7 +16,6 @@ import pytest
 from support.scripted import Exchange, Script, Scripted, answer, cut, drip, early, endless, reply, reset, silence
 
 from filedrop.accesspoint import AccessPoint, BrokenOff
-from filedrop.document import Ids
 from filedrop.errors import (
     AccessPointError,
     DocumentError,
@@ -27,6 +26,7 @@ from filedrop.errors import (
     Unexplained,
     WrongAddress,
 )
+from filedrop.model.document import Ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import logging
 import socket
@@ -15,7 +16,9 @@ from typing import TYPE_CHECKING
 import pytest
 import trustme
 from support.scripted import Exchange, Script, Scripted, answer, cut, drip, endless, reply, reset, silence
+from support.systems import certificates
 
+from filedrop.accesspoint.transport.troubles import why
 from filedrop.errors import AccessPointError, ConfigError, NoClearAnswer, Unavailable
 
 if TYPE_CHECKING:
@@ -76,6 +79,60 @@ def test_odd_but_whole(server: Scripted, access_point: AccessPoint, script: Scri
     """Odd heads don't keep an answer from being read."""
     server.on("GET", "/statistics", script)
     assert access_point.statistics().total == 3
+
+
+INBOX = "<inbox-query-response><messages/></inbox-query-response>"
+
+
+def say(data: bytes) -> Script:
+    """Take the request, send `data` and wait for the next."""
+
+    def script(exchange: Exchange) -> bool:
+        exchange.take_body()
+        exchange.sock.sendall(data)
+        return True
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("script", "again"),
+    [
+        (reply(200, INBOX), True),
+        (say(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + answer(200, INBOX)), True),
+        (reply(200, STATISTICS), False),
+        (reply(200, INBOX.replace("inbox", "outbox")), False),
+        (reply(200, "<html/>"), False),
+        (reply(200), False),
+        (reply(204), False),
+        (reply(400, "what?"), False),
+        (reply(500), False),
+        (say(answer(200, INBOX) * 2), False),
+        (say(answer(200, INBOX) + b"H"), False),
+        (say(b"HTTP/1.1 101 Switching Protocols\r\n\r\n" + answer(200, INBOX)), False),
+        (say(b"HTTP/1.1 102 Processing\r\nContent-Length: 2\r\n\r\nno" + answer(200, INBOX)), False),
+        (say(b"HTTP/1.1 102 Processing\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), False),
+    ],
+)
+def test_connection(server: Scripted, connect: Callable[..., AccessPoint], script: Script, *, again: bool) -> None:
+    """A connection is used again only after an answer that was the one asked for, and nothing else behind it."""
+    access_point = connect(server.url, pauses=())
+    server.on("GET", "/inbox", script)
+    with contextlib.suppress(AccessPointError):
+        access_point.inbox()
+    server.on("GET", "/statistics", ALIVE)
+    access_point.probe()
+    assert [request.connection for request in server.requests] == [1, 1 if again else 2]
+
+
+@pytest.mark.parametrize("read", [INBOX, "", "<html/>", "<messages-query-response/>"])
+def test_connection_after_a_mark(server: Scripted, access_point: AccessPoint, read: str) -> None:
+    """That a message was marked is believed whatever is said of it; but the connection is trusted no more."""
+    server.on("POST", "/inbox/5/read", reply(200, read))
+    assert access_point.mark_read(5)
+    server.on("GET", "/statistics", ALIVE)
+    access_point.probe()
+    assert server.connections == 2
 
 
 def test_clock(server: Scripted, connect: Callable[..., AccessPoint]) -> None:
@@ -201,7 +258,29 @@ def secure(authority: trustme.CA) -> Iterator[Callable[..., Scripted]]:
         server.close()
 
 
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        (10, "its certificate has expired; tell its operator, and check this computer's clock"),
+        (9, "its certificate is not valid yet; check this computer's clock"),
+        (62, "its certificate is for another host; check base_url"),
+        (64, "its certificate is for another host; check base_url"),
+        (0x800B0101, "its certificate has expired or is not valid yet; check this computer's clock, and tell "),
+        (0x800B010F, "its certificate is for another host; check base_url"),
+        (0x800B0109, "its certificate is from an authority that is not trusted here; if it is the right one, name it"),
+    ],
+)
+def test_what_is_wrong_with_a_certificate(number: int, sentence: str) -> None:
+    """Whoever has an expired certificate isn't told to trust another authority: OpenSSL and Windows count otherwise."""
+    error = ssl.SSLCertVerificationError("certificate verify failed")
+    error.verify_code = number
+    wrapped = ConnectionError("max retries exceeded")
+    wrapped.__cause__ = error
+    assert why(wrapped).startswith(sentence)
+
+
 class TestTls:
+    @certificates
     def test_broken_off(
         self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint], ca_file: Path
     ) -> None:
@@ -214,6 +293,7 @@ class TestTls:
         with pytest.raises(Unavailable, match="the other side broke the connection"):
             connect(server.url, ca_file=ca_file).probe()
 
+    @certificates
     def test_own_authority(
         self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint], ca_file: Path
     ) -> None:
@@ -222,6 +302,7 @@ class TestTls:
         connect(server.url, ca_file=ca_file).probe()
         assert len(server.requests) == 1
 
+    @certificates
     def test_unknown_authority(self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint]) -> None:
         """One from an unknown authority is not, and the error names ca_file."""
         server = secure()
@@ -229,6 +310,7 @@ class TestTls:
             connect(server.url).probe()
         assert server.requests == []
 
+    @certificates
     def test_wrong_host(
         self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint], ca_file: Path
     ) -> None:
@@ -236,12 +318,14 @@ class TestTls:
         with pytest.raises(Unavailable, match="for another host; check base_url"):
             connect(secure("ap.example.com").url, ca_file=ca_file).probe()
 
+    @certificates
     def test_expired(self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint], ca_file: Path) -> None:
         """So is one that has expired."""
         server = secure(not_before=datetime(2020, 1, 1, tzinfo=UTC), not_after=datetime(2021, 1, 1, tzinfo=UTC))
         with pytest.raises(Unavailable, match="expired"):
             connect(server.url, ca_file=ca_file).probe()
 
+    @certificates
     def test_old_protocol(
         self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint], ca_file: Path
     ) -> None:
@@ -305,6 +389,7 @@ class TestProxy:
     ) -> AccessPoint:
         return connect(base_url, proxy=proxy.url.replace("//", "//user:pr%C3%B8xy%3AZq8@"), **keys)
 
+    @certificates
     @pytest.mark.parametrize("scheme", ["http", "https"])
     def test_tunnel(
         self,

@@ -12,7 +12,7 @@ from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER
 from support.world import World
 
 if TYPE_CHECKING:
-    from filedrop.service import Service
+    from filedrop.daemon.daemon import Daemon
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 IDS = ("sender", "receiver", "document_id", "process_id")
@@ -46,12 +46,12 @@ def _can_be_sent(row: dict[str, str]) -> bool:
     return all_ids and row["process_id"].startswith("urn:") and row["receiver"] != SELLER  # who only receives here
 
 
-def write_in_place(world: World, service: Service, documents: dict[str, bytes]) -> None:
+def write_in_place(world: World, service: Daemon, documents: dict[str, bytes]) -> None:
     """Write each file in two pieces where it lies, the second after the daemon has looked at the first."""
-    seen = service.accounts[0].lanes[0].seen
+    seen = service.accounts[0].pipelines[0].at.scanner.seen
     for name, content in documents.items():
         (world.outbound / name).write_bytes(content[: len(content) // 2])
-    world.until(lambda: documents.keys() <= seen.keys(), what="the daemon has looked at the unfinished files")
+    world.until(lambda: documents.keys() <= seen.keys(), 120, what="the daemon has looked at the unfinished files")
     for name, content in documents.items():
         with (world.outbound / name).open("ab") as file:
             file.write(content[len(content) // 2 :])
@@ -81,8 +81,8 @@ def test_sixty_documents_each_way(tmp_path: Path, quirks: bool) -> None:  # noqa
             for name in contents.keys() - in_place.keys():
                 world.drop(name, contents[name])
             write_in_place(world, service, in_place)
-            world.until(lambda: finished(world, stuck), 60, what="every document is archived, every message taken")
-            assert sum(service.accounts[0].way_in.summary.stuck.values()) == len(stuck)
+            world.until(lambda: finished(world, stuck), 120, what="every document is archived, every message taken")
+            assert sum(service.accounts[0].poller.summary.stuck.values()) == len(stuck)
         world.invariants()
         for name, file in names.items():
             sidecar = world.sidecar(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -40,6 +42,20 @@ def test_a_receiver_that_nobody_knows(make_world: Callable[..., World]) -> None:
     assert not world.front.asked("POST /outbox")
 
 
+@pytest.mark.parametrize("nth", [1, 2], ids=["one account", "one of two accounts"])
+def test_the_command_in_the_note(make_world: Callable[..., World], nth: int) -> None:
+    """It asks the right account, also where there are several: run as it stands, it says what the note said."""
+    world = make_world(outbound=REFUSE, companies={"acme": f'{{participants: ["{SELLER}"], account: main}}'})
+    another = f"other: {{base_url: '{world.front.url}', username: buyer, password_file: '{world.password_file}'}}"
+    text = world.config_text().replace("root:", f"  {another}\nroot:") if nth == 2 else world.config_text()
+    world.config_text = lambda: text  # type: ignore[method-assign] # this world's own accounts
+    world.drop("invoice.xml", invoice(receiver=STRANGER))
+    world.run_once()
+    (command,) = re.findall("filedrop (lookup .*)", note(world, "invoice.xml"))
+    done = world.filedrop(*shlex.split(command))
+    assert done.stdout == f"{STRANGER} is not in the directory\n", done.stderr
+
+
 def test_what_the_receiver_accepts_instead(make_world: Callable[..., World]) -> None:
     """The note names what the receiver accepts, the nearest first."""
     world = make_world(outbound=REFUSE)
@@ -50,6 +66,18 @@ def test_what_the_receiver_accepts_instead(make_world: Callable[..., World]) -> 
     assert INVOICE_ID in said[0]
     assert BILLING_PROCESS in said[0]
     assert "selfbilling" in said[1]
+
+
+def test_the_names_of_the_code_list(make_world: Callable[..., World]) -> None:
+    """What isn't accepted, and what is, have the names that the code list gives them, and a sentence has one id."""
+    world = make_world(outbound=REFUSE)
+    world.drop("old.xml", invoice(customization=OLD))
+    world.run_once()
+    said = world.sidecar("old.xml")["error"]["message"]
+    assert "doesn't accept PEPPOL Billing profile Invoice V2, as" in said
+    assert "the nearest that it accepts is Peppol BIS Billing UBL Invoice V3" in said
+    assert said.count("::Invoice##") == 1
+    assert "\nAccepted: Peppol BIS Self-Billing UBL Invoice V3: urn:" in note(world, "old.xml")
 
 
 def test_the_right_document_with_another_process(make_world: Callable[..., World]) -> None:

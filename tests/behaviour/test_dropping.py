@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import invoice
 from support.faults import answered
+from support.systems import writers_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,21 +20,21 @@ if TYPE_CHECKING:
     from support.faults import Exchange
     from support.world import World
 
-    from filedrop.service import Service
+    from filedrop.daemon.daemon import Daemon
 
 LONG = {"settle": "1h", "incomplete_after": "1h"}
 
 
-def looked_at(world: World, service: Service, name: str) -> None:
+def looked_at(world: World, service: Daemon, name: str) -> None:
     """Wait until the daemon has looked at a file and left it where it is."""
-    world.until(lambda: name in service.accounts[0].lanes[0].seen, what=f"{name} has been looked at")
+    world.until(lambda: name in service.accounts[0].pipelines[0].at.scanner.seen, what=f"{name} has been looked at")
     assert (world.outbound / name).exists()
 
 
-def watched(world: World, service: Service) -> None:
+def watched(world: World, service: Daemon) -> None:
     """Wait until the system tells of what happens in the folder."""
-    lane = service.accounts[0].lanes[0]
-    world.until(lambda: lane.swept and not lane.sweeping, what="the folder is watched")
+    pipeline = service.accounts[0].pipelines[0]
+    world.until(lambda: pipeline.was_scanned and not pipeline.at.scanner.woken, what="the folder is watched")
 
 
 def note(world: World, name: str) -> str:
@@ -60,12 +61,11 @@ def test_a_name_that_comes_again(make_world: Callable[..., World]) -> None:
 
     world.front.next("POST /outbox", late)
     with world.service(watch=True) as service:
-        lane = service.accounts[0].lanes[0]
         watched(world, service)
         world.put(world.outbound / "invoice.xml", invoice("1"))
         world.until(lambda: world.front.asked("POST /outbox"))
         world.put(world.outbound / "invoice.xml", invoice("2"))
-        world.until(lambda: "invoice.xml" in lane.closed and not lane.woken and not lane.sweeping)
+        world.until(lambda: not (world.outbound / "invoice.xml").exists())
         told.set()
         world.until(lambda: len(world.sandbox.store.sent("acme")) == 2)
 
@@ -84,6 +84,7 @@ def test_written_in_place(make_world: Callable[..., World]) -> None:
     world.invariants()
 
 
+@writers_unknown
 def test_without_events_a_file_settles(make_world: Callable[..., World]) -> None:
     """Where nothing tells that a file was closed, it is taken when it hasn't changed for `settle`, not before."""
     world = make_world(outbound={"settle": "500ms", "rescan": "100ms"})
@@ -128,6 +129,7 @@ def test_what_never_becomes_well_formed(make_world: Callable[..., World], conten
     world.invariants()
 
 
+@writers_unknown
 def test_written_to_after_the_claim(world: World) -> None:
     """A writer that keeps its file open and writes on after the claim: what is sent is what it wrote in the end."""
     (world.outbound / "HOLD").touch()

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice
+from support.documents import BILLING, BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice
 from support.faults import failed_after, instead
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def test_for_nobody_here(world: World) -> None:
     strange, own = arrive(world, receiver=FJORD), arrive(world)
     with world.service() as service:
         world.until(lambda: unread(world) == [strange])
-        world.until(lambda: service.accounts[0].way_in.summary.unread == 1)
-        assert service.accounts[0].way_in.summary.for_nobody == 1
+        world.until(lambda: service.accounts[0].poller.summary.unread == 1)
+        assert service.accounts[0].poller.summary.for_nobody == 1
     assert [beside["msg_no"] for beside in delivered(world.inbound).values()] == [own]
     assert world.front.asked(f"GET /messages/{strange}/") == []
 
@@ -90,7 +90,7 @@ HOSTILE = {
 @pytest.mark.parametrize("sender", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_sender(world: World, sender: str) -> None:
     """Whatever the sender wrote, the file has a safe name in its own folder; the sidecar keeps what was written."""
-    number = arrive(world, sender=sender, document_id=f"urn::{sender}##{sender}::2.1")
+    number = arrive(world, sender=sender, document_id=INVOICE_ID.replace(BILLING, sender))
     world.run_once()
     assert unread(world) == []
     ((name, beside),) = delivered(world.inbound).items()
@@ -149,7 +149,7 @@ def test_what_cannot_be_taken(either_world: World, content: bytes) -> None:
     stuck, good = arrive(world, content), arrive(world)
     with world.service() as service:
         world.until(lambda: unread(world) == [stuck])
-        world.until(lambda: service.accounts[0].way_in.summary.stuck == {"acme": 1})
+        world.until(lambda: service.accounts[0].poller.summary.stuck == {"acme": 1})
     assert [beside["msg_no"] for beside in delivered(world.inbound).values()] == [good]
     assert {path.name for path in world.inbound.iterdir() if not path.name.startswith(("2", ".filedrop"))} == set()
     assert len(world.front.asked(f"GET /messages/{stuck}/")) == 1
@@ -169,8 +169,8 @@ def test_a_full_disk(make_world: Callable[..., World]) -> None:
     world = make_world(inbound={"min_free": "999999999MB"})
     number = arrive(world)
     with world.service() as service:
-        world.until(service.accounts[0].way_in.trouble)
-        ((path, why),) = service.accounts[0].way_in.trouble().items()
+        world.until(service.accounts[0].poller.trouble)
+        ((path, why),) = service.accounts[0].poller.trouble().items()
         assert path == world.inbound
         assert "inbound.min_free" in why
     assert unread(world) == [number]

@@ -38,6 +38,23 @@ def test_documents_of_each_kind(world: World) -> None:
     }  # fmt: skip
 
 
+def test_each_step_has_a_line_in_the_log(world: World) -> None:
+    """The log tells when a document was claimed, accepted, delivered, or why it failed."""
+    world.drop("invoice.xml", invoice())
+    world.drop("nobody.xml", invoice("2", receiver=None))
+    world.settle()
+    steps = {name: [line for line in world.log() if line.get("file") == name] for name in world.dropped}
+    assert [(line["event"], line.get("state")) for line in steps["invoice.xml"]] == [
+        ("document.claimed", None),
+        ("document.put_away", "sent"),
+        ("document.put_away", "delivered"),
+    ]
+    assert [(line["event"], line.get("code")) for line in steps["nobody.xml"]] == [
+        ("document.claimed", None),
+        ("document.failed", "no-receiver"),
+    ]
+
+
 def test_the_same_name_every_night(world: World) -> None:
     """`invoice.xml` every night: each is sent, and lies under a name of its own; nothing is overwritten."""
     for night in range(3):
@@ -198,7 +215,7 @@ def test_more_are_on_their_way_than_are_asked_after_at_once(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are asked after in turn, however long the first ones take to be delivered, and all come to their end."""
-    monkeypatch.setattr("filedrop.tracking.ASKED_AT_ONCE", 3)
+    monkeypatch.setattr("filedrop.outbound.tracking.ASKED_AT_ONCE", 3)
     world = make_world(deliver_after=1.0)
     for number in range(10):
         world.drop(f"invoice-{number}.xml", invoice(f"{number}"))
@@ -249,7 +266,9 @@ def test_a_folder_that_is_away(make_world: Callable[..., World]) -> None:
     with world.service() as service:
         world.until(world.settled)
         assert not fjord.parent.exists()
-        assert [lane.folder.company for lane in service.accounts[0].lanes if lane.trouble] == ["fjord"]
+        assert [
+            pipeline.folder.company for pipeline in service.accounts[0].pipelines if pipeline.at.health.trouble
+        ] == ["fjord"]
         (world.base / "unmounted" / "outbound" / "away.xml").write_bytes(invoice("2"))
         (world.base / "unmounted").rename(fjord.parent)
         world.until(lambda: any("away.xml" in names for _, _, names in os.walk(fjord / "archive")))

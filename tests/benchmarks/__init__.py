@@ -1,8 +1,9 @@
 """What filedrop costs, beside what the same work costs without it. Figures, never tests.
 
-    python -m tests.benchmarks                      all cases: an hour
+    python -m tests.benchmarks                      all cases but soak: an hour
     python -m tests.benchmarks --list               their names
     python -m tests.benchmarks latency --json FILE  these; FILE gets every figure, and what each round measured
+    python -m tests.benchmarks soak --hours 2       half a million documents; never run unless it is named
 
 A figure is the median of its rounds. Filedrop and its yardstick take turns within a round, so that whatever else the
 machine has to do holds up both; the ratio is the median of the rounds' ratios. `others` says how many cores' worth of
@@ -14,6 +15,9 @@ work was done meanwhile by processes that are none of ours: an absolute figure w
     processes    a command's time, memory and CPU
     installation a filedrop with folders, configuration and daemon, and the null access point that it works with
     nullserver   an access point that answers as fast as it can, in a process of its own
+    soakserver   one with ordinary misfortunes, which forgets nothing that soak has to prove
+    traffic      soak's documents by number, who drops them, and the accounting system that takes what came in
+    chart        curves over time, as one SVG file
     documents    invoices, each different, and the folders full of them
     history      what years of work leave behind: rows, documents and sidecars
     bare         the yardstick loops: requests in threads, fsyncs and renames; and curl.sh, the shell script

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks import cases  # noqa: F401 - importing it registers them
-from tests.benchmarks.frame import CASES, ROUNDS, Bench, Figure, Skipped
+from tests.benchmarks.frame import CASES, ONLY_NAMED, ROUNDS, Bench, Figure, Skipped
 from tests.benchmarks.machine import describe
 
 WIDTH = 170  # letters, where it is no terminal's business
@@ -39,11 +39,17 @@ def main() -> int:
     console, progress = Console(width=wide), Console(stderr=True, width=wide)
     # Kept to the end: ext4 looks for a long time at inodes that were freed in the last minutes before it takes one.
     with ExitStack() as folders:
-        for name in options.cases or CASES:
+        for name in options.cases or [name for name in CASES if name not in ONLY_NAMED]:
             begun = time.monotonic()
             progress.print(f"{name} ...")
             folder = folders.enter_context(TemporaryDirectory(prefix="filedrop-bench-", dir=options.folder))
-            bench = Bench(Path(folder), rounds=options.rounds, tiny=options.tiny)
+            bench = Bench(
+                Path(folder),
+                rounds=options.rounds,
+                tiny=options.tiny,
+                hours=options.hours,
+                picture=options.picture,
+            )
             try:
                 for figure in CASES[name](bench):
                     row = _row(figure, tiny=options.tiny)
@@ -65,12 +71,14 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description="What filedrop costs.")
-    parser.add_argument("cases", nargs="*", metavar="CASE", help="which; all if none is named")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="which; if none is named, all but soak")
     parser.add_argument("--list", action="store_true", help="show the cases' names")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure, and those of each round")
     parser.add_argument("--folder", type=Path, default=Path(gettempdir()), help="on the disk to be measured")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often; the figure is the median")
     parser.add_argument("--tiny", action="store_true", help="only see whether all runs: figures without a meaning")
+    parser.add_argument("--hours", type=float, metavar="N", help="how long soak runs; 2 by default")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="where soak draws; docs/soak.svg by default")
     options = parser.parse_args()
     unknown = set(options.cases) - CASES.keys()
     if unknown:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 CASES: dict[str, Case] = {}
+ONLY_NAMED: set[str] = set()
+"""The cases that run for hours, and only when they are named."""
 ROUNDS = 3
 
 
@@ -125,8 +127,18 @@ class Figure:
 class Bench:
     """What a case works with. `tiny`: only to see that it runs, with numbers that mean nothing."""
 
-    def __init__(self, folder: Path, *, rounds: int = ROUNDS, tiny: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        rounds: int = ROUNDS,
+        tiny: bool = False,
+        hours: float | None = None,
+        picture: Path | None = None,
+    ) -> None:
         self.folder = folder
+        self.hours = hours
+        self.picture = picture
         self.rounds = 1 if tiny else rounds
         self.tiny = tiny
         self._made = 0
@@ -164,8 +176,10 @@ def once(value: float, load: Load) -> Samples:
     return Samples([value], [load.others])
 
 
-def case(name: str) -> Callable[[Case], Case]:
+def case(name: str, *, only_named: bool = False) -> Callable[[Case], Case]:
     """Register a case under this name; its docstring's first line says what it measures."""
+    if only_named:
+        ONLY_NAMED.add(name)
 
     def register(function: Case) -> Case:
         CASES[name] = function

@@ -6,10 +6,11 @@ import hashlib
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from filedrop import config, sidecar
-from filedrop.document import Document, Event, new_id
+from filedrop import config
+from filedrop.daemon.lock import JOURNAL
 from filedrop.journal import Journal
-from filedrop.service import JOURNAL
+from filedrop.model.document import Document, Event, new_id
+from filedrop.storage import sidecar
 from tests.benchmarks.documents import SIZE
 from tests.support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER
 
@@ -26,10 +27,12 @@ CONTENT = b"<never-read/>"
 AT_ONCE = 2000  # rows of one commit
 
 
-def remember(installation: Installation, *, delivered: int = 0, sent: int = 0, files: bool = True) -> None:
+def remember(
+    installation: Installation, *, delivered: int = 0, sent: int = 0, files: bool = True, over: timedelta = timedelta()
+) -> None:
     """Give an installation so many documents that were delivered, and accepted: rows, and the files that go with them.
 
-    The documents are short: nobody reads them any more, only their names count.
+    The documents are short: nobody reads them any more, only their names count. They came `over` this time until now.
     """
     installation.run_once()  # makes the folders and the journal
     journal = Journal(installation.state / JOURNAL)
@@ -40,7 +43,7 @@ def remember(installation: Installation, *, delivered: int = 0, sent: int = 0, f
     try:
         for start in range(0, delivered + sent, AT_ONCE):
             documents = [
-                past(number, folder, identity, delivered=number < delivered)
+                past(number, folder, identity, delivered=number < delivered, ago=over * number / (delivered + sent))
                 for number in range(start, min(start + AT_ONCE, delivered + sent))
             ]
             journal.record_all(documents)
@@ -50,9 +53,9 @@ def remember(installation: Installation, *, delivered: int = 0, sent: int = 0, f
         journal.close()
 
 
-def past(number: int, folder: str, identity: str, *, delivered: bool) -> Document:
+def past(number: int, folder: str, identity: str, *, delivered: bool, ago: timedelta = timedelta()) -> Document:
     """A document that was accepted a while ago, and maybe delivered."""
-    at = datetime.now().astimezone() - AGO
+    at = datetime.now().astimezone() - AGO - ago
     digest = hashlib.sha256(b"%d" % number).hexdigest()
     name = f"past-{number:010}.xml"
     document = Document(

@@ -33,30 +33,47 @@ WITHOUT_CONFIG = {key: value for key, value in os.environ.items() if key not in 
 class NullServer:
     """The null access point, in a process of its own."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, pid: int) -> None:
         self.url = url
+        self.pid = pid
 
     @classmethod
     @contextlib.contextmanager
     def running(cls, *, delay: float = 0.0, inbox: int = 0, size: int = SIZE) -> Iterator[Self]:
         """One that answers after `delay` seconds and has so many unread messages of `size` bytes."""
         options = (f"--delay={delay}", f"--inbox={inbox}", f"--size={size}")
+        with cls.started("tests.benchmarks.nullserver", *options) as server:
+            yield server
+
+    @classmethod
+    @contextlib.contextmanager
+    def started(cls, module: str, *options: str) -> Iterator[Self]:
+        """One that this module serves."""
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        with living(PYTHON, "-m", "tests.benchmarks.nullserver", *options, **pipes) as process:
+        with living(PYTHON, "-m", module, *options, **pipes) as process:
             assert process.stdin
             assert process.stdout
             with process.stdin, process.stdout:
-                yield cls(process.stdout.readline().decode().strip())
+                yield cls(process.stdout.readline().decode().strip(), process.pid)
 
     def posted(self) -> dict[int, float]:
         """When (time.monotonic) the 201 for each document left, by the document's number."""
-        lines = self._ask("/times").splitlines()
-        return {int(number or 0): float(at) for number, _, at in (line.partition(" ") for line in lines)}
+        return dict(self.posts())
+
+    def posts(self, first: int = 1) -> list[tuple[int, float]]:
+        """The document's number and when the 201 left, of each post from the first, second, ... on."""
+        lines = self._ask(f"/times?index={first}").splitlines()
+        return [(int(number or 0), float(at)) for number, _, at in (line.partition(" ") for line in lines)]
 
     def count(self, way: str) -> int:
         """How many documents were posted ("out"), or how many messages are unread ("in")."""
         found = re.search(f'<{way} total="([0-9]+)"', self._ask("/statistics"))
         return int(found[1]) if found else 0
+
+    def made(self, *, stop: bool = False) -> tuple[int, int]:
+        """How many messages it has made so far, and how many of them are unread; `stop`: these were the last."""
+        made, unread = map(int, self._ask("/stop" if stop else "/made").split())
+        return made, unread
 
     def _ask(self, path: str) -> str:
         with urlopen(self.url + path, timeout=60) as answer:
@@ -81,6 +98,14 @@ class Daemon:
     def forget_peak(self) -> None:
         """Let the peak of memory begin anew (proc(5), clear_refs)."""
         Path(f"/proc/{self.pid}/clear_refs").write_text("5", encoding="utf-8")
+
+    def descriptors(self) -> int:
+        """How many it has open."""
+        return len(os.listdir(f"/proc/{self.pid}/fd"))  # noqa: PTH208 - names are enough
+
+    def threads(self) -> int:
+        """How many it has."""
+        return len(os.listdir(f"/proc/{self.pid}/task"))  # noqa: PTH208 - likewise
 
     def cpu(self) -> float:
         """How many seconds of CPU it has had."""
@@ -113,13 +138,13 @@ class Installation:
         (folder / "password").chmod(0o600)
         self.configure(workers)
 
-    def configure(self, workers: int) -> None:
-        """Write the configuration. Nothing is asked after while something is measured."""
-        outbound = f"outbound: {{workers: {workers}, settle: {self.settle}s, track: 1h}}"
+    def configure(self, workers: int, *, track: str = "1h", more: tuple[str, ...] = ()) -> None:
+        """Write the configuration. Nothing is asked after while something is measured, unless `track` says so."""
+        outbound = f"outbound: {{workers: {workers}, settle: {self.settle}s, track: {track}}}"
         companies = [f'  c{nth:03}: {{participants: ["{id_}"]}}' for nth, id_ in enumerate(self.participants)]
         account = f"{{base_url: {self.server.url}, username: bench, password_file: {self.folder / 'password'}}}"
         lines = (f"accounts: {{main: {account}}}", f"root: {self.root}", f"state: {self.state}", "companies:")
-        self.config.write_text("\n".join((*lines, *companies, outbound, "")))
+        self.config.write_text("\n".join((*lines, *companies, outbound, *more, "")))
 
     def drop(self, numbers: Iterable[int], *, size: int = SIZE) -> None:
         """Drop an invoice for each number, the companies in turn, and let them lie still for long enough."""

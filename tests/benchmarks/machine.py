@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from filedrop.disk import file_system
+from filedrop.files.disk import file_system
 
 if TYPE_CHECKING:
     import subprocess

@@ -5,7 +5,7 @@ It prints its address and ends when its standard input does. `--delay` is in sec
 `--size` say how many messages are unread at the start, and how many bytes each has.
 
 What was posted counts as delivered at once. `GET /times`, which no access point has, tells of each post the number of
-the document in it, and when (CLOCK_MONOTONIC, which all processes share) its 201 left.
+the document in it, and when (CLOCK_MONOTONIC, which all processes share) its 201 left; `?index=` from which one on.
 """
 
 from __future__ import annotations
@@ -43,10 +43,7 @@ class AccessPoint:
         head, self._rest = numbered_document(size)
         self._head = memoryview(head)
         self._rest_size = len(self._rest)
-        number = f"{FIRST_OUT:010}"
-        body = self._list("outbox-post-response", self._message(FIRST_OUT, "OUT"))
-        template = self._head_of("201 Created", len(body), f"Location: {base}/outbox/{number}\r\n", "%s") + body
-        self._posted = template.replace(b"%", b"%%").replace(b"%%s", b"%s").replace(number.encode(), b"%d")
+        self._posted = self._prepared()
         self._date = (0, b"")
 
     def answer(self, method: bytes, target: str, document: bytes) -> list[memoryview]:
@@ -68,6 +65,13 @@ class AccessPoint:
             head = self._head_of("200 OK", size, "", self._now().decode())
             return [memoryview(head + bytes(self._head) + number), memoryview(self._rest)]
         return self._xml(*self._asked(steps, int(parse_qs(query).get("index", ["1"])[0])))
+
+    def _prepared(self) -> bytes:
+        """The answer to a post, but for its date and its number."""
+        number = f"{FIRST_OUT:010}"
+        body = self._list("outbox-post-response", self._message(FIRST_OUT, "OUT"))
+        template = self._head_of("201 Created", len(body), f"Location: {self.base}/outbox/{number}\r\n", "%s") + body
+        return template.replace(b"%", b"%%").replace(b"%%s", b"%s").replace(number.encode(), b"%d")
 
     def _asked(self, steps: list[str], page: int) -> tuple[bytes, str]:
         found, start = b"", PAGE * (page - 1)
@@ -92,7 +96,7 @@ class AccessPoint:
                 transfer = f"<accepted-document-transfer>{pair}</accepted-document-transfer>" if local_name else ""
                 found = f'<directory-response version="1.0">{transfer}</directory-response>'.encode()
             case ["times"]:
-                found = b"".join(b"%s %.6f\n" % one for one in self.times)
+                found = b"".join(b"%s %.6f\n" % one for one in self.times[page - 1 :])
             case _:
                 return b"", NOT_FOUND
         return found, "200 OK"
@@ -109,12 +113,14 @@ class AccessPoint:
 
     def _message(self, number: int, direction: str, *, delivered: bool = False) -> bytes:
         view = "inbox" if direction == "IN" else "outbox"
-        sender, receiver = (BUYER, SELLER) if direction == "IN" else (SELLER, BUYER)
+        # Who sent what goes out isn't remembered, and not said: an answer needn't.
+        sender = f"<sender>{BUYER}</sender>" if direction == "IN" else ""
+        receiver = SELLER if direction == "IN" else BUYER
         since = f"<delivered>{SINCE}</delivered>" if delivered else ""
         return f"""<message><self>{self.base}/{view}/{number}</self>
 <xml-document>{self.base}/messages/{number}/xml-document</xml-document>
 <message-meta-data><msg-no>{number}</msg-no><direction>{direction}</direction><received>{SINCE}</received>{since}
-<peppol-header><sender>{sender}</sender><receiver>{receiver}</receiver><channel></channel>
+<peppol-header>{sender}<receiver>{receiver}</receiver><channel></channel>
 <document-id>{INVOICE_ID}</document-id><process-id>{BILLING_PROCESS}</process-id></peppol-header>
 </message-meta-data></message>""".encode()
 
@@ -146,6 +152,9 @@ class Connection:
         self._missing = 0
         self._number = b""
 
+    def begin(self, method: bytes, target: str) -> None:
+        """A request's head has come, and its body isn't asked for yet. A ConnectionError ends the connection here."""
+
     def close(self) -> None:
         """Answer nothing more by it."""
         self.closed = True
@@ -166,6 +175,7 @@ class Connection:
             _, named, value = fields.lower().partition(b"content-length:")
             self._missing = int(value.partition(b"\r")[0]) if named else 0
             self._number = b""
+            self.begin(*self._request)
             if b"\r\nexpect: 100-continue" in b"\r\n" + fields.lower():
                 self.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
         else:
@@ -224,9 +234,17 @@ class Server:
             while waiting and waiting[0][0] <= time.monotonic():
                 self._answer(*heapq.heappop(waiting)[2:])
 
+    def connection(self, sock: socket.socket) -> Connection:
+        """What serves this socket."""
+        return Connection(sock)
+
+    def pause(self, _asked: Asked) -> float:
+        """Seconds to wait before this is answered."""
+        return self._delay
+
     def _accept(self) -> None:
         sock, _ = self._listener.accept()
-        self._connections[sock.fileno()] = Connection(sock)
+        self._connections[sock.fileno()] = self.connection(sock)
         self._poll.register(sock, select.EPOLLIN)
 
     def _see_to(self, connection: Connection, event: int) -> None:
@@ -236,20 +254,29 @@ class Server:
             return
         try:
             size = connection.sock.recv_into(self._block)
+            asked = connection.take(self._block[:size]) if size else None
         except ConnectionError:
             size = 0
         if not size:
-            del self._connections[connection.sock.fileno()]
-            connection.close()
-        elif asked := connection.take(self._block[:size]):
-            if self._delay:
-                heapq.heappush(self._waiting, (time.monotonic() + self._delay, next(self._order), connection, asked))
+            self._end(connection)
+        elif asked:
+            if delay := self.pause(asked):
+                heapq.heappush(self._waiting, (time.monotonic() + delay, next(self._order), connection, asked))
             else:
                 self._answer(connection, asked)
 
     def _answer(self, connection: Connection, asked: Asked) -> None:
-        if not connection.closed and not connection.send(self._access_point.answer(*asked)):
-            self._poll.modify(connection.sock, select.EPOLLIN | select.EPOLLOUT)
+        if connection.closed:
+            return
+        try:
+            if not connection.send(self._access_point.answer(*asked)):
+                self._poll.modify(connection.sock, select.EPOLLIN | select.EPOLLOUT)
+        except ConnectionError:
+            self._end(connection)
+
+    def _end(self, connection: Connection) -> None:
+        del self._connections[connection.sock.fileno()]
+        connection.close()
 
 
 def main() -> None:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
+import pytest
+from cli.conftest import COMMAND, PROJECT
 from support.documents import BUYER, SELLER, invoice, order
+from support.terminal import on_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +35,33 @@ def test_messages(filedrop: Filedrop, world: World) -> None:
     assert filedrop("messages", "--sent", "yesterday").returncode == 2
 
 
+def test_the_newest_come_first(filedrop: Filedrop, world: World) -> None:
+    """Messages begins with the newest, and a limit leaves out the oldest."""
+    numbers = [world.receive(order(str(nth), receiver=SELLER)) for nth in range(30)]
+
+    def told(*arguments: object) -> list[int]:
+        return [json.loads(line)["msg_no"] for line in filedrop("messages", "--json", *arguments).stdout.splitlines()]
+
+    assert told() == numbers[::-1]
+    assert told("--limit", 3) == told("--limit", 3, "--sent", ">=2020-01-01") == numbers[:-4:-1]
+    assert told("--limit", 3, "--sent", "<2020-01-01") == []
+    assert told("--limit", 40) == numbers[::-1]
+    first = filedrop("messages", "--limit", 1).stdout.splitlines()[1]
+    assert first.startswith(str(numbers[-1]))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a terminal is made with pty")
+@pytest.mark.parametrize("sender", ["0192:810418052", "0088:7300010000001234567890"])
+def test_ids_are_whole_on_a_terminal(world: World, options: list[str], sender: str) -> None:
+    """On a terminal of 80 columns no id is broken: each can be copied, and no line of words is longer than that."""
+    number = world.receive(order(sender=sender), sender=sender)
+    shown = on_terminal(*COMMAND, *options, "messages")
+    assert {str(number), sender, SELLER} <= set(shown.split())
+    assert all(len(line.rstrip()) <= 80 for line in shown.splitlines())
+    world.drop("invoice.xml", invoice("1", receiver=BUYER))
+    assert {SELLER, BUYER, "invoice.xml"} <= set(on_terminal(*COMMAND, *options, "run", "--once", "--dry-run").split())
+
+
 def test_download(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
     """Download writes a message's document to a file, and overwrites none."""
     number = world.receive(order())
@@ -40,6 +73,34 @@ def test_download(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "has no document for message 4711" in done.stderr
     assert target.read_bytes() == order()
+
+
+def test_download_to_stdout(filedrop: Filedrop, world: World) -> None:
+    """With `-o -` the document goes to stdout, and nothing else does."""
+    number = world.receive(order())
+    done = filedrop("download", number, "-o", "-")
+    assert (done.returncode, done.stdout) == (0, order().decode())
+    assert filedrop("download", 4711, "-o", "-").stdout == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root acts as another")
+def test_root_downloads_into_a_folder_of_its_own(world: World, tmp_path: Path) -> None:
+    """Root, who else acts as the owner of the state, gets a file of root's own, also where that owner may not write."""
+    number = world.receive(order())
+    world.run_once()
+    os.chown(world.state, 12345, 54321)
+    config, private = tmp_path / "config.yaml", tmp_path / "private"
+    config.write_text(world.config_text().replace(f"password_file: '{world.password_file}'", "password_env: PASSWORD"))
+    private.mkdir(mode=0o700)
+    # Loaded while we are root: Python may lie in root's own folder.
+    load = "import filedrop.cli.archive, filedrop.accesspoint.transport; from filedrop.cli import main; main()"
+    words = ["--config", str(config), "download", str(number), "-o", str(private / "order.xml")]
+    command = [sys.executable, "-c", load, *words]
+    environment = os.environ | {"PASSWORD": "secret"}
+    done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (private / "order.xml").read_bytes() == order()
+    assert (private / "order.xml").stat().st_uid == 0
 
 
 def test_deliver_again(filedrop: Filedrop, world: World) -> None:
@@ -63,6 +124,18 @@ def test_read(filedrop: Filedrop, world: World) -> None:
     done = filedrop("read", 4711)
     assert (done.returncode, done.stdout) == (1, "")
     assert "the inbox has no message 4711" in done.stderr
+
+
+def test_several_accounts(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
+    """Where there are several accounts, the command that an error names says for which of them."""
+    second = "accounts:\n  second: {base_url: https://ap.example.com, username: me, password_env: NOTHING}"
+    text = world.config_text().replace("accounts:", second).replace("acme: {", "acme: {account: main, ")
+    config = tmp_path / "two.yaml"
+    config.write_text(text)
+    for command in (("read", 4711), ("download", 4711, "--deliver")):
+        done = filedrop(*command, "--account", "main", config=config)
+        assert done.returncode == 1
+        assert "see filedrop messages --direction IN --account main" in done.stderr
 
 
 def test_statistics(filedrop: Filedrop, world: World) -> None:

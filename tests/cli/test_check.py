@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from cli.test_run import everything_below
+from support.documents import invoice
 from support.faults import instead
+from support.rights import as_anyone
+from support.systems import modes
+
+from filedrop.daemon.lock import JOURNAL
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from cli.conftest import Filedrop
@@ -41,6 +49,73 @@ def test_before_the_first_start(filedrop: Filedrop, world: World) -> None:
     assert everything_below(world.base) == before
 
 
+@pytest.mark.parametrize(
+    "why",
+    [
+        "below a file",
+        "a file itself",
+        pytest.param("no right", marks=modes),
+        pytest.param("no right to look", marks=modes),
+    ],
+)
+def test_a_state_that_cannot_be_made(filedrop: Filedrop, world: World, why: str) -> None:
+    """A state folder that can't be made is found before the first start, with status 1, and nothing is left behind."""
+    within = world.base / "within"
+    if why in ("below a file", "a file itself"):
+        within.touch()
+    else:
+        within.mkdir(mode=0o500 if why == "no right" else 0o600)
+    world.state = within if why == "a file itself" else within / "a" / "state"
+    (world.base / "config.yaml").write_text(world.config_text())
+    before = everything_below(world.base)
+    with as_anyone():
+        for options in ((), ("--take-over",)):
+            done = filedrop("check", "--json", *options)
+            assert done.returncode == 1
+            ((about, says),) = [(about, says) for about, result, says in findings(done.stdout) if result == "failed"]
+            assert (about, str(within) in says) == ("state", True)
+    assert everything_below(world.base) == before
+
+
+def test_take_over_without_the_right(filedrop: Filedrop, world: World) -> None:
+    """Who may not use the journal is told so, nothing is called broken, and no folder is taken over."""
+    world.run_once()
+    marker = world.outbound / ".filedrop"
+    marker.write_text('{"folder": "f1", "journal": "another"}\n')
+    closed = [(world.state / JOURNAL, 0o400)]
+    if sys.platform != "win32":  # where a folder's mode says nothing
+        closed.append((world.state, 0o500))
+    for path, mode in closed:
+        path.chmod(mode)
+        with as_anyone():
+            done = filedrop("check", "--json", "--take-over")
+        path.chmod(0o700)
+        said = [says for about, result, says in findings(done.stdout) if (about, result) == ("state", "failed")]
+        who = "an administrator" if sys.platform == "win32" else "filedrop's user, or as root"
+        assert said == [f"{path} isn't yours to use: run this as {who}"]
+        assert done.returncode == 1
+        assert json.loads(marker.read_text())["journal"] == "another"
+
+
+@pytest.mark.parametrize(
+    ("participant", "says"),
+    [
+        ("9999:1", "failed: 9999:1: the scheme 9999 is not in the Peppol code list"),
+        ("0192:987654321", "warning: 0192:987654321: the check digit does not fit"),
+        ("9908:987654325", "warning: 9908:987654325: the Peppol code list has removed the scheme 9908"),
+    ],
+)
+def test_a_participant_that_is_none(filedrop: Filedrop, world: World, participant: str, says: str) -> None:
+    """A participant of a scheme that the network doesn't know is found, with status 2; a doubtful one is a warning."""
+    config = world.base / "participants.yaml"
+    companies = f"companies:\n  fjord: {{participants: ['{participant}']}}"
+    config.write_text(world.config_text().replace("companies:", companies))
+    done = filedrop("check", "--json", config=config)
+    (said,) = [f"{result}: {says}" for _, result, says in findings(done.stdout) if participant in says]
+    assert said.startswith(says.replace(": ", f": {config}: companies.fjord.participants: ", 1))
+    assert done.returncode == (2 if says.startswith("failed") else 0)
+
+
 def test_a_folder_that_is_gone(filedrop: Filedrop, world: World) -> None:
     """A folder that filedrop has worked in and that is gone is found, with status 1; no run makes it up."""
     world.run_once()
@@ -51,7 +126,7 @@ def test_a_folder_that_is_gone(filedrop: Filedrop, world: World) -> None:
     ((about, says),) = [(about, says) for about, result, says in findings(done.stdout) if result == "failed"]
     assert about == str(world.inbound)
     assert "it is gone" in says
-    assert f"{world.inbound}: it is gone" in filedrop("status").stdout
+    assert f"{world.inbound}: unavailable: it is gone" in filedrop("status").stdout
     world.run_once()
     assert not world.inbound.exists()
 
@@ -86,6 +161,65 @@ def test_a_rule_that_does_not_load(filedrop: Filedrop, world: World, tmp_path: P
     assert done.returncode == 2
     failed = [says for _, result, says in findings(done.stdout) if result == "failed"]
     assert [("XPath" in says, "gone.csv" in says) for says in failed] == [(False, True), (True, False)]
+
+
+@pytest.mark.parametrize(
+    ("least", "says"),
+    [
+        ("1KB", "ok: {} free; nothing is fetched below 1 KB (inbound.min_free)"),
+        ("0MB", "ok: {} free"),
+        ("99999GB", "failed: only {} free, and nothing is fetched below 99.9 TB (inbound.min_free): make room"),
+    ],
+)
+def test_free_space(filedrop: Filedrop, make_world: Callable[..., World], least: str, says: str) -> None:
+    """How much room there is, and how much there must be, is said in units that leave something of both."""
+    world = make_world(inbound={"min_free": least})
+    world.run_once()
+    config = world.base / "config.yaml"
+    config.write_text(world.config_text())
+    found = findings(filedrop("check", "--json", config=config).stdout)
+    (said,) = [f"{result}: {said}" for about, result, said in found if about == str(world.inbound) and "free" in said]
+    assert re.sub(r"[1-9][0-9.]* [A-Z]B(?= free)", "{}", said) == says
+
+
+@pytest.mark.parametrize(
+    ("rows", "doubtful"),
+    [
+        ("1041,0192:987654325\n1042,0192:987654325\n", True),
+        ("PO-1,orders\nPO-2,orders\n", True),
+        ("invoice,urn:fdc:peppol.eu:2017:poacc:billing:01:1.0\n", True),
+        ("customer,participant\n1041,0192:987654325\n", False),
+        ("number,channel (as of 2026)\nPO-1,orders\n", False),
+        ("customer\n1041,0192:987654325\n", False),
+    ],
+)
+def test_a_table_without_a_header(
+    filedrop: Filedrop, world: World, tmp_path: Path, rows: str, *, doubtful: bool
+) -> None:
+    """A first row that looks like an entry is warned of: it is taken for the header, and its customer has no entry."""
+    table, config, file = tmp_path / "customers.csv", tmp_path / "tables.yaml", tmp_path / "T-1041.xml"
+    table.write_text(rows)
+    rule = r"{file: 'T-(?P<n>.*)\.xml', receiver: {table: customers, key: '{n}'}}"
+    config.write_text(f"{world.config_text()}mapping: [{rule}]\ntables: {{customers: {table}}}\n")
+    done = filedrop("check", "--json", config=config)
+    said = [says for _, result, says in findings(done.stdout) if result == "warning"]
+    assert (done.returncode, len(said)) == (0, int(doubtful))
+    assert all(f"tables.customers: {table}: line 1 (" in says and "taken for the header" in says for says in said)
+    file.write_bytes(invoice(receiver=None))
+    told = json.loads(filedrop("identify", "--json", file, config=config).stdout)
+    assert ("taken for the header" in (told["error"] or {}).get("message", "")) == rows.startswith("1041")
+
+
+def test_a_table_without_entries(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
+    """A table that has lost all but its header is warned of: each of its documents would go to whom it names."""
+    table, config = tmp_path / "customers.csv", tmp_path / "tables.yaml"
+    rule = r"{file: 'T-(?P<n>.*)\.xml', receiver: {table: customers, key: '{n}'}}"
+    config.write_text(f"{world.config_text()}mapping: [{rule}]\ntables: {{customers: {table}}}\n")
+    for below, warnings in (("", 1), ("1041,0192:987654325\n", 0)):
+        table.write_text(f"customer,participant\n{below}")
+        done = filedrop("check", "--json", config=config)
+        said = [says for _, result, says in findings(done.stdout) if result == "warning"]
+        assert len([says for says in said if f"{table} has no entries below its header" in says]) == warnings
 
 
 def test_no_directory(filedrop: Filedrop, world: World) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 from click.testing import CliRunner
+from support.documents import invoice
+from support.environment import without_extras
 from support.world import PROJECT
 
 from filedrop import __version__
@@ -44,6 +49,37 @@ def test_every_command_explains_itself(command: str) -> None:
     assert done.exit_code == 0
     assert "--help" in done.output
     assert len(done.output.splitlines()) > 3
+
+
+LASTING = {"sandbox", "demo"}  # these run until stopped, or for a while: only their words are tried here
+NOT_HERE = {
+    "retry", "resolve", "lookup", "download", "read", "history", "show", "validate",  # the document, receiver or rules
+    "reload", "service", "status", "check", "init",  # a daemon, a service, alerts; there is a configuration already
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_ends_its_help_with_an_example(
+    command: str, options: list[str], world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The example is a command that works; what it names that isn't here is said in a sentence."""
+    told = CliRunner().invoke(group, [command, *(["show"] if command == "config" else []), "--help"]).output
+    found = re.search(r"Example: filedrop (.+)", told)
+    assert found, told
+    words = shlex.split(found[1].partition(" > ")[0])
+    assert words[0] == command
+    if command in LASTING:
+        loaded = group.get_command(click.Context(group), command)
+        assert loaded
+        loaded.make_context(command, words[1:])
+        return
+    world.run_once()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "invoice.xml").write_bytes(invoice("1"))
+    done = CliRunner().invoke(group, [*options, *words])
+    assert isinstance(done.exception, SystemExit | None), done.exception
+    assert "Usage:" not in done.stderr
+    assert done.exit_code == 0 or command in NOT_HERE, done.stderr
 
 
 def test_version(process: Filedrop) -> None:
@@ -86,6 +122,52 @@ def test_output_that_goes_to_a_full_disk(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "filedrop", "identify", str(tmp_path)]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=PROJECT, check=False)
     assert (done.returncode, done.stderr) == (1, "the output can't be used: No space left on device\n")
+
+
+def test_output_that_nobody_reads_on(tmp_path: Path) -> None:
+    """Whoever has read enough (`filedrop status | head`) is told nothing more, and of no error."""
+    command = [sys.executable, "-m", "filedrop", "identify", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=PROJECT) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the streams")
+@pytest.mark.parametrize(("closed", "said"), [(">&-", ""), ("2>&-", "1 sent, 0 failed"), ("<&- >&- 2>&-", "")])
+def test_streams_that_are_closed(world: World, closed: str, said: str) -> None:
+    """With its streams closed (`>&-`), `run --once` does its work all the same, and says on the others how it went."""
+    world.drop("invoice.xml", invoice())
+    done = world.filedrop("run", "--once", under=["sh", "-c", f'exec "$@" {closed}', "sh"])
+    assert done.returncode == 0, done.stderr
+    assert world.accepted() == {"invoice.xml": 1}
+    assert said in done.stdout
+    assert "Traceback" not in done.stderr
+    world.settle()
+    world.invariants()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="not everybody may make symbolic links there")
+@pytest.mark.parametrize("command", ["sandbox", "demo"])
+def test_without_the_extra(tmp_path: Path, command: str) -> None:
+    """Where the libraries of `sandbox` and `demo` aren't installed, that and the remedy are said, by `--help` too."""
+    python = without_extras(tmp_path)
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        words = [str(python), "-m", "filedrop", *arguments]
+        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+
+    install = f'{python} -m pip install ".[sandbox]"'
+    done = run(command, "--state", "here")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[1:] == [install]
+    explained = run(command, "--help")
+    assert (explained.returncode, explained.stderr) == (0, "")
+    assert install in explained.stdout
+    assert run("identify", str(tmp_path / "nothing.xml")).returncode == 1
+    assert not (tmp_path / "here").exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can act as another")

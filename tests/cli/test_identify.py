@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cli.conftest import COMMAND, PROJECT, WITHOUT_CONFIG
 from support.configuration import BASE
 from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, ORDERING_PROCESS, SELLER, invoice, order
-from support.readme import fenced
+from support.manual import fenced
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,6 +53,41 @@ def test_what_is_missing(filedrop: Filedrop, tmp_path: Path) -> None:
     ]  # fmt: skip
     assert told[1]["receiver"] is None
     assert told[1]["sender"] == SELLER
+
+
+def test_from_stdin(process: Filedrop, tmp_path: Path) -> None:
+    """`identify -` reads stdin; what comes from there has no name, and lies in no company's folder."""
+    document = tmp_path / "nobody.xml"
+    document.write_bytes(invoice(receiver=None))
+    command = [*COMMAND, "identify", "-", "--json"]
+    with document.open("rb") as file:
+        done = subprocess.run(command, cwd=PROJECT, env=WITHOUT_CONFIG, stdin=file, capture_output=True, check=False)
+    told = json.loads(done.stdout)
+    assert (told["file"], told["sender"], told["error"]["code"]) == ("-", SELLER, "no-receiver")
+    assert "file:" not in told["error"]["hint"]
+    assert "the file is empty" in process("identify", "-").stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="not everybody may make symbolic links there")
+def test_a_symbolic_link(filedrop: Filedrop, tmp_path: Path) -> None:
+    """Of a symbolic link it is said that it is one, and of what can't be read no ids are shown as missing."""
+    (tmp_path / "invoice.xml").write_bytes(invoice())
+    (tmp_path / "link.xml").symlink_to("invoice.xml")
+    done = filedrop("identify", tmp_path / "link.xml")
+    assert done.returncode == 1
+    assert "unreadable   It is a symbolic link" in done.stdout
+    assert "missing" not in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="not everybody may make symbolic links there")
+def test_a_symbolic_link_to_itself(filedrop: Filedrop, world: World) -> None:
+    """It is no other: nor where a configuration names the folders that it may lie in, or one of these is one."""
+    (world.base / "itself.xml").symlink_to("itself.xml")
+    world.outbound.rmdir()
+    world.outbound.symlink_to(world.outbound)
+    done = filedrop("identify", world.base / "itself.xml")
+    assert done.returncode == 1
+    assert "unreadable   It is a symbolic link" in done.stdout
 
 
 def test_by_the_configuration(filedrop: Filedrop, world: World) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import invoice
 from support.faults import cut_after, reset_before
+from support.rights import as_anyone
 
-from filedrop.document import State
-from filedrop.service import sole_use
+from filedrop.daemon.lock import locked_state
+from filedrop.model.document import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +65,21 @@ def test_retry(filedrop: Filedrop, world: World) -> None:
     assert world.places() == {"one.xml": ".", "two.xml": "."}
 
 
+def test_what_is_no_file_is_no_document(filedrop: Filedrop, world: World) -> None:
+    """A folder or a link with a document's name is counted nowhere, and retry leaves it where it lies."""
+    world.run_once()
+    places = [world.outbound / place for place in ("sending", "sent", "failed")]
+    for place in places:
+        (place / "folder.xml").mkdir()
+        (place / "link.xml").symlink_to(world.outbound)
+    acme = json.loads(filedrop("status", "--json").stdout)["companies"]["acme"]
+    assert not any(acme[what] for what in ("sending", "sent", "failed"))
+    assert "Nothing has failed." in filedrop("retry").stdout
+    assert filedrop("retry", "--all").returncode == 0
+    assert filedrop("retry", "folder.xml").returncode == 1
+    assert all((place / "folder.xml").is_dir() for place in places)
+
+
 def test_retry_overwrites_nothing(filedrop: Filedrop, world: World) -> None:
     """A retried document whose name was dropped anew gets a name of its own."""
     world.drop("one.xml", invoice("1", receiver=None))
@@ -86,6 +103,64 @@ def test_retry_a_duplicate(filedrop: Filedrop, world: World) -> None:
     assert len(world.sandbox.store.sent("acme")) == 2
 
 
+@pytest.fixture
+def again(world: World) -> Path:
+    """`again.xml` in failed/, a duplicate of `one.xml`."""
+    world.drop("one.xml", invoice("1"))
+    world.run_once()
+    world.put(world.outbound / "again.xml", invoice("1"))
+    world.run_once()
+    return world.outbound / "failed" / "again.xml"
+
+
+def test_a_duplicate_stays_one(filedrop: Filedrop, world: World, again: Path) -> None:
+    """What would fail as a duplicate again stays where it is; retry says so, puts back the others, and ends with 1."""
+    world.drop("nobody.xml", invoice("2", receiver=None))
+    world.run_once()
+    done = filedrop("retry", "--all", "--json")
+    assert done.returncode == 1
+    assert "again.xml: it would fail as a duplicate again" in done.stderr
+    assert "one.xml" in done.stderr
+    assert "--anyway" in done.stderr
+    assert [json.loads(line)["file"] for line in done.stdout.splitlines()] == ["nobody.xml"]
+    assert again.with_name("again.xml.why.txt").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such right on Windows")
+def test_a_duplicate_stays_one_for_whoever_may_not_use_the_journal(
+    filedrop: Filedrop, world: World, again: Path
+) -> None:
+    """Its sidecar tells as much; a mended document is put back in line."""
+    world.state.chmod(0)
+    try:
+        with as_anyone():
+            done = filedrop("retry", "acme", "again.xml")
+            assert done.returncode == 1
+            assert "again.xml: it failed as duplicate and would again" in done.stderr
+            assert again.exists()
+            again.write_bytes(invoice("2"))
+            assert filedrop("retry", "acme", "again.xml").returncode == 0
+    finally:
+        world.state.chmod(0o700)
+
+
+@pytest.mark.parametrize("change", ["mended", "duplicates: allow", "mapping"])
+def test_a_duplicate_no_more(filedrop: Filedrop, world: World, again: Path, change: str) -> None:
+    """A document that failed as a duplicate and is none any more is put back in line and sent."""
+    text = world.config_text()
+    if change == "mended":
+        again.write_bytes(invoice("2"))
+    elif change == "mapping":
+        text += 'mapping: [{receiver: "0192:889640782"}]'
+    else:
+        text = text.replace("\noutbound:", "\noutbound:\n  duplicates: allow")
+    world.config_text = lambda: text  # type: ignore[method-assign] # this world's own
+    done = filedrop("retry", "acme", "again.xml", config=config_of(world))
+    assert done.returncode == 0, done.stderr
+    world.run_once()
+    assert len(world.sandbox.store.sent("acme")) == 2
+
+
 def test_resolve_as_sent(filedrop: Filedrop, doubtful: World) -> None:
     """A doubt that is ended with the message number is followed to its delivery, and not sent again."""
     bring_into_doubt(doubtful, "one.xml")
@@ -103,7 +178,7 @@ def test_resolve_with_a_wrong_number(filedrop: Filedrop, doubtful: World) -> Non
     """A number that the access point doesn't know, or that belongs to another document, ends no doubt."""
     bring_into_doubt(doubtful, "one.xml")
     assert filedrop("resolve", "one.xml", "--sent", 4711, config=config_of(doubtful)).returncode == 1
-    with sole_use(doubtful.state) as journal:
+    with locked_state(doubtful.state) as journal:
         assert len(journal.in_state(State.DOUBT)) == 1
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sqlite3
-import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-from support.documents import SELLER, invoice, order
+from support.documents import SELLER, invoice
+from support.faults import cut_after, instead
+from support.systems import stop_signals
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from cli.conftest import Filedrop
@@ -31,7 +34,7 @@ def everything_below(base: Path) -> dict[str, bytes]:
 def test_once(process: Filedrop, world: World) -> None:
     """`run --once` sends and fetches what is there, says what happened in plain lines, and is status 0."""
     world.drop("invoice.xml", invoice("1"))
-    number = world.receive(order("2", receiver=SELLER))
+    number = world.receive(invoice("2", receiver=SELLER))
     done = process("run", "--once")
     assert done.returncode == 0, done.stderr
     assert "acme: invoice.xml: accepted as message" in done.stdout
@@ -48,7 +51,49 @@ def test_once_with_a_failure(process: Filedrop, world: World) -> None:
     assert "acme: nobody.xml: failed: Nothing says who receives it" in done.stdout
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no file is ready there before ten seconds, and it doesn't wait")
+def test_once_beside_what_is_not_finished(process: Filedrop, world: World) -> None:
+    """A file that `run --once` left, because it isn't whole, is named with the reason, and the status is 1."""
+    world.drop("half.xml", invoice("1")[:500])
+    done = process("run", "--once")
+    assert done.returncode == 1
+    assert re.search(r"^acme: waiting: half.xml: Line \d+, column \d+: ", done.stdout, re.MULTILINE)
+    assert done.stdout.splitlines()[-1] == "0 sent, 0 failed, 0 received, 1 left"
+
+
+@pytest.mark.parametrize(("keys", "beside"), [({}, "HOLD"), ({"ready_suffix": ".ready"}, "another.xml.ready")])
+def test_once_beside_what_shall_wait(make_world: Callable[..., World], keys: dict[str, str], beside: str) -> None:
+    """What is held, or waits for its writer's word, is named too; that it was left is no failure."""
+    world = make_world(outbound=keys)
+    world.drop("invoice.xml", invoice("1"))
+    (world.outbound / beside).touch()
+    done = world.filedrop("run", "--once")
+    assert done.returncode == 0
+    (why,) = [line for line in done.stdout.splitlines() if "invoice.xml" in line or "HOLD" in line]
+    assert "it waits for invoice.xml.ready" in why or "is sent when that is removed" in why
+    assert done.stdout.splitlines()[-1] == "0 sent, 0 failed, 0 received, 1 left"
+
+
+def test_once_beside_a_doubt(make_world: Callable[..., World]) -> None:
+    """Where only a person can tell, `run --once` says that there is a doubt, why, and how to end it; it is status 1."""
+    world = make_world(outbound={"doubt": "100ms"})
+    world.front.next("POST /outbox", cut_after)
+    world.front.always("GET /messages/1/", instead(200, "<Invoice", ("Content-Type", "application/xml")))
+    world.drop("invoice.xml", invoice("1"))
+    done = world.filedrop("run", "--once")
+    assert done.returncode == 1
+    assert "acme: invoice.xml: in doubt: " in done.stdout
+    assert "acme: 1 doubt: there was no clear answer" in done.stdout
+    assert re.search(r"^acme: doubt: invoice.xml \[\w{26}\]: ", done.stdout, re.MULTILINE)
+
+
+def test_once_with_a_warning(process: Filedrop, world: World) -> None:
+    """What the directory says against a document that is sent all the same is said, and is no failure."""
+    world.drop("strange.xml", invoice("1", receiver="0192:123456785"))
+    done = process("run", "--once")
+    assert done.returncode == 0
+    assert "acme: strange.xml: warning: the receiver 0192:123456785 is not in" in done.stdout
+
+
 def test_once_refused(process: Filedrop, world: World) -> None:
     """A refused login is status 3, also when something failed, and nothing that waits has failed by it."""
     world.drop("nobody.xml", invoice("1", receiver=None))
@@ -125,7 +170,7 @@ def test_dry_run_knows_what_was_sent(filedrop: Filedrop, world: World) -> None:
     assert (told["file"], told["verdict"]) == ("again.xml", "would fail")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM; its service is stopped by the manager")
+@stop_signals
 def test_the_daemon(process: Filedrop, world: World) -> None:
     """The daemon serves until SIGTERM, then ends with status 0; a second one is refused with status 2."""
     with world.daemon() as daemon:

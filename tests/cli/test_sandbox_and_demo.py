@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import urllib.request
 from typing import TYPE_CHECKING
 
 import pytest
 from cli.conftest import COMMAND, PROJECT
+from support.systems import stop_signals
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from cli.conftest import Filedrop
 
+from filedrop.cli.opening import program
+
 STEPS = ("dropped", "claimed", "accepted", "delivered", "received", "read")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
+@stop_signals
 def test_sandbox(tmp_path: Path) -> None:
     """The sandbox prints its base URL first, answers there, and ends with status 0 when it is stopped."""
     command = [*COMMAND, "sandbox", "--state", str(tmp_path), "--account", "me:secret:0192:987654325,0192:123456785"]
@@ -63,3 +65,16 @@ def test_demo_in_a_foreign_folder(process: Filedrop, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "name another folder" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("executable", "command"),
+    [
+        ("/usr/bin/python3", ["/usr/bin/python3", "-m", "filedrop"]),
+        ("/opt/filedrop/python.exe", ["/opt/filedrop/python.exe", "-m", "filedrop"]),
+        ("/opt/filedrop/filedrop.exe", ["/opt/filedrop/filedrop.exe"]),
+    ],
+)
+def test_what_starts_the_daemon(executable: str, command: list[str]) -> None:
+    """An executable of filedrop's own, as the Windows installer brings, runs it without being told what to run."""
+    assert program(executable) == command

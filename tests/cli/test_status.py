@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import threading
 from datetime import datetime, timedelta
@@ -12,14 +13,25 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import structlog
 from structlog.testing import LogCapture
-from support.documents import SELLER, invoice, order
+from support.disks import foreign
+from support.documents import BUYER, SELLER, invoice, order
+from support.faults import cut_after, instead
+from support.systems import WINE
 
 from filedrop import config
-from filedrop.service import Service, sole_use
-from filedrop.status import Survey, Told
-from filedrop.statusfile import StatusFile, read, told_in
+from filedrop.cli.status import checked
+from filedrop.daemon.daemon import Daemon
+from filedrop.daemon.lock import locked_state
+from filedrop.model.document import State
+from filedrop.outbound import question
+from filedrop.status.model import NO_REPORT
+from filedrop.status.status_file import StatusFile, read, told_in
+from filedrop.status.survey import DaemonReport, Survey
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from cli.conftest import Filedrop
     from support.world import World
 
@@ -49,9 +61,13 @@ def test_beside_a_daemon(filedrop: Filedrop, world: World) -> None:
     world.receive(b"no XML at all")
     with world.daemon():
         file = world.root / "status.json"
-        world.until(
-            lambda: file.exists() and counts(json.loads(file.read_text())) == {"failed": 1, "received": 1, "stuck": 1}
-        )
+
+        def is_seen() -> bool:
+            status = json.loads(file.read_text()) if file.exists() else {}
+            unread = status and status["accounts"]["main"]["unread"]
+            return unread == 1 and counts(status) == {"failed": 1, "received": 1, "stuck": 1}
+
+        world.until(is_seen)
         status = json.loads(filedrop("status", "--json").stdout)
         told = filedrop("status").stdout
     assert status["running"] is True
@@ -61,6 +77,186 @@ def test_beside_a_daemon(filedrop: Filedrop, world: World) -> None:
     assert account["last_poll"]
     assert "failed: nobody.xml: Nothing says who receives it" in told
     assert "stuck: message 2" in told
+
+
+def test_check(filedrop: Filedrop, world: World) -> None:
+    """For monitoring: one line; 0 where all is well, 1 where a person is needed, 3 where the access point is away."""
+    with world.daemon():
+        world.until(lambda: filedrop("status", "--check").returncode == 0)
+        assert filedrop("status", "--check").stdout == "All is well.\n"
+        world.drop("nobody.xml", invoice("1", receiver=None))
+        world.until(lambda: filedrop("status", "--check").returncode == 1)
+        assert filedrop("status", "--check").stdout == "1 document needs a person. (acme: 1 failed)\n"
+        world.front.close()
+        world.until(lambda: filedrop("status", "--check").returncode == 3)
+        assert filedrop("status", "--check").stdout == (
+            "The access point is away. 1 document needs a person. (account main: the access point is away; "
+            "acme: 1 failed)\n"
+        )
+    done = filedrop("status", "--check")
+    assert (done.returncode, done.stdout) == (
+        1,
+        "filedrop isn't running. 1 document needs a person. (acme: 1 failed)\n",
+    )
+    (world.base / "config.yaml").write_text("companies: {}\n")
+    assert filedrop("status", "--check").returncode == 2
+
+
+def test_check_where_no_daemon_reports(world: World) -> None:
+    """What was written minutes ago says nothing of now: that is told, and isn't well."""
+    world.run_once()
+    now = datetime.now().astimezone()
+    told = DaemonReport(heard=now.isoformat(), accounts={"main": {**NO_REPORT, "reachable": True, "login": "ok"}})
+    status = Survey(world.configuration(), None).take(told, running=None, now=now)
+    assert checked(status, now) == ("All is well.", 0)
+    line, exit_status = checked(status, now + timedelta(minutes=6))
+    assert (line[:30], exit_status) == ("No daemon has reported since 2", 1)
+    assert checked({**status, "heard": None}, now)[1] == 1
+
+
+def test_what_a_person_decides_comes_first(filedrop: Filedrop, make_world: Callable[..., World]) -> None:
+    """What needs a person stands above the tables, first what only a person can decide, with the commands for it."""
+    world = make_world(outbound={"doubt": "1h"})
+    world.drop("nobody.xml", invoice("1", receiver=None))
+    with world.service():
+        world.until(lambda: world.places().get("nobody.xml") == "failed")
+        world.front.next("POST /outbox", cut_after)
+        world.front.always("GET /messages", instead(500))
+        world.drop("doubtful.xml", invoice("2"))
+        world.until(lambda: asked(filedrop, world)[0]["doubt"])
+    with locked_state(world.state) as journal:
+        (document,) = journal.in_state(State.DOUBT)
+        journal.record(question.asked(document, datetime.now().astimezone(), "is it message 7? filedrop resolve ..."))
+    _, lines = asked(filedrop, world)
+    table = next(number for number, line in enumerate(lines) if line.startswith("company"))
+    assert lines[0] == "filedrop isn't running. 2 documents need a person."
+    assert lines[2] == "acme: 1 to be decided by you: see at the access point what is so, then run that command"
+    assert lines[3] == f"acme: decide: doubtful.xml [{document.id}]: is it message 7? filedrop resolve ..."
+    assert lines[4].startswith("acme: 1 failed: mend what the note")
+    assert lines[5].startswith("acme: failed: nobody.xml: Nothing says")
+    assert table == 6
+    assert not any("doubtful.xml" in line or "nobody.xml" in line for line in lines[table:])
+
+
+def asked(filedrop: Filedrop, world: World) -> tuple[dict[str, Any], list[str]]:
+    """What status says: acme as `--json` has it, and its lines."""
+    config_file = world.config_file()
+    status = json.loads(filedrop("status", "--json", config=config_file).stdout)
+    return status["companies"]["acme"], filedrop("status", config=config_file).stdout.splitlines()
+
+
+def test_every_count_has_its_reason(filedrop: Filedrop, make_world: Callable[..., World]) -> None:
+    """Each count that isn't 0 has its reason and what is to be done, in the text and in `--json`; no other has."""
+    world = make_world(deliver_after=3600, outbound={"doubt": "1h", "overdue": "1ms", "incomplete_after": "1h"})
+    world.drop("half.xml", invoice("1")[:500])
+    world.drop("nobody.xml", invoice("2", receiver=None))
+    world.drop("accepted.xml", invoice("3"))
+    world.receive(order("4", receiver=SELLER))
+    world.receive(b"no XML at all")
+    with world.service():
+        world.until(lambda: world.places().get("accepted.xml") == "sent")
+        world.front.next("POST /outbox", cut_after)
+        world.front.always("GET /messages", instead(500))
+        world.drop("doubtful.xml", invoice("5"))
+        world.until(lambda: asked(filedrop, world)[0]["doubt"])
+        world.until(lambda: asked(filedrop, world)[0]["stuck"] and asked(filedrop, world)[0]["received"])
+        acme, lines = asked(filedrop, world)
+    (world.outbound / "sending" / "left.xml").write_bytes(invoice("6"))
+    stopped, _ = asked(filedrop, world)
+    wanted = {"waiting": 1, "doubt": 1, "sent": 1, "overdue": 1, "failed": 1, "received": 1, "stuck": 1}
+    assert {count: acme[count] for count in COUNTS if acme[count]} == wanted
+    assert acme["reasons"].keys() == wanted.keys()
+    for count, number in wanted.items():
+        assert f"acme: {number} {count}: {acme['reasons'][count]}" in lines
+    assert "filedrop resolve ID --sent MSG_NO" in acme["reasons"]["doubt"]
+    assert "filedrop retry acme NAME" in acme["reasons"]["failed"]
+    assert str(world.inbound) in acme["reasons"]["received"]
+    assert "filedrop read MSG_NO" in acme["reasons"]["stuck"]
+    assert "operator" in acme["reasons"]["overdue"]
+    assert "isn't running" in stopped["reasons"]["waiting"]
+    assert "looked at" in stopped["reasons"]["sending"]
+
+
+def test_a_file_that_is_not_finished(filedrop: Filedrop, process: Filedrop, world: World) -> None:
+    """What isn't ready is named, with what is missing and when it fails; gone, it isn't named any more."""
+    world.drop("half.xml", invoice("1")[:500])
+    process("run", "--once")
+    acme, lines = asked(filedrop, world)
+    (document,) = acme["documents"]
+    assert (document["state"], document["path"]) == ("waiting", str(world.outbound / "half.xml"))
+    (line,) = [line for line in lines if line.startswith("acme: waiting: half.xml: ")]
+    assert re.search(
+        r"Line \d+, column \d+: .* fails at \d{4}-\d\d-\d\d \d\d:\d\d[+-]\d\d:\d\d unless it changes", line
+    )
+    (world.outbound / "half.xml").unlink()
+    acme, _ = asked(filedrop, world)
+    assert (acme["waiting"], acme["documents"]) == (0, [])
+
+
+def test_what_the_directory_warns_of(filedrop: Filedrop, make_world: Callable[..., World]) -> None:
+    """With `directory: warn` a document that is under way has its warning in status, and what is to be done."""
+    world = make_world(deliver_after=3600)
+    world.drop("fine.xml", invoice("1"))
+    world.drop("strange.xml", invoice("2", receiver="0192:123456785"))
+    world.settle(ends=("sent",))
+    acme, lines = asked(filedrop, world)
+    assert [document["file"] for document in acme["documents"]] == ["strange.xml"]
+    assert "acme: 2 sent: " in "\n".join(lines)
+    assert "may not arrive" in acme["reasons"]["sent"]
+    (line,) = [line for line in lines if line.startswith("acme: sent: strange.xml (message ")]
+    assert "0192:123456785 is not in the access point's directory" in line
+
+
+def test_lists_are_cut_aloud(filedrop: Filedrop, world: World) -> None:
+    """Where more has failed, or was ignored, than is named, the newest is named first, and how much isn't is said."""
+    for number in range(25):
+        world.drop(f"{number}.xml", invoice(str(number), receiver=None))
+        world.put(world.outbound / f"{number}.pdf", b"%PDF")
+        os.utime(world.outbound / f"{number}.pdf", (number, number))
+    world.run_once()
+    for number in range(25):
+        # By the clock of another year, which is no news for whoever is ignored: that goes by the change of the name.
+        os.utime(world.outbound / "failed" / f"{number}.xml.json", (10**9 + number, 10**9 + number))
+    acme, lines = asked(filedrop, world)
+    assert [document["file"] for document in acme["documents"]] == [f"{number}.xml" for number in range(24, 4, -1)]
+    # To Wine, a file was made when it says that it was last changed.
+    assert acme["unlisted"] == {"failed": 5} | ({"ignored": 5} if WINE else {})
+    failed = [line for line in lines if line.startswith("acme: failed: ")]
+    assert failed[0].startswith("acme: failed: 24.xml: ")
+    assert failed[20:] == ["acme: failed: and 5 more"]
+    status = Survey(config.parse(world.config_text()), None).take(
+        DaemonReport(), running=None, now=datetime.now().astimezone() + timedelta(hours=2)
+    )
+    assert len(status["companies"]["acme"]["ignored"]) == 20
+    assert status["companies"]["acme"]["unlisted"]["ignored"] == 5
+
+
+def test_several_folders(filedrop: Filedrop, make_world: Callable[..., World], tmp_path: Path) -> None:
+    """Of a company with several outbound folders, it is said in which one something lies."""
+    second = tmp_path / "root" / "second"
+    folders = f"[{tmp_path / 'root' / 'acme' / 'outbound'}, {second}]"
+    world = make_world(companies={"acme": f'{{participants: ["{SELLER}"], outbound: {folders}}}'})
+    second.mkdir()
+    world.put(second / "nobody.xml", invoice("1", receiver=None))
+    world.run_once()
+    acme, lines = asked(filedrop, world)
+    assert acme["documents"][0]["path"] == str(second / "failed" / "nobody.xml")
+    assert any(line.startswith(f"acme: failed: {second / 'failed' / 'nobody.xml'}: Nothing says") for line in lines)
+
+
+def test_what_the_access_point_has_too_often(filedrop: Filedrop, make_world: Callable[..., World]) -> None:
+    """Messages that are there once too often are named, the newest first, and it is said how many aren't."""
+    world = make_world(deliver_after=3600)
+    world.drop("invoice.xml", invoice("1", receiver=BUYER))
+    world.settle(ends=("sent",))
+    with locked_state(world.state) as journal:
+        (document,) = journal.in_state(State.SENT)
+        for number in range(100, 125):
+            journal.record_surplus(document.identity, number, None, document)
+    _, lines = asked(filedrop, world)
+    (line,) = [line for line in lines if "once too often" in line]
+    assert ": 124, 123, " in line
+    assert "105 and 5 more; tell" in line
 
 
 def test_a_wrong_password(filedrop: Filedrop, process: Filedrop, world: World) -> None:
@@ -106,7 +302,7 @@ def test_ignored_files(world: World) -> None:
     survey = Survey(config.parse(world.config_text()), None)
     now = datetime.now().astimezone()
     for later, named in ((timedelta(0), []), (timedelta(hours=2), ["invoice.pdf"])):
-        status = survey.take(Told(), running=None, now=now + later)
+        status = survey.take(DaemonReport(), running=None, now=now + later)
         assert status["companies"]["acme"]["ignored"] == named
 
 
@@ -118,8 +314,8 @@ def test_a_table_that_is_broken(filedrop: Filedrop, world: World) -> None:
     config_file.write_text(f"{world.config_text()}tables: {{customers: '{table}'}}\n")
     heard = LogCapture()
     log = structlog.wrap_logger(structlog.ReturnLogger(), processors=[heard])
-    with sole_use(world.state) as journal:
-        service = Service(config.load(config_file), journal, stopped=threading.Event(), log=log, watch=False)
+    with locked_state(world.state) as journal:
+        service = Daemon(config.load(config_file), journal, stopped=threading.Event(), log=log, watch=False)
         status_file = StatusFile(service.config, journal, log)
         service.start()
         table.write_text("customer,participant\n1\n")
@@ -142,14 +338,12 @@ def test_names_drive_no_terminal(filedrop: Filedrop, world: World) -> None:
     assert "failed: \\x1b[31mred\\nacme: forged.xml" in told
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a folder that hangs is made with a pipe")
 def test_a_folder_that_hangs(process: Filedrop, world: World) -> None:
     """A folder that doesn't answer is reported as such, and nothing waits for it."""
     world.run_once()
-    (world.outbound / ".filedrop").unlink()
-    os.mkfifo(world.outbound / ".filedrop")
     (world.inbound / "received.xml").write_bytes(order())
-    done = process("status", "--json")
+    with foreign(world.outbound, "fuse", answers=False):
+        done = process("status", "--json")
     status = json.loads(done.stdout)
     outbound, inbound = status["companies"]["acme"]["folders"]
     assert (outbound["available"], inbound["available"]) == (False, True)
@@ -162,7 +356,7 @@ def test_a_folder_that_is_not_mounted(filedrop: Filedrop, world: World) -> None:
     world.run_once()
     (world.outbound / ".filedrop").unlink()
     told = filedrop("status").stdout
-    assert f"{world.outbound}: it has no .filedrop any more" in told
+    assert f"{world.outbound}: unavailable: it has no .filedrop any more" in told
     assert "filedrop check --take-over" in told
 
 

@@ -7,25 +7,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.configuration import BASE, local
 
-from filedrop.config import parse
+from filedrop.config import Template, parse
 from filedrop.errors import ConfigError
 
 # What is written (lines 9 and on, below BASE), and what is said about it.
 APPENDED = {
     "inbound: {poll: 30}": '9: inbound.poll: "30" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s',
+    "keep: {archive: 30d}": (
+        '9: keep.archive: "30d" is too short: what was removed is not known any more, and would be sent again; '
+        "write at least 31d, or forever"
+    ),
+    "keep: {archive: always}": (
+        '9: keep.archive: "always" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s'
+    ),
+    "keep: {archive: [1]}": '9: keep.archive: write a duration, like 400d, or "forever"',
     "inbound: {poll: 5M}": '9: inbound.poll: "5M" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s',
     "inbound: {poll: 0s}": "9: inbound.poll: too small; write a larger one",
     "inbound: {poll: [1m]}": "9: inbound.poll: a list where a duration is wanted; write one like 30s",
     "inbound: {max_size: 100}": '9: inbound.max_size: "100" is no size; write a whole number and its unit (KB, MB, GB, KiB, MiB, GiB)',
     "inbound: {max_size: 0MB}": "9: inbound.max_size: too small; write a larger one",
     "inbound:\n  polll: 1m": '10: inbound.polll: unknown key; did you mean "poll"?',
-    "inbound:\n  colour: red": "10: inbound.colour: unknown key; the keys here are poll, min_free, max_size",
+    "inbound:\n  colour: red": "10: inbound.colour: unknown key; the keys here are poll, min_free, max_size, attachments, "
+    "readable, readable_language",
     "inbound: [poll]": "9: inbound: a list where keys are wanted; write them below it, each in a line of its own and indented",
     "warnings: x": "9: warnings: unknown key; delete it",
     "log: {level: loud}": "9: log.level: is none of the words known here; write 'debug', 'info', 'warning' or 'error'",
     "log: {file: here.log}": '9: log.file: "here.log" is no full path; write it from the root on, like /srv/filedrop',
     "root: filedrop": '9: root: "filedrop" is no full path; write it from the root on, like /srv/filedrop',
     "state: [/srv/x]": "9: state: a list where a path is wanted; write one like /srv/filedrop",
+    "outbound: {doubt: 0s}": "9: outbound.doubt: too small; write a larger one",
     "outbound: {workers: 0}": "9: outbound.workers: too small; write a larger one",
     "outbound: {workers: many}": "9: outbound.workers: text where a whole number is wanted; write one like 4",
     "outbound: {workers: true}": "9: outbound.workers: true where a whole number is wanted; write one like 4",
@@ -35,6 +45,18 @@ APPENDED = {
     "outbound: {files: [[x]]}": "9: outbound.files: a list where text is wanted; write it, in quotes if need be",
     "outbound: {ready_suffix: ready}": '9: outbound.ready_suffix: "ready" is no suffix; write one that begins with a dot, like .ready',
     "outbound:\n  retry:\n    first: 2s\n    longest: 1s": "12: outbound.retry.longest: shorter than first; write a longer one",
+    'digest: "7"': '9: digest: "7" is no time of day; write one like 07:00',
+    "digest: 07:00": "9: digest: has no mail server to send with; write alerts.mail, too",
+    "heartbeat: {url: ping}": "9: heartbeat.url: is no address; write one like https://ap.example.com",
+    "heartbeat: {url: 'ftp://x.example/'}": "9: heartbeat.url: is no address that can be asked for; write one like https://hc.example.com/ping/...",
+    "alerts: {urls: [token]}": "9: alerts.urls: is no address of Apprise's; write one like ntfys://ntfy.example.com/filedrop",
+    "alerts:\n  mail:\n    host: m.example\n    from: a@b.example\n    to: it": '13: alerts.mail.to: "it" is no mail address; write one like it@example.com',
+    "alerts:\n  mail:\n    fro: a@b.example\n    host: m.example\n    to: a@b.example": '11: alerts.mail.fro: unknown key; did you mean "from"?',
+    "alerts:\n  mail: {host: m.example, from: a@b.example, to: a@b.example, username: x}": "10: alerts.mail: half a login; write password_file too, or neither",
+    "alerts:\n  mail: {host: m.example, from: a@b.example, to: a@b.example, username: x, password_file: y, security: none}": "10: alerts.mail: would send the password in the clear; write security: starttls, or tls",
+    "alerts:\n  mail: {host: m.example, port: 0, from: a@b.example, to: a@b.example}": "10: alerts.mail.port: is no port; write a number from 1 to 65535, like 587",
+    "alerts:\n  mail: {host: -, from: a@b.example, to: a@b.example}": '10: alerts.mail.host: "-" is no name of a server; write one like mail.example.com',
+    "metrics: {textfile: x.prom}": '9: metrics.textfile: "x.prom" is no full path; write it from the root on, like /srv/filedrop',
     "unassigned: keep": '9: unassigned: "keep" is no full path; write it from the root on, like /srv/filedrop',
     "outbound: {}\ninbound: {}\noutbound: {}": "11: outbound: written twice, first in line 9; keep one",
     "outbound:\n  settle: 1s\n  settle: 1s": "11: outbound.settle: written twice, first in line 10; keep one",
@@ -47,6 +69,15 @@ APPENDED = {
     "mapping:\n  - {channel: x}\n  - {file: '(', channel: x}": (
         "11: mapping 2.file: is no regular expression: missing ), unterminated subpattern at character 1; mend it there"
     ),
+    "mapping:\n  - {file: '[[:alpha:]]+', channel: x}": (
+        "10: mapping 1.file: can be read in two ways: Possible nested set at position 1;"
+        " write a backslash before each character that stands for itself"
+    ),
+    "mapping:\n  - {file: 'INV{e}', channel: x}": (
+        "10: mapping 1.file: can be read in two ways: { at character 4;"
+        " write a backslash before each character that stands for itself"
+    ),
+    "mapping:\n  - {file: [x], channel: x}": "10: mapping 1.file: a list where text is wanted; write it, in quotes if need be",
     "mapping:\n  - {receiver: {table: t, key: x}}": '10: mapping 1.receiver: "t" is none of the tables; write one that is there',
     "tables: {names: n.csv}\nmapping:\n  - receiver: {table: name, key: x}": (
         '11: mapping 1.receiver: "name" is none of the tables; did you mean "names"?'
@@ -254,6 +285,33 @@ def test_no_keys_at_all() -> None:
 def test_what_is_no_yaml(text: str, complaint: str) -> None:
     """A slip in the YAML is answered by its place and the usual remedy, never by the text."""
     assert _complaints(text) == [f"config.yaml:{complaint}"]
+
+
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{chr(before + 1)}: &{chr(before + 1)} [{', '.join(10 * ['*' + chr(before)])}]\n" for before in range(97, 122)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (LAUGHS, "4: aliases stand for more than 10000 values; write the values out"),
+        (f"{BASE}tables:\n  a: {'[' * 100_000}", "10: nested too deep; write the values out"),
+        ("".join(f"{' ' * depth}a:\n" for depth in range(1000)), "21: nested too deep; write the values out"),
+    ],
+)
+def test_what_is_too_much(text: str, complaint: str) -> None:
+    """Aliases that stand for aliases that stand for aliases, and endless depth, are answered by their line, at once."""
+    assert _complaints(text) == [f"config.yaml:{complaint}"]
+
+
+def test_aliases() -> None:
+    """What stands for a few values may be used as often as one likes."""
+    rules = "mapping:\n" + "".join(
+        f"  - {{company: acme, document: D{number}, {'channel: &c x' if not number else 'channel: *c'}}}\n"
+        for number in range(3000)
+    )
+    assert {rule.values["channel"] for rule in parse(BASE + rules).mapping} == {Template("x")}
 
 
 def test_two_logins_that_are_one() -> None:

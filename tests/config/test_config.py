@@ -158,7 +158,7 @@ def test_no_model_shows_a_password() -> None:
     config = parse(BASE.replace("password_env: SECRET", "password: s3cr3t\n    proxy: http://u:s3cr3t@p:3128"))
     assert "s3cr3t" not in f"{config}{config!r}{config.accounts}{config.accounts['main']}"
     assert config.accounts["main"].proxy == "http://u:s3cr3t@p:3128"
-    assert config.accounts["main"].login.read_password() == "s3cr3t"
+    assert config.accounts["main"].read_password() == "s3cr3t"
 
 
 def test_a_password_in_the_configuration_is_warned_about() -> None:
@@ -175,9 +175,9 @@ def test_a_password_file_is_read_afresh(tmp_path: Path, content: bytes) -> None:
     text = BASE.replace("password_env: SECRET", "password_file: secret")
     account = parse(text, str(tmp_path / "config.yaml")).accounts["main"]
     (tmp_path / "secret").write_bytes(b"old")
-    assert account.login.read_password() == "old"
+    assert account.read_password() == "old"
     (tmp_path / "secret").write_bytes(content)
-    assert account.login.read_password() == "s3cr3t"
+    assert account.read_password() == "s3cr3t"
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\n", b"s3cr3t\nmore\n", b"\xff\xfes\x003\x00"])
@@ -190,26 +190,35 @@ def test_a_password_file_without_a_password(tmp_path: Path, content: bytes | Non
     with pytest.raises(
         ConfigError, match=f"accounts.main.password_file: .*{re.escape(str(tmp_path / 'secret'))}"
     ) as raised:
-        account.login.read_password()
+        account.read_password()
     assert "s3cr3t" not in str(raised.value)
 
 
 def test_a_password_from_the_environment() -> None:
     """The variable is read when the password is asked for; the name isn't repeated, lest it be the password itself."""
     account = parse(BASE).accounts["main"]
-    assert account.login.read_password({"SECRET": "s3cr3t"}) == "s3cr3t"
+    assert account.read_password({"SECRET": "s3cr3t"}) == "s3cr3t"
     with pytest.raises(ConfigError, match=r"accounts\.main\.password_env: ") as raised:
-        account.login.read_password({})
+        account.read_password({})
     assert "SECRET" not in str(raised.value)
+
+
+def test_a_variable_that_is_not_set() -> None:
+    """A variable with the name of one is named; whatever else stands there may be the password itself."""
+    for name, said in (("FILEDROP_PASSWORD", "variable FILEDROP_PASSWORD is not set"), ("Hunter_2", "that it names")):
+        account = parse(BASE.replace("SECRET", name)).accounts["main"]
+        with pytest.raises(ConfigError, match=said) as raised:
+            account.read_password({})
+        assert "Hunter" not in str(raised.value)
 
 
 def test_a_password_from_systemd(tmp_path: Path) -> None:
     """A credential is read from where systemd puts it, and missed where there is no systemd."""
     (tmp_path / "ap").write_text("s3cr3t\n")
     account = parse(BASE.replace("password_env: SECRET", "password_credential: ap")).accounts["main"]
-    assert account.login.read_password({"CREDENTIALS_DIRECTORY": str(tmp_path)}) == "s3cr3t"
+    assert account.read_password({"CREDENTIALS_DIRECTORY": str(tmp_path)}) == "s3cr3t"
     with pytest.raises(ConfigError, match="LoadCredential=ap:"):
-        account.login.read_password({})
+        account.read_password({})
 
 
 @posix
@@ -268,8 +277,8 @@ def test_which_file() -> None:
     """--config wins over $FILEDROP_CONFIG, which wins over the system's place."""
     assert find("a.yaml", {"FILEDROP_CONFIG": "b.yaml"}) == Path("a.yaml")
     assert find(None, {"FILEDROP_CONFIG": "b.yaml"}) == Path("b.yaml")
-    usual = find(None, {"FILEDROP_CONFIG": "", "PROGRAMDATA": r"D:\Data"})
-    assert usual == Path(r"D:\Data\filedrop\config.yaml" if sys.platform == "win32" else "/etc/filedrop/config.yaml")
+    usual = r"C:\ProgramData\filedrop\config.yaml" if sys.platform == "win32" else "/etc/filedrop/config.yaml"
+    assert find(None, {"FILEDROP_CONFIG": ""}) == Path(usual)
 
 
 def test_a_file_is_read_whoever_wrote_it(tmp_path: Path) -> None:

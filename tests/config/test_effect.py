@@ -10,8 +10,8 @@ from support.configuration import BASE
 from support.documents import invoice, order
 
 from filedrop.config import Rule, Template, XPath, parse
+from filedrop.config.agreement import check_effect
 from filedrop.config.complaints import Complaints
-from filedrop.config.effect import check_effect
 from filedrop.config.reading import Written
 from filedrop.errors import ConfigError
 from filedrop.identify import identify, read

@@ -7,10 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from filedrop.config import Account, Company, Config, Inbound, Log, Outbound, Retry, load, parse
+from filedrop.config import (
+    Account,
+    Alerts,
+    Commands,
+    Company,
+    Config,
+    Heartbeat,
+    Inbound,
+    Log,
+    Mail,
+    Metrics,
+    Outbound,
+    Retry,
+    Validation,
+    load,
+    parse,
+)
 from filedrop.config.mapping import Rule
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.yaml"
+SECTIONS = (Outbound, Validation, Inbound, Commands, Log, Alerts, Heartbeat, Metrics)
 REQUIRED = ("base_url", "username", "password_file")
 
 
@@ -21,12 +38,12 @@ def _with_defaults() -> str:
 
 def _keys() -> Iterator[tuple[str, str]]:
     """Every key there is, with the section that it stands in."""
-    for model in (Config, Account, Company, Outbound, Inbound, Log, Retry, Rule):
+    for model in (*SECTIONS, Config, Account, Company, Retry, Mail, Rule):
         yield from ((model.__name__, key) for key in model.known())
 
 
 def _settings() -> list[str]:
-    return [key for model in (Account, Outbound, Inbound, Log) for key in model.known() if key not in REQUIRED]
+    return [key for model in (Account, *SECTIONS) for key in model.known() if key not in REQUIRED]
 
 
 def test_it_loads() -> None:
@@ -40,8 +57,11 @@ def test_it_loads() -> None:
 def test_it_names_every_key(section: str, key: str) -> None:
     """Whatever may be written is in the example, in its section."""
     text = _with_defaults()
-    indented = {"Account": "    ", "Company": "    ", "Outbound": "  ", "Inbound": "  ", "Log": "  ", "Config": ""}
-    before = {"Retry": r"retry: \{.*", "Rule": r"#   [ -] "}.get(section, "^" + indented.get(section, ""))
+    indented = {"Account": "    ", "Company": "    ", "Config": ""}
+    indented |= {model.__name__: "  " for model in SECTIONS}
+    before = {"Retry": r"retry: \{.*", "Rule": r"#   [ -] ", "Mail": r"#   [{ ]?.*\b"}.get(
+        section, "^" + indented.get(section, "")
+    )
     assert re.search(rf"{before}{key}:", text, re.MULTILINE)
 
 

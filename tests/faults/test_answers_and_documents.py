@@ -13,7 +13,7 @@ import pytest
 from support.documents import invoice
 from support.faults import answered, cut_after, instead, reset_before, unreadable_after
 
-from filedrop.document import State
+from filedrop.model.document import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,8 +114,8 @@ def test_left_alone_for_as_long_as_it_asks(slow_world: World) -> None:
         slow_world.until(lambda: paused(slow_world) == ["away"])
         slow_world.drop("another.xml", invoice("2"))
         slow_world.until(lambda: len(service.journal.in_state(State.WAITING)) == 2)
-        assert 3500 < service.accounts[0].standing.wait() <= 3600
-        assert "3600 s" in service.accounts[0].standing.report.why
+        assert 3500 < service.accounts[0].breaker.wait() <= 3600
+        assert "3600 s" in service.accounts[0].breaker.report.why
     assert set(slow_world.places().values()) == {"sending"}
     assert len(slow_world.front.asked("POST /outbox")) == 1
 
@@ -127,7 +127,7 @@ def test_nothing_listens(make_world: Callable[..., World]) -> None:
     sandbox.start()
     world.front.url = sandbox.base_url
     with world.service() as service:
-        world.until(lambda: service.accounts[0].way_in.summary.last_poll)
+        world.until(lambda: service.accounts[0].poller.summary.last_poll)
         sandbox.stop()
         world.drop("invoice.xml", invoice())
         world.until(lambda: paused(world) == ["away"])
@@ -157,7 +157,7 @@ def test_refused(slow_world: World, status: int, text: str) -> None:
     slow_world.drop("another.xml", invoice("2"))
     with slow_world.service() as service:
         slow_world.until(lambda: slow_world.settled(("sent", "failed")))
-        assert service.accounts[0].standing.ready
+        assert service.accounts[0].breaker.ready
     slow_world.invariants()
     (failed,) = [name for name, place in slow_world.places().items() if place == "failed"]
     assert story(slow_world, failed) == FAILED
@@ -171,7 +171,7 @@ def test_refused_login(slow_world: World, status: int) -> None:
     """A login that is refused everywhere pauses the account; no document fails, and all go when it is good again."""
     world = slow_world
     with world.service() as service:
-        world.until(lambda: service.accounts[0].standing.ready)
+        world.until(lambda: service.accounts[0].breaker.ready)
         world.front.always("", instead(status, "<html>go away</html>"))
         world.drop("invoice.xml", invoice())
         world.until(lambda: paused(world))
@@ -260,9 +260,8 @@ def is_about(number: str) -> Match:
     return lambda request: f"<cbc:ID>{number}</cbc:ID>".encode() in request.body
 
 
-def test_three_documents_in_a_row(slow_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_three_documents_in_a_row(slow_world: World) -> None:
     """Three different documents without a clear answer, one after the other: the account pauses, and then all go."""
-    monkeypatch.setattr("filedrop.turns.TOGETHER", 1)  # else one thread might post all, and the first wait in vain
     world, all_there = slow_world, threading.Barrier(3)
 
     def failed_together(exchange: Exchange) -> None:

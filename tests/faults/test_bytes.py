@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from support.matrix import Sample
     from support.wire import Way
 
-    from filedrop.accesspoint import Message
+    from filedrop.model.message import Message
 
 SHARES = 16 if is_full() else 1  # of the bytes of each exchange, so that several processes can take them
 # How many breaks share a world; a sample is of one world. No more messages than there are on a page.
@@ -118,7 +118,7 @@ def test_a_list(tmp_path: Path, sample: Sample, *, name: str, quirks: bool, how:
         world.run_once()
         world.receive(invoice("in"))
         account = config.parse(world.config_text()).accounts["main"]
-        access_point = AccessPoint(account.login, stopped=threading.Event(), pauses=())
+        access_point = AccessPoint(account, stopped=threading.Event(), pauses=())
 
         def ask() -> list[Message]:
             return list(access_point.messages() if name == "messages" else getattr(access_point, name)().messages)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from support.documents import invoice
+from support.asking import ask
+from support.documents import SELLER, invoice
 from support.faults import cut_after, instead, reset_before
 from support.stepping import RULES, Clock, Life
+from werkzeug.http import http_date
+
+from filedrop.model.document import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,11 +23,6 @@ if TYPE_CHECKING:
 
 AN_HOUR = 3600.0  # seconds
 FOUND, LOST = "in doubt, and arrived.xml", "in doubt, and lost.xml"
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def under_way(world: World, life: Life) -> None:
         world.front.next("POST /outbox", *faults)
         world.drop(name, invoice(name))
         for _ in range(3):  # it is seen, has settled, and is taken as far as it goes
-            life.lane.look_now()
+            life.pipeline.at.scanner.look_now()
             life.go_on(3)
     world.front.always("POST /outbox", instead(429))
     number = world.receive(invoice("stuck"))
@@ -93,6 +93,54 @@ def test_the_clock_is_set(world: World, clock: Clock, days: list[int]) -> None:
     all_is_well(world, life)
 
 
+@pytest.mark.parametrize("end", [None, Life.stop, Life.drop], ids=["it runs on", "stopped", "killed"])
+@pytest.mark.parametrize("tells", [True, False], ids=["the access point has a clock", "it tells no time"])
+def test_the_clock_is_set_on_during_a_transfer(
+    make_world: Callable[..., World], clock: Clock, end: Callable[[Life], None] | None, *, tells: bool
+) -> None:
+    """What was just accepted isn't overdue by that; it is when that time has really passed, by clocks that agree."""
+    world = make_world(outbound=RULES | {"overdue": "1h"}, inbound={"poll": "5m"}, clock=clock.true)
+    if not tells:
+        world.front.date = lambda: "now"
+    life = accepted_and_gone(world, Life(world, clock))
+    clock.skew = timedelta(hours=2)
+    if end is not None:
+        end(life)
+        life = Life(world, clock)
+    life.go_on(1800)
+    assert world.places() == {"invoice.xml": "sent"}
+    life.go_on(3 * AN_HOUR)
+    life.drop()
+    assert world.error("invoice.xml") == "not-delivered"
+
+
+@pytest.mark.parametrize("skew", [timedelta(0), timedelta(days=-365)], ids=["as it was", "a year back"])
+def test_overdue_while_it_was_not_running(make_world: Callable[..., World], clock: Clock, skew: timedelta) -> None:
+    """What time has passed meanwhile is known where two clocks agree on it; else it is waited for once more."""
+    world = make_world(outbound=RULES | {"overdue": "1h"}, inbound={"poll": "5m"}, clock=clock.true)
+    accepted_and_gone(world, Life(world, clock)).stop()
+    clock.pass_on(2 * AN_HOUR)
+    clock.skew = skew
+    life = Life(world, clock)
+    life.go_on(300)
+    assert world.places() == {"invoice.xml": "sent" if skew else "failed"}
+    life.go_on(3 * AN_HOUR)
+    life.drop()
+    assert world.error("invoice.xml") == "not-delivered"
+
+
+def accepted_and_gone(world: World, life: Life) -> Life:
+    """Have a document accepted, whose message leaves the outbox without being delivered."""
+    world.sandbox.store.connect({SELLER: "acme"})  # its receiver is nobody's
+    life.go_on(10)
+    world.drop("invoice.xml", invoice())
+    for _ in range(3):  # it is seen, has settled, and is taken as far as it goes
+        life.pipeline.at.scanner.look_now()
+        life.go_on(3)
+    assert world.places() == {"invoice.xml": "sent"}
+    return life
+
+
 def test_a_file_that_is_being_written_when_the_clock_is_set(world: World, clock: Clock) -> None:
     """It grows no older by that: its writer has as long as ever."""
     clock.skew = datetime.now(UTC) - clock.true()  # so that the times of files tell something
@@ -100,7 +148,7 @@ def test_a_file_that_is_being_written_when_the_clock_is_set(world: World, clock:
     life = Life(world, clock)
     life.go_on(10)
     (world.outbound / "slow.xml").write_bytes(content[: len(content) // 2])
-    life.lane.look_now()
+    life.pipeline.at.scanner.look_now()
     life.go_on(30)
     clock.skew += timedelta(days=365)
     for _ in range(15):
@@ -108,4 +156,86 @@ def test_a_file_that_is_being_written_when_the_clock_is_set(world: World, clock:
     assert (world.outbound / "slow.xml").exists()
     (world.outbound / "slow.xml").unlink()
     world.drop("slow.xml", content)
+    all_is_well(world, life)
+
+
+def date_is_off(world: World, clock: Clock, seconds: float) -> None:
+    """From now on, `received` is so many seconds later than `Date` says."""
+    world.front.date = lambda: http_date(clock.true() - timedelta(seconds=seconds))
+
+
+def in_doubt(world: World) -> list[str]:
+    """What `status` says of the documents in doubt."""
+    documents = json.loads(ask(world, "status", "--json").output)["companies"]["acme"]["documents"]
+    return [document["why"] for document in documents if document["state"] == "doubt"]
+
+
+@pytest.mark.parametrize("seconds", [-8, 8, -AN_HOUR, AN_HOUR])
+def test_two_clocks(world: World, clock: Clock, seconds: float) -> None:
+    """What the access point's clocks differ by is learned from what was accepted: what has arrived is found by it."""
+    date_is_off(world, clock, seconds)
+    life = Life(world, clock)
+    life.take(world, "known.xml")
+    life.stop()
+    life = Life(world, clock)  # learned anew after a start
+    life.take(world, "arrived.xml", cut_after)
+    life.take(world, "lost.xml", reset_before)
+    all_is_well(world, life)
+    assert not [line for line in world.log() if line["event"] == "document.undecided"]
+
+
+@pytest.mark.parametrize("seconds", [-8, -AN_HOUR])
+@pytest.mark.parametrize("ends", ["learned", "resolved"])
+def test_two_clocks_of_which_nothing_is_known(world: World, clock: Clock, seconds: float, ends: str) -> None:
+    """Where only a clock speaks against what has arrived, nothing is sent again: a person is asked, and told how."""
+    date_is_off(world, clock, seconds)
+    life = Life(world, clock)
+    life.take(world, "arrived.xml", cut_after)
+    life.go_on(2 * AN_HOUR)
+    assert world.places() == {"arrived.xml": "sending"}
+    assert len(world.front.asked("POST /outbox")) == 1
+    (why,) = in_doubt(world)
+    assert "message 1 holds the same" in why
+    note = (world.outbound / "sending" / "arrived.xml.why.txt").read_text()
+    (told,) = [line["why"] for line in world.log() if line["event"] == "document.undecided"]
+    assert told == why
+    (document,) = life.journal.in_state(State.DOUBT)
+    commands = [f"filedrop resolve {document.id} --sent 1", f"filedrop resolve {document.id} --send-again"]
+    for command in commands:
+        assert command in note
+        assert command in why
+    if ends == "learned":
+        life.take(world, "known.xml")
+    else:
+        done = world.filedrop(*commands[0].split()[1:])
+        assert done.returncode == 0, done.stderr
+    all_is_well(world, life)
+
+
+def test_a_clock_that_jumps(world: World, clock: Clock) -> None:
+    """Where one of its clocks was set meanwhile, what was learned is wrong, and still nothing is sent twice."""
+    life = Life(world, clock)
+    life.take(world, "known.xml")
+    date_is_off(world, clock, -AN_HOUR)
+    life.go_on(400)  # it hears of that
+    life.take(world, "arrived.xml", cut_after)
+    life.go_on(2 * AN_HOUR)
+    assert len(world.front.asked("POST /outbox")) == 2
+    assert len(in_doubt(world)) == 1
+    life.take(world, "known now.xml")
+    all_is_well(world, life)
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["the first", "not the first"])
+@pytest.mark.parametrize("days", [-5, 5])
+def test_no_clock_but_ours(world: World, clock: Clock, days: int, known: bool) -> None:  # noqa: FBT001 - a parameter
+    """An access point that doesn't say what time it is has no other documents in doubt than any other."""
+    world.front.date = str
+    clock.skew = timedelta(days=days)
+    life = Life(world, clock)
+    if known:
+        life.take(world, "known.xml")
+    life.take(world, "arrived.xml", cut_after)
+    assert [("sent=" in look.target) for look in world.front.asked("GET /messages")][:1] == [known]  # else all is read
+    life.take(world, "lost.xml", reset_before)
     all_is_well(world, life)

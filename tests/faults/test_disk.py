@@ -17,7 +17,7 @@ from support.documents import invoice
 from support.faults import answered
 from support.world import World
 
-from filedrop.statusfile import StatusFile
+from filedrop.status.status_file import StatusFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from support.faults import Exchange
 
-    from filedrop.service import Service
+    from filedrop.daemon.daemon import Daemon
 
 Disks = dict[str, Disk]
 LATE = 7  # from this request on something fails that is tried again after half a minute: filedrop is started anew
@@ -56,16 +56,16 @@ def small_world(tmp_path: Path, disks: Disks) -> Iterator[World]:
         yield world
 
 
-def sweeps(world: World, service: Service, number: int = 3) -> None:
+def sweeps(world: World, service: Daemon, number: int = 3) -> None:
     """Wait until the folder has been looked through so often more, or that was tried."""
-    lane = service.accounts[0].lanes[0]
+    pipeline = service.accounts[0].pipelines[0]
 
     def tried() -> float:
-        return max(lane.next_full, lane.not_before)
+        return max(pipeline.reconciliation.next, pipeline._not_before)
 
     for _ in range(number):
         before = tried()
-        world.until(lambda before=before: tried() > before and not lane.comparing)  # type: ignore[misc] # this turn's
+        world.until(lambda before=before: tried() > before)  # type: ignore[misc] # this turn's
 
 
 @pytest.mark.parametrize(("moment", "full"), MOMENTS)
@@ -123,6 +123,47 @@ def test_a_share_that_is_full_before_the_start(small_world: World, disks: Disks)
     world.invariants()
 
 
+def test_what_a_full_share_holds(small_world: World, disks: Disks) -> None:
+    """What waits on a full share waits for that, and what failed and can't be put away is not on its way."""
+    world = small_world
+    world.drop("nobody.xml", invoice("1", receiver=None))
+    world.drop("half.xml", invoice("2")[:500])
+    disks["share"].use_up_names()
+    with world.service():
+        world.until(lambda: told(world, "folder.refuses"))
+        world.until(lambda: "1 sending" in ask(world, "status").says)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("filedrop.cli.status.is_running", lambda _: True)
+            says = ask(world, "status").says
+        assert f"acme: 1 sending: waiting to be put away ({world.outbound}: its disk has no names left" in says
+        assert f"acme: 1 waiting: {world.outbound}: its disk has no names left" in says
+        make_room(disks)
+        world.until(lambda: world.places().get("nobody.xml") == "failed")
+
+
+def test_a_share_that_is_almost_full(small_world: World, disks: Disks) -> None:
+    """Where there is some room, but too little, it is said how much, not that there is none."""
+    with (small_world.root / "last").open("wb") as last:
+        last.write(bytes(40_000))
+        last.flush()
+        disks["share"].fill()
+    (small_world.root / "last").unlink()
+    left = "its disk has only 40.9 KB left: make room there"  # in pages of 4096 bytes
+    assert f"acme: {small_world.outbound}: {left}" in ask(small_world, "status").says
+    assert f"{small_world.inbound}: nothing can be written there: {left}" in ask(small_world, "check").says
+
+
+def test_a_file_system_that_does_not_tell(tmp_path: Path) -> None:
+    """Where a file system doesn't say how much room it has, it isn't full: messages are taken, and check says so."""
+    with mounted(tmp_path / "root", size="0", inodes=0), World(tmp_path, inbound={"min_free": "200MB"}) as world:
+        world.receive(invoice())
+        world.run_once()
+        assert len(world.delivered()) == 1
+        assert "full" not in ask(world, "status").says
+        assert f"{world.inbound}: what is free isn't told" in ask(world, "check").says
+        world.invariants()
+
+
 def test_a_share_that_becomes_read_only(small_world: World, disks: Disks) -> None:
     """Nothing is claimed, posted or fetched where nothing can be written; it is said, once; afterwards all of it is."""
     world = small_world
@@ -173,7 +214,7 @@ def test_status_says_that_nothing_can_be_recorded(small_world: World, disks: Dis
         disks["state"].fill()
         world.drop("two.xml", invoice("2"))
         world.until(lambda: service.journal.trouble)
-        StatusFile(service.config, service.journal, service.accounts[0].desk.log).close(service)
+        StatusFile(service.config, service.journal, service._log).close(service)
         why = f"the journal {world.state / 'journal.sqlite'} can't be used: database or disk is full; nothing is posted"
         assert why in ask(world, "status").says
         make_room(disks)

@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from support.documents import BUYER, SELLER, invoice
+from support.documents import BILLING, BUYER, INVOICE_ID, SELLER, invoice
 from support.faults import instead
 
 if TYPE_CHECKING:
@@ -183,9 +183,9 @@ def test_a_marker_without_end(world: World) -> None:
     world.run_once()
     (world.outbound / ".filedrop").write_text("[" * 1_000_000)
     told = world.filedrop("status").stdout
-    assert f"{world.outbound}: its .filedrop can't be read as a marker" in told
+    assert f"{world.outbound}: unavailable: its .filedrop can't be read as a marker" in told
     with world.service() as service:
-        world.until(lambda: "can't be read as a marker" in service.accounts[0].lanes[0].trouble)
+        world.until(lambda: "can't be read as a marker" in service.accounts[0].pipelines[0].at.health.trouble)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,11 @@ def test_a_marker_without_end(world: World) -> None:
 def test_ids_from_elsewhere(world: World, word: str) -> None:
     """Whatever ids a message has, its file has a safe and short name, and its sidecar one line for each."""
     world.sandbox.store.receive(
-        sender=word, receiver=SELLER, document_id=f"urn::{word}##{word}::2.1", process_id=word, content=invoice()
+        sender=word,
+        receiver=SELLER,
+        document_id=INVOICE_ID.replace(BILLING, word),
+        process_id=word,
+        content=invoice(),
     )
     world.run_once()
     (document,) = world.delivered()

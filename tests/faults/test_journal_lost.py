@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -12,38 +13,27 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from support.asking import ask
 from support.documents import invoice
-from support.faults import cut_after, instead, reset_before
-from support.stepping import Clock, Life
+from support.faults import answered, cut_after, instead, reset_before
+from support.stepping import RULES, Clock, Life
 
 from filedrop import config
-from filedrop.document import State
-from filedrop.glimpse import folders
-from filedrop.marker import MARKER, read_marker
-from filedrop.service import sole_use
+from filedrop.daemon.lock import locked_state
+from filedrop.errors import Changed
+from filedrop.model.document import State
+from filedrop.status.folders import folders
+from filedrop.storage.marker import MARKER, read_marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from support.faults import Exchange
     from support.world import World
 
-    from filedrop.lane import Lane
-    from filedrop.service import Service
+    from filedrop.daemon.daemon import Daemon
+    from filedrop.outbound.pipeline import OutboundPipeline
 
 UNREADABLE = instead(200, "<html>Maintenance</html>")  # of the archive: what is in doubt stays so
 EITHER_RULE = pytest.mark.parametrize("duplicates", ["refuse", "allow"])
-
-
-def copied(world: World) -> dict[str, bytes]:
-    """The journal as it is now."""
-    return {path.name: path.read_bytes() for path in world.state.glob("journal.sqlite*")}
-
-
-def put_back(world: World, copy: dict[str, bytes]) -> None:
-    """The journal as it was then."""
-    for path in world.state.glob("journal.sqlite*"):
-        path.unlink()
-    for name, content in copy.items():
-        (world.state / name).write_bytes(content)
 
 
 def ready(_world: World) -> None:
@@ -124,23 +114,100 @@ def test_an_older_copy(
     world.run_once()
     for stage in life[:then]:
         stage(world)
-    copy = copied(world)
+    copy = world.copy_of_journal()
     for stage in life[then:]:
         stage(world)
-    put_back(world, copy)
+    world.put_back(copy)
     world.front.heal()
     (world.outbound / "HOLD").unlink(missing_ok=True)
     world.settle()
     world.invariants()
 
 
+def dropped(life: Life) -> None:
+    """What was dropped is seen at once, and taken as far as it goes."""
+    life.pipeline.at.scanner.look_now()
+    for _ in range(10):
+        life.go_on(2)
+
+
+@pytest.mark.parametrize("earlier", [True, False], ids=["between two posts", "before the first"])
+@pytest.mark.parametrize("fate", [answered, cut_after, reset_before], ids=["accepted", "answer lost", "never arrived"])
+@EITHER_RULE
+def test_an_older_copy_within_one_rescan(
+    make_world: Callable[..., World], fate: Callable[[Exchange], None], duplicates: str, *, earlier: bool
+) -> None:
+    """A copy that was made two seconds before a post is known to be older, though nothing was looked through since."""
+    clock = Clock()
+    rules = RULES | {"duplicates": duplicates, "rescan": "12h"}
+    world = make_world(outbound=rules, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(30)
+    if earlier:
+        world.drop("earlier.xml", invoice("1"))
+        dropped(life)
+    copy = world.copy_of_journal()
+    clock.pass_on(2)
+    world.front.next("POST /outbox", fate)
+    world.front.always("GET /messages", UNREADABLE)
+    world.drop("invoice.xml", invoice("2"))
+    dropped(life)
+    assert len(world.front.asked("POST /outbox")) == 1 + earlier
+    life.drop()
+    world.put_back(copy)
+    world.front.heal()
+    life = Life(world, clock)
+    life.go_on(2500)
+    life.stop()
+    assert world.settled()
+    world.invariants()
+
+
+def test_delivered_since_the_copy_was_made(make_world: Callable[..., World]) -> None:
+    """That a document was delivered since, its sidecar tells, though the access point can't be asked."""
+    world = make_world(outbound={"rescan": "100ms"})
+    world.drop("invoice.xml", invoice())
+    accepted(world)
+    copy = world.copy_of_journal()
+    delivered(world)
+    world.put_back(copy)
+    world.front.always("GET /outbox", instead(500))
+    with world.service() as service:
+        world.until(lambda: service.journal.document(world.sidecar("invoice.xml")["id"]).state is State.DELIVERED)
+    world.invariants()
+
+
+def test_a_marker_that_says_what_is_under_way(make_world: Callable[..., World]) -> None:
+    """The marker is written before the first of several posts, and not for each."""
+    clock = Clock()
+    world = make_world(outbound=RULES | {"rescan": "12h"}, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(30)
+    said: list[bytes] = []
+
+    def read(exchange: Exchange) -> None:
+        said.append((world.outbound / MARKER).read_bytes())
+        answered(exchange)
+
+    world.front.always("POST /outbox", read)
+    before = (world.outbound / MARKER).read_bytes()
+    for number in range(8):
+        world.drop(f"{number}.xml", invoice(str(number)))
+    dropped(life)
+    life.stop()
+    assert len(said) == 8
+    assert before not in said
+    assert len(set(said)) < 4
+    world.invariants()
+
+
 def test_it_is_said(world: World) -> None:
     """That the journal is an older copy is said by status and check before the start, by log and status after it."""
     world.run_once()
-    copy = copied(world)
+    copy = world.copy_of_journal()
     world.drop("invoice.xml", invoice())
     world.settle()
-    put_back(world, copy)
+    world.put_back(copy)
     said = f"{world.outbound}: the journal is older than this folder"
     checked = ask(world, "check")
     assert checked.status == 0
@@ -176,15 +243,15 @@ def test_the_marker_is_left_alone_while_nothing_happens(make_world: Callable[...
     assert (world.outbound / MARKER).stat() == before
 
 
-def sweeps(world: World, service: Service, number: int) -> None:
+def sweeps(world: World, service: Daemon, number: int) -> None:
     """Wait until each outbound folder has been looked through so often."""
-    for lane in service.accounts[0].lanes:
-        sweeps_of(world, lane, number)
+    for pipeline in service.accounts[0].pipelines:
+        sweeps_of(world, pipeline, number)
 
 
-def sweeps_of(world: World, lane: Lane, number: int) -> None:
+def sweeps_of(world: World, pipeline: OutboundPipeline, number: int) -> None:
     for _ in range(number):
-        world.compared(lane)
+        world.compared(pipeline)
 
 
 def test_a_marker_that_cannot_be_written(world: World) -> None:
@@ -207,7 +274,7 @@ def test_a_name_that_was_used_again(make_world: Callable[..., World]) -> None:
     (world.outbound / "HOLD").touch()
     with world.service():
         world.until((world.outbound / "sending" / "invoice.xml").exists)
-    copy = copied(world)
+    copy = world.copy_of_journal()
     (world.outbound / "HOLD").unlink()
     with world.service():
         world.until(lambda: [*(world.outbound / "archive").rglob("*.xml")])
@@ -216,7 +283,7 @@ def test_a_name_that_was_used_again(make_world: Callable[..., World]) -> None:
     world.drop("invoice.xml", invoice("2"))
     with world.service():
         world.until((world.outbound / "sending" / "invoice.xml").exists)
-    put_back(world, copy)
+    world.put_back(copy)
     (world.outbound / "HOLD").unlink()
     world.settle()
     assert world.accepted() == {"?": 1, "invoice.xml": 1}
@@ -253,20 +320,21 @@ def test_a_folder_that_was_away_when_the_copy_was_put_back(make_world: Callable[
     world.put(orders / "waiting.xml", invoice("2"))
     with world.service():
         world.until(lambda: two.lies_in("sending"))
-    copy = copied(world)
+    copy = world.copy_of_journal()
     world.front.next("POST /outbox", cut_after)
     world.front.always("GET /messages", UNREADABLE)
     (orders / "HOLD").unlink()
     with world.service() as service:
         world.until(lambda: service.journal.in_state(State.DOUBT))
-    put_back(world, copy)
+    world.put_back(copy)
     orders.rename(away)
     world.front.heal()
     with world.service() as service:
         (document,) = service.journal.in_state(State.SENT)
         unknown = read_marker(away).changes - service.journal.changes(document.folder).counted  # type: ignore[union-attr] # it is there
         for _ in range(unknown + 1):  # the journal writes more of it than the marker has seen
-            service.journal.record(service.journal.document(document.id).later(document.claimed))  # type: ignore[union-attr] # likewise
+            with suppress(Changed):  # it was just asked after
+                service.journal.record(service.journal.document(document.id).later(document.claimed))  # type: ignore[union-attr] # likewise
         away.rename(orders)
         world.until(lambda: len(list((orders / "sent").glob("*.xml"))) == 2)
     assert world.accepted() == {"?": 2}
@@ -275,7 +343,7 @@ def test_a_folder_that_was_away_when_the_copy_was_put_back(make_world: Callable[
 def deleted(world: World) -> None:
     """The journal is gone, and a person says that its folders are the new one's."""
     shutil.rmtree(world.state)
-    with sole_use(world.state) as journal:
+    with locked_state(world.state) as journal:
         for folder in folders(config.parse(world.config_text())):
             folder.take_over(journal)
 
@@ -326,20 +394,16 @@ def test_duplicates_are_known_before_the_first_post(make_world: Callable[..., Wo
     world.put(world.outbound / "copy.xml", invoice("1"))
     clock = Clock()
     life = Life(world, clock)
-    life.turn()
-    life.do(life.jobs.index("sweep"))  # of the first folder; the orders' is left waiting, before all others
-    while life.jobs[0] != "sweep":
-        life.do(0)
-    for _ in range(10):
-        clock.pass_on(10)
-        life.turn()
-        life.do_others()
+    (slow,) = (one for one in life.service.accounts[0].pipelines if one.folder.path == orders)
+    life.hang(slow)  # its comparison takes its time
+    life.go_on(25)
     assert (world.outbound / "sending" / "copy.xml").exists()
-    assert life.service.accounts[0].standing.ready
+    assert life.service.accounts[0].breaker.ready
     assert len(world.front.asked("POST /outbox")) == 1
+    life.answer(slow)
     life.go_on(60)
     assert (world.outbound / "failed" / "copy.xml").exists()
-    assert all(life.journal.is_settled(lane.folder.id) for lane in life.service.accounts[0].lanes)
+    assert all(life.journal.is_settled(pipeline.folder.id) for pipeline in life.service.accounts[0].pipelines)
     life.stop()
     assert len(world.front.asked("POST /outbox")) == 1
 
@@ -353,11 +417,11 @@ def test_the_latest_records_are_lost(make_world: Callable[..., World], damage: s
     world.front.always("GET /messages", UNREADABLE)
     world.drop("invoice.xml", invoice())
     with world.service() as service:
-        folder = service.accounts[0].lanes[0].folder
+        folder = service.accounts[0].pipelines[0].folder
         world.until(lambda: service.journal.in_state(State.DOUBT))
         world.until(lambda: folder.changes == service.journal.changes(folder.id).counted)
-        killed = copied(world)
-    put_back(world, killed)
+        killed = world.copy_of_journal()
+    world.put_back(killed)
     newest = world.state / "journal.sqlite-wal"
     content = newest.read_bytes()
     assert content

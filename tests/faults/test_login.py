@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+from support.asking import ask
 from support.documents import invoice
+from support.faults import instead
 from support.world import PASSWORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from support.faults import Request
     from support.world import World
 
 BETWEEN_PROBES = 1  # seconds, by the configuration below
@@ -38,3 +43,53 @@ def test_a_wrong_password(make_world: Callable[..., World]) -> None:
         world.until(world.settled)
         assert daemon.poll() is None
     world.invariants()
+
+
+def test_a_mended_password(make_world: Callable[..., World]) -> None:
+    """However long the pause, another password in the file is tried at once; `status` and `check` say when it ends."""
+    world = make_world(outbound={"retry": "{first: 5m, longest: 1d}"})
+    world.drop("invoice.xml", invoice("out"))
+    world.receive(invoice("in"))
+    world.password_file.write_text("wrong")
+    attempts = []
+    with world.daemon():
+        for password in ("wrong", "another wrong one"):
+            world.password_file.write_text(password)
+            world.until(lambda: next_attempt(world) not in (None, *attempts), 60, what="a refusal is told")
+            attempts.append(at := next_attempt(world))
+            assert at
+            assert (datetime.fromisoformat(at) - datetime.now().astimezone()).total_seconds() > 60
+            assert [said_by(request) for request in world.front.requests].count(password) == 1
+            told = f"the next attempt is at {at[:10]} {at[11:]}, or as soon as its password file is changed"
+            for command in ("status", "check"):
+                assert told in ask(world, command).says
+            del world.front.requests[:]  # check has asked, too
+        world.password_file.write_text(PASSWORD)
+        world.until(world.settled)
+        world.until(lambda: next_attempt(world) is None, 60)
+        assert "next attempt" not in ask(world, "status").says
+    world.invariants()
+
+
+def test_a_login_mended_elsewhere(make_world: Callable[..., World]) -> None:
+    """Where the access point lets the same password in again, `check` says so, and when the daemon will find out."""
+    world = make_world(outbound={"retry": "{first: 5m, longest: 1d}"})
+    world.front.always("", instead(401))
+    with world.daemon():
+        world.until(lambda: next_attempt(world), 60)
+        world.front.heal()
+        says = ask(world, "check").says
+        assert "lets acme in" in says
+        assert "the filedrop that runs was not let in the last time; the next attempt is at " in says
+
+
+def next_attempt(world: World) -> str | None:
+    account = json.loads(ask(world, "status", "--json").output)["accounts"]["main"]
+    at: str | None = account["next_attempt"]
+    assert (at is None) == (account["login"] != "refused")
+    return at
+
+
+def said_by(request: Request) -> str:
+    """The password that came with a request."""
+    return base64.b64decode(request.headers["authorization"].removeprefix("Basic ")).decode().partition(":")[2]

@@ -7,14 +7,13 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import pytest
-from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice
+from support.documents import SELLER, invoice
 from support.faults import Front, answered, cut_after, instead, reset_before
 from support.world import PASSWORD
 
-from filedrop.document import State
+from filedrop.model.document import State
 from filedrop.sandbox import Sandbox, SandboxAccount
 
 if TYPE_CHECKING:
@@ -131,8 +130,8 @@ def test_an_outage_longer_than_doubt(slow_world: World, answer: Fault) -> None:
     world.front.next("POST /outbox", cut_and_away)
     world.drop("invoice.xml", invoice())
     with world.service() as service:
-        standing = service.accounts[0].standing
-        world.until(lambda: service.journal.in_state(State.DOUBT) and not standing.ready)
+        breaker = service.accounts[0].breaker
+        world.until(lambda: service.journal.in_state(State.DOUBT) and not breaker.ready)
         until, seen = time.monotonic() + 1.0, len(world.front.requests)  # ten times `doubt`
         world.until(lambda: time.monotonic() > until and len(world.front.requests) >= seen + 3)
         assert len(service.journal.in_state(State.DOUBT)) == 1
@@ -148,7 +147,7 @@ def test_a_page_that_is_missing(slow_world: World, fault: Fault) -> None:
     """A look that gets the first page of the archive and not the second decides nothing."""
     world = slow_world
     for number in range(25):
-        post_from_elsewhere(world, invoice(f"elsewhere {number}"))
+        world.send_from_elsewhere(invoice(f"elsewhere {number}"))
     world.front.next("POST /outbox", cut_after)
     world.front.always(lambda request: request.path == "/messages" and "index=2" in request.target, fault)
     world.drop("invoice.xml", invoice())
@@ -160,16 +159,6 @@ def test_a_page_that_is_missing(slow_world: World, fault: Fault) -> None:
     assert story(world) == FOUND
     assert world.sidecar("invoice.xml")["msg_no"] == 26
     assert len(world.front.asked("POST /outbox")) == 1
-
-
-def post_from_elsewhere(world: World, content: bytes) -> None:
-    """A document that another system sends through the same account."""
-    uuid, store = str(uuid4()), world.sandbox.store
-    store.document(uuid).write_bytes(content)
-    store.post(
-        account="acme", uuid=uuid, sender=SELLER, receiver=BUYER, channel="", document_id=INVOICE_ID,
-        process_id=BILLING_PROCESS, due=datetime.now(UTC) + timedelta(days=1),
-    )  # fmt: skip
 
 
 def test_the_account_moves(slow_world: World) -> None:

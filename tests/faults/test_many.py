@@ -9,7 +9,7 @@ import pytest
 from support.documents import invoice
 from support.matrix import is_full
 
-from filedrop.service import sole_use
+from filedrop.daemon.lock import locked_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ def test_a_hundred_thousand_files_at_once(make_world: Callable[..., World]) -> N
             world.until(lambda enough=enough: len(lying_in(world.outbound / "sending")) >= enough, 3000)  # type: ignore[misc] # this turn's
     claimed = lying_in(world.outbound / "sending")
     assert sorted(claimed + lying_in(world.outbound)) == sorted(names)
-    with sole_use(world.state) as journal:
+    with locked_state(world.state) as journal:
         folder = journal.folder_at(world.outbound)
         assert folder is not None
         assert sorted(row.file for row in journal.lying_in(folder, "sending")) == sorted(claimed)

@@ -1,4 +1,4 @@
-"""Where very many are unread, one thread takes several together: what befalls one leaves the others as they are."""
+"""Several messages are delivered together: what befalls one leaves the others as they are."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from support.documents import invoice
 from support.faults import answered, instead
 from support.stepping import RULES, Clock, Life
 
-from filedrop.turns import OPEN, TOGETHER
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -20,15 +18,12 @@ if TYPE_CHECKING:
     from support.world import World
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+MESSAGES = 16
 
 
 @pytest.fixture
-def world(make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch) -> World:
+def world(make_world: Callable[..., World], clock: Clock) -> World:
     """A world in which messages are taken together, however few they are, and asked for every five minutes."""
-    monkeypatch.setattr("filedrop.turns.MANY", 0.001)
     return make_world(outbound=RULES | {"workers": "1"}, inbound={"poll": "5m"}, clock=clock.true)
 
 
@@ -43,10 +38,17 @@ def about_to_poll(world: World, clock: Clock) -> Life:
     """A filedrop that has polled, and since then the access point has sixteen messages."""
     life = Life(world, clock)
     life.go_on(10)
-    for number in range(TOGETHER):
+    for number in range(MESSAGES):
         world.receive(invoice(f"{number:02}"))
     clock.pass_on(300)
     return life
+
+
+def fetch_all(life: Life) -> None:
+    """Have the messages listed and fetched; they are still to be placed."""
+    life.turn()
+    life.do_each("deliver")
+    life.do_each("fetched")
 
 
 def test_each_is_taken_as_itself(world: World, life: Life) -> None:
@@ -58,11 +60,12 @@ def test_each_is_taken_as_itself(world: World, life: Life) -> None:
         answered(exchange)
 
     world.front.next("POST /inbox", look)
+    fetch_all(life)
     commits = life.journal.commits
-    life.turn()
-    life.do(life.jobs.index("take"))
-    assert life.journal.commits == commits + 1
-    assert there == [TOGETHER]
+    life.do_each("deliver")
+    assert life.journal.commits == commits + 2  # they are named, and are about to be placed
+    life.do_all()
+    assert there == [MESSAGES]
     assert not world.sandbox.store.inbox("acme")
     world.invariants()
 
@@ -80,7 +83,7 @@ def test_one_cannot_be_taken(world: World, life: Life, path: str, answer: int, s
     world.front.always(path, instead(answer))
     life.turn()
     life.do_all()
-    assert len(world.delivered()) == TOGETHER - stuck
+    assert len(world.delivered()) == MESSAGES - stuck
     assert [message.msg_no for message in world.sandbox.store.inbox("acme")] == [3]
     world.front.heal()
     life.go_on(2000)
@@ -93,25 +96,20 @@ def test_one_is_no_document(world: World, life: Life) -> None:
     world.front.always("GET /messages/3/", instead(200, "<html>Maintenance", ("Content-Type", "text/html")))
     life.turn()
     life.do_all()
-    assert len(world.delivered()) == TOGETHER - 1
+    assert len(world.delivered()) == MESSAGES - 1
     world.front.heal()
     life.go_on(2000)
     world.invariants()
 
 
-def test_they_come_slowly(world: World, life: Life, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What has come doesn't wait for the others, which get their turns at once."""
-    monkeypatch.setattr("filedrop.fetching.TOGETHER_FOR", 0.0)  # as if each took half a second, by whatever clock
-
-    def slowly(exchange: Exchange) -> None:
-        clock.pass_on(0.1)
-        answered(exchange)
-
-    world.front.always("GET /messages/", slowly)
+def test_they_come_slowly(world: World, life: Life) -> None:
+    """What has come doesn't wait for the others."""
     life.turn()
-    life.do(life.jobs.index("take"))
+    life.do_each("deliver")
+    life.do(life.jobs.index("fetched"))
+    life.do_each("deliver")
     assert len(world.delivered()) == 1
-    assert life.jobs.count("take") == TOGETHER - 1
+    assert life.jobs.count("fetched") == MESSAGES - 1
     life.do_all()
     assert not world.sandbox.store.inbox("acme")
     world.invariants()
@@ -140,32 +138,17 @@ def test_one_is_taken_from_under_us(world: World, life: Life) -> None:
         sorted(world.inbound.glob(".*.part"))[2].unlink()
 
     world.front.always("GET /messages/4/", remove)  # when the third has been fetched
-    life.turn()
-    life.do(life.jobs.index("take"))
-    assert len(world.delivered()) == TOGETHER - 1
+    fetch_all(life)
+    life.do_each("deliver")
+    assert len(world.delivered()) == MESSAGES - 1
     world.front.heal()
     life.go_on(2000)
     assert not world.sandbox.store.inbox("acme")
     world.invariants()
 
 
-def test_there_are_many_workers(
-    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However many there are, all of them together have no more files open than a process may."""
-    monkeypatch.setattr("filedrop.turns.MANY", 0.001)
-    world = make_world(outbound=RULES | {"workers": "64"}, inbound={"poll": "5m"}, clock=clock.true)
-    life = about_to_poll(world, clock)
-    life.turn()
-    assert life.jobs.count("take") == TOGETHER * 64 / OPEN
-    life.drop()
-
-
-def test_there_is_room_for_some_of_them(
-    make_world: Callable[..., World], tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_there_is_room_for_some_of_them(make_world: Callable[..., World], tmp_path: Path, clock: Clock) -> None:
     """What there is no room for is fetched when there is some; nothing that doesn't lie there is marked read."""
-    monkeypatch.setattr("filedrop.turns.MANY", 0.001)
     with mounted(tmp_path / "root" / "acme" / "inbound") as disk:
         world = make_world(
             outbound=RULES | {"workers": "1"}, inbound={"poll": "5m", "min_free": "0MB"}, clock=clock.true
@@ -174,10 +157,10 @@ def test_there_is_room_for_some_of_them(
         disk.use_up_names()
         for filler in list(disk.path.glob("filler-*"))[:5]:
             filler.unlink()
-        life.turn()
-        life.do(life.jobs.index("take"))
+        fetch_all(life)
+        life.do_each("deliver")
         assert "nothing can be put into" in str(world)
-        assert len(world.sandbox.store.inbox("acme")) == TOGETHER
+        assert len(world.sandbox.store.inbox("acme")) == MESSAGES
         disk.make_room()
         life.go_on(2000)
         life.drop()
@@ -188,12 +171,12 @@ def test_there_is_room_for_some_of_them(
 def test_the_journal_fails(world: World, life: Life) -> None:
     """What has been fetched isn't fetched again when it can be written."""
     life.journal._writer.execute("PRAGMA query_only=1")
-    life.turn()
-    life.do(life.jobs.index("take"))
+    fetch_all(life)
+    life.do_each("deliver")
     assert not world.delivered()
     life.journal._writer.execute("PRAGMA query_only=0")
     life.go_on(400)
-    assert len(world.front.asked("GET /messages/")) == TOGETHER
+    assert len(world.front.asked("GET /messages/")) == MESSAGES
     assert not world.sandbox.store.inbox("acme")
     world.invariants()
 

@@ -6,10 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-import threading
-import time
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,19 +18,20 @@ from support.stepping import RULES, Clock, Life
 from support.world import PROJECT, World
 
 from filedrop import config
-from filedrop.document import Document
-from filedrop.folders import OutboundFolder
-from filedrop.glimpse import folders
-from filedrop.statusfile import StatusFile
+from filedrop.files.patience import within
+from filedrop.status.folders import folders
+from filedrop.status.status_file import StatusFile
+from filedrop.storage.folders import OutboundFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import datetime
     from pathlib import Path
 
     from support.disks import Share
     from support.faults import Exchange
 
-    from filedrop.service import Service
+    from filedrop.daemon.daemon import Daemon
 
 
 @pytest.fixture
@@ -53,18 +51,18 @@ def shared_world(tmp_path: Path, root: Share) -> Iterator[World]:
 
 
 def everything_in(path: Path) -> list[str]:
-    return sorted(str(one.relative_to(path)) for one in path.rglob("*"))
+    return sorted(one.relative_to(path).as_posix() for one in path.rglob("*"))
 
 
-def report(service: Service) -> None:
+def report(service: Daemon) -> None:
     """Have the daemon in this process write its status.json, as it does every few seconds."""
-    StatusFile(service.config, service.journal, service.accounts[0].desk.log).close(service)
+    StatusFile(service.config, service.journal, service._log).close(service)
 
 
-def troubles(service: Service) -> tuple[str, int]:
+def troubles(service: Daemon) -> tuple[str, int]:
     """Why the outbound folder is unavailable, and how many inbound folders are."""
     account = service.accounts[0]
-    return account.lanes[0].trouble, len(account.way_in.trouble())
+    return account.pipelines[0].at.health.trouble, len(account.poller.trouble())
 
 
 def test_unmounted_and_back(shared_world: World, root: Share) -> None:
@@ -77,13 +75,30 @@ def test_unmounted_and_back(shared_world: World, root: Share) -> None:
         world.receive(invoice("2"))
         world.until(lambda: all(troubles(service)))
         report(service)
-        assert f"acme: {world.outbound}: it is gone: see that it is mounted" in ask(world, "status").says
+        assert f"acme: {world.outbound}: unavailable: it is gone: see that it is mounted" in ask(world, "status").says
         assert f"{world.outbound}: it is gone: see that it is mounted" in ask(world, "check").says
         assert not everything_in(world.root)
         root.mount()
         world.drop("three.xml", invoice("3"))
         world.until(world.settled)
     world.invariants()
+
+
+def test_unmounted_and_back_when_nothing_waits_any_more(shared_world: World, root: Share) -> None:
+    """A folder that is back isn't told of any more, though the message that found it away was read elsewhere."""
+    world = shared_world
+    with world.service() as service:
+        root.unmount()
+        world.receive(invoice("1"))
+        trouble = service.accounts[0].poller.trouble
+        world.until(trouble)
+        (message,) = world.sandbox.store.inbox("acme")
+        world.sandbox.store.mark_read(message)
+        polled = service.accounts[0].poller.summary.last_poll
+        world.until(lambda: service.accounts[0].poller.summary.last_poll != polled, what="a poll that finds nothing")
+        assert trouble()
+        root.mount()
+        world.until(lambda: not trouble(), what="all is well again")
 
 
 def test_unmounted_while_a_message_is_fetched(shared_world: World, root: Share) -> None:
@@ -97,7 +112,7 @@ def test_unmounted_while_a_message_is_fetched(shared_world: World, root: Share) 
 
     world.front.next(f"GET /messages/{number}/", unmount)
     with world.service() as service:
-        world.until(service.accounts[0].way_in.trouble)
+        world.until(service.accounts[0].poller.trouble)
         assert not everything_in(world.root)
         root.mount()
         world.until(world.settled)
@@ -136,10 +151,11 @@ def test_unmounted_just_before_a_message_is_fetched(tmp_path: Path, back: str) -
         world.front.next(f"GET /messages/{number}/", come_back if back == "meanwhile" else answered)
         clock.pass_on(300)
         life.turn()
-        life.do_all(but="take")
+        life.do_each("deliver")
         clock.happens = mount.unmount  # when the folder has been looked at, and before anything is written there
-        life.do(0)
+        life.do(life.jobs.index("fetched"))
         assert clock.happens is None
+        life.do_all()
         assert everything_in(inbound) == ([] if back == "later" else [".filedrop"])
         assert world.sandbox.store.inbox("acme")
         if back == "later":
@@ -182,13 +198,13 @@ def test_started_before_the_mount(tmp_path: Path, root: Share) -> None:
         world.inbound.mkdir()
         world.drop("one.xml", invoice("1"))
         world.run_once()
-        assert f"{world.outbound}: it has no .filedrop any more" in ask(world, "status").says
+        assert f"{world.outbound}: unavailable: it has no .filedrop any more" in ask(world, "status").says
         assert world.places() == {"one.xml": "."}
         assert ask(world, "check", "--take-over").status == 0
         world.settle(ends=("sent",))
         root.unmount()
         world.run_once()
-        assert f"{world.outbound}: it has the .filedrop that it had before" in ask(world, "status").says
+        assert f"{world.outbound}: unavailable: it has the .filedrop that it had before" in ask(world, "status").says
         assert everything_in(world.root) == made
         root.mount()
         world.settle(ends=("sent",))
@@ -232,7 +248,7 @@ def beside(tmp_path: Path) -> Path:
 @pytest.fixture
 def two_companies(make_world: Callable[..., World], beside: Path) -> World:
     """A world with that second company, fjord, which filedrop has served before."""
-    fjord = f'{{participants: ["0192:123456785"], outbound: "{beside}"}}'
+    fjord = f"{{participants: ['0192:123456785'], outbound: '{beside}'}}"
     world = make_world(companies={"fjord": fjord}, outbound={"rescan": "100ms"})
     world.run_once()
     return world
@@ -242,43 +258,24 @@ def test_a_folder_hangs(two_companies: World, beside: Path) -> None:
     """While one company's share doesn't answer, another's documents go all the way; then its own do."""
     world = two_companies
     with world.service() as service:
-        (lane,) = (lane for lane in service.accounts[0].lanes if lane.folder.path == beside)
-        world.until(lambda: lane.swept)
+        (pipeline,) = (one for one in service.accounts[0].pipelines if one.folder.path == beside)
+        world.until(lambda: pipeline.was_scanned)
         with foreign(beside, "fuse", answers=False):
-            world.until(lambda: lane.sweeping and time.monotonic() > lane.not_before)
+            world.until(lambda: pipeline in service.workers._busy)
             for number in range(3):
                 world.drop(f"{number}.xml", invoice(str(number)))
             world.until(world.settled)
-            assert lane.sweeping
+            assert pipeline in service.workers._busy
         world.put(beside / "its own.xml", invoice("fjord", sender="0192:123456785"))
         world.until(lambda: list((beside / "archive").rglob("*.xml")))
     assert len(world.sandbox.store.sent("acme")) == 4
 
 
-class Impatient(OutboundFolder):
-    """A folder that counts as hung as soon as a thread is in it."""
-
-    patience = 0.0
-
-
-@pytest.mark.parametrize("question", ["held", "came_back"])
-def test_a_folder_hangs_when_it_is_asked(beside: Path, question: str) -> None:
-    """Who asks a folder that hangs whether it is held, or whether a document has come back, is seen to wait for it."""
-    folder = Impatient(beside, company="fjord", below=beside.parent, patterns=["*"])
-    document = Document(
-        id="1", company="fjord", folder="f1", account="main", file="x", dropped_as="x", claimed=datetime.now(UTC)
-    )
-
-    def ask_it() -> None:
-        with suppress(OSError):
-            folder.held() if question == "held" else folder.came_back(document)
-
-    asking = threading.Thread(target=ask_it)
-    with foreign(beside, "fuse", answers=False):
-        asking.start()
-        while not folder.stuck():
-            assert asking.is_alive()
-    asking.join()
+def test_a_folder_hangs_when_it_is_asked(beside: Path) -> None:
+    """A sender that asks a folder that hangs whether it is held goes on after a while."""
+    folder = OutboundFolder(beside, company="fjord", below=beside.parent, patterns=["*"])
+    with foreign(beside, "fuse", answers=False), pytest.raises(TimeoutError, match="has not answered"):
+        within(0.5, folder.held)
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ def test_two_daemons_at_once(world: World) -> None:
     with ExitStack() as stack:
         processes = [stack.enter_context(daemon(world, state=log.stem)) for log in logs]
         world.until(world.settled, 60)
-        for folder in map(str, (world.outbound, world.inbound)):
+        for folder in (json.dumps(str(path))[1:-1] for path in (world.outbound, world.inbound)):  # as in their logs
             world.until(lambda folder=folder: [line for line in lines(logs) if folder in line and refused(line)])
         assert [process.poll() for process in processes] == [None, None]
     world.invariants()

@@ -16,16 +16,16 @@ from support.faults import cut_after, instead, reset_before
 from support.plug import live
 from support.world import World
 
-from filedrop.document import State
-from filedrop.service import sole_use
+from filedrop.daemon.lock import locked_state
+from filedrop.model.document import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from support.faults import Fault
 
-    from filedrop.document import Document
-    from filedrop.service import Service
+    from filedrop.daemon.daemon import Daemon
+    from filedrop.model.document import Document
 
 PROJECT = Path(__file__).parents[2]
 UNREADABLE = instead(200, "<html>Maintenance</html>")  # of the archive: what is in doubt stays so
@@ -45,26 +45,26 @@ def command(world: World, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60)
 
 
-def the_document(service: Service, state: State) -> Document:
+def the_document(service: Daemon, state: State) -> Document:
     """The only document in this state."""
     (document,) = service.journal.in_state(state)
     return document
 
 
-def in_state(world: World, service: Service, state: State) -> Document:
+def in_state(world: World, service: Daemon, state: State) -> Document:
     """Wait until there is a document in this state, and return it."""
     world.until(lambda: service.journal.in_state(state), what=f"a document is {state}")
     return the_document(service, state)
 
 
-def swept(world: World, service: Service, times: int = 3) -> None:
+def swept(world: World, service: Daemon, times: int = 3) -> None:
     """Wait until the folder has been compared with the journal so often from now on."""
-    lane = service.accounts[0].lanes[0]
+    pipeline = service.accounts[0].pipelines[0]
     for _ in range(times):
-        world.compared(lane)
+        world.compared(pipeline)
 
 
-def has_become(world: World, service: Service, document: Document, state: State) -> Document:
+def has_become(world: World, service: Daemon, document: Document, state: State) -> Document:
     """Wait until the journal knows this document as that, and return it."""
 
     def now() -> Document:
@@ -241,7 +241,7 @@ def test_moved_back_beside_another_of_its_name(make_world: Callable[..., World])
     world = make_world(deliver_after=3600, outbound={"rescan": "100ms"})
     world.drop("invoice.xml", invoice())
     world.settle(ends=("sent",))
-    with sole_use(world.state) as journal:
+    with locked_state(world.state) as journal:
         (sent,) = journal.in_state(State.SENT)
         journal.record(posted(drop(folder=sent.folder, file="invoice.xml")).doubted(NOON, "no answer"))
     (world.outbound / "sent" / "invoice.xml").rename(world.outbound / "invoice.xml")
@@ -297,9 +297,9 @@ def test_another_filedrops_folder(watchful: World) -> None:
     world.drop("new.xml", invoice("2"))
     world.put(world.outbound / "copy.xml", invoice("1"))
     with world.service() as service:
-        lane = service.accounts[0].lanes[0]
-        world.until(lambda: lane.trouble)
-        assert "another filedrop serves this folder" in lane.trouble
+        pipeline = service.accounts[0].pipelines[0]
+        world.until(lambda: pipeline.at.health.trouble)
+        assert "another filedrop serves this folder" in pipeline.at.health.trouble
         assert world.places()["new.xml"] == "."
         assert command(world, "check", "--take-over").returncode == 0
         world.until((world.outbound / "failed" / "copy.xml").exists)

@@ -20,6 +20,7 @@ from support.commands import run_here
 from support.documents import BUYER, invoice
 from support.faults import cut_after, exactly, instead, unreadable_after
 from support.scripted import Scripted
+from support.systems import certificates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -106,7 +107,8 @@ def test_answers(secretive: World, fault: Fault) -> None:
         world.until(lambda: not world.sandbox.store.inbox("acme"))
         world.until(lambda: world.places().get("invoice.xml", ".").split("/")[0] in ("sent", "archive", "failed"))
         running = Path("/proc", str(daemon.pid))
-        process = [(running / name).read_bytes() for name in ("cmdline", "environ")]
+        shown = ("cmdline", "environ") if sys.platform == "linux" else ()
+        process = [(running / name).read_bytes() for name in shown]
         daemon.kill()  # as it stands, with the journal's -wal
     assert (world.state / "journal.sqlite-wal").stat().st_size > 0
     world.front.always("GET ", fault)
@@ -183,17 +185,17 @@ A_CRASH = """
 import sys
 from pathlib import Path
 from filedrop import config
-from filedrop.cli.opening import open_log
-from filedrop.loop import attempt
+from filedrop.daemon import logs
+from filedrop.daemon.loop import attempt
 
 settings = config.load(Path(sys.argv[1]))
 
 def job():
-    password = settings.accounts["main"].login.read_password()
+    password = settings.accounts["main"].read_password()
     login = password.encode()
     raise RuntimeError("a crash")
 
-attempt(open_log(settings.log), "work", job)
+attempt(logs.configure(settings.log), "work", job)
 """
 
 
@@ -223,6 +225,7 @@ def test_what_objects_show(secretive: World) -> None:
     world.front.next("POST /outbox", unreadable_after)
     with world.service():
         world.until(world.settled)
+        gc.collect()  # an answer that repeats the login may lie in a cycle of tenacity's, where nobody shows it
         shown = [words(thing) for thing in gc.get_objects() if of_interest(thing)]
     assert len(shown) > 50
     for secret in SECRETS:
@@ -294,6 +297,7 @@ LONG_AGO = {"not_before": datetime(2020, 1, 1, tzinfo=UTC), "not_after": datetim
 HERE = "127.0.0.1"
 
 
+@certificates
 @pytest.mark.parametrize(
     ("tls", "trusted", "sentence"),
     [

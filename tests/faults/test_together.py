@@ -1,8 +1,7 @@
-"""Where very many wait, one thread takes several together: what befalls one of them leaves the others as they are."""
+"""Several documents are handed over together: what befalls one of them leaves the others as they are."""
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,9 @@ import pytest
 from support.documents import invoice
 from support.faults import answered
 
-from filedrop.service import JOURNAL
-from filedrop.turns import TOGETHER
-from filedrop.upload import IN_MEMORY
+from filedrop.journal import JOURNAL
+from filedrop.outbound.pipeline import BATCH
+from filedrop.outbound.upload import IN_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,10 +22,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def world(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> World:
-    """Sixteen documents that are taken together, by the only thread."""
-    monkeypatch.setattr("filedrop.turns.MANY", 0.001)
+    """Sixteen documents that are handed over together, to the only sender."""
+    monkeypatch.setattr("filedrop.daemon.account.UNDER_WAY", BATCH)
     world = make_world(outbound={"workers": "1", "doubt": "100ms"})
-    for number in range(TOGETHER):
+    for number in range(BATCH):
         world.drop(f"{number:02}.xml", invoice(f"{number:02}"))
     return world
 
@@ -48,10 +47,10 @@ def test_they_are_written_together(world: World) -> None:
     with world.service() as service:
         (account,) = service.accounts
         world.until(world.settled, what="everything settles")
-        world.until(lambda: account.desk.in_hand.empty and account.desk.heard.empty, what="nothing is kept in mind")
+        world.until(lambda: account.context.window.room == account.context.window.size, what="nothing is kept in mind")
     world.invariants()
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
-    assert waiting == [TOGETHER]
+    assert waiting == [BATCH]
 
 
 def test_an_answer_is_anothers(world: World) -> None:
@@ -87,7 +86,10 @@ def test_one_changes_and_is_gone(world: World) -> None:
     world.front.next("POST /outbox", change)
     with world.service() as service:
         (account,) = service.accounts
-        world.until(lambda: len(world.accepted()) == TOGETHER - 1 and account.desk.in_hand.empty, what="all is done")
+        world.until(
+            lambda: len(world.accepted()) == BATCH - 1 and account.context.window.room == account.context.window.size,
+            what="all is done",
+        )
     del world.dropped["01.xml"]
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
     assert not any("in doubt" in events(world, name) for name in world.dropped)
@@ -99,9 +101,8 @@ def say(world: World, statement: str) -> None:
         journal.execute(statement)
 
 
-def test_the_journal_fails_amidst_them(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_journal_fails_amidst_them(world: World) -> None:
     """Those whose turn had not come were not posted, and the journal says so as soon as it can."""
-    monkeypatch.setattr("filedrop.porter.MANY", math.inf)  # which may post all of them before the journal is asked
 
     def damage(exchange: Exchange) -> None:
         say(world, "ALTER TABLE surplus RENAME TO away")
@@ -115,11 +116,11 @@ def test_the_journal_fails_amidst_them(world: World, monkeypatch: pytest.MonkeyP
     world.settle()
     world.invariants()
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
-    assert [name for name in world.dropped if "in doubt" in events(world, name)] == ["00.xml"]
+    assert not any("in doubt" in events(world, name) for name in world.dropped)
 
 
 def test_the_journal_fails_after_them(world: World) -> None:
-    """What has been posted, and could not be written down, is looked for."""
+    """What has been posted, and could not be written down, is kept in mind until it can: nothing need be looked for."""
 
     def damage(exchange: Exchange) -> None:
         say(world, "ALTER TABLE surplus RENAME TO away")
@@ -132,7 +133,7 @@ def test_the_journal_fails_after_them(world: World) -> None:
         world.until(world.settled, what="everything settles")
     world.invariants()
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
-    assert any("in doubt" in events(world, name) for name in world.dropped)
+    assert not any("in doubt" in events(world, name) for name in world.dropped)
 
 
 def test_hold_amidst_them(world: World) -> None:
@@ -153,7 +154,7 @@ def test_hold_amidst_them(world: World) -> None:
 
 
 def test_hold_and_a_large_one_among_them(world: World) -> None:
-    """One that the second process doesn't take, because it is large, puts none of those behind it in doubt."""
+    """One that isn't kept in memory, because it is large, puts none of those behind it in doubt."""
     world.drop("01-large.xml", invoice("large", size=2 * IN_MEMORY))
     answers: list[Exchange] = []
 

@@ -18,7 +18,7 @@ from support.world import PROJECT, World
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filedrop.service import Service
+    from filedrop.daemon.daemon import Daemon
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="what Windows writers do is in behaviour/test_in_use")
 
@@ -85,16 +85,16 @@ def writer() -> Iterator[Writer]:
         yield Writer(process)
 
 
-def seen(world: World, service: Service, name: str, size: int) -> None:
+def seen(world: World, service: Daemon, name: str, size: int) -> None:
     """Wait until the daemon has seen the file in this size, and left it where it is."""
-    known = service.accounts[0].lanes[0].seen
-    world.until(lambda: name in known and known[name].seal.size == size, what=f"{name} is seen with {size} bytes")
+    known = service.accounts[0].pipelines[0].at.scanner.seen
+    world.until(lambda: name in known and known[name].stamp.size == size, what=f"{name} is seen with {size} bytes")
     assert world.sandbox.store.sent("acme") == []
 
 
-def watched(world: World, service: Service) -> None:
-    lane = service.accounts[0].lanes[0]
-    world.until(lambda: lane.swept and not lane.sweeping, what="the folder is watched")
+def watched(world: World, service: Daemon) -> None:
+    pipeline = service.accounts[0].pipelines[0]
+    world.until(lambda: pipeline.was_scanned and not pipeline.at.scanner.woken, what="the folder is watched")
 
 
 def sent_once(world: World) -> None:
@@ -210,14 +210,14 @@ def test_without_the_right_to_read(patience: str) -> None:
                 assert "Reason: unreadable" in note
                 assert "give the service the right to read" in note
                 return
-            world.until(lambda: "invoice.xml" in service.accounts[0].lanes[0].seen)
+            world.until(lambda: "invoice.xml" in service.accounts[0].pipelines[0].at.scanner.seen)
             world.dropped["invoice.xml"] = invoice()
             path.chmod(0o600)
             sent_once(world)
 
 
 NAMES = {
-    "Latin-1": os.fsdecode(b"faktura \xe6\xf8\xe5.xml"),
+    "Latin-1": b"faktura \xe6\xf8\xe5.xml".decode(errors="surrogateescape"),
     "quotes": 'it\'s "the" `invoice` $HOME.xml',
     "lines": "one\ntwo\r\nthree\tfour.xml",
     "escapes": "\x1b[2J\u202e\\x.xml",

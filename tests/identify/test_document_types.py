@@ -174,7 +174,7 @@ def entries() -> list[Entry]:
     return [
         Entry(f"{name}::{version}", f"{name}::{versions[0][0]}", *name.split("##", 1), state, processes)
         for name, versions in listed.items()
-        for version, state, processes in versions
+        for version, state, processes, _ in versions
     ]
 
 

@@ -20,9 +20,9 @@ from support.documents import (
     order,
 )
 
-from filedrop.document import Ids
 from filedrop.errors import DocumentError
 from filedrop.identify import Identity, Reading, demand, identify, read
+from filedrop.model.document import Ids
 
 SELF_BILLING = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:selfbilling:3.0"
 CII = """<rsm:CrossIndustryInvoice xmlns:rsm="urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100"

@@ -5,16 +5,19 @@ from __future__ import annotations
 import io
 import os
 import textwrap
+import threading
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import BUYER, SELLER, envelope, invoice, order
 
 from filedrop.config import parse
-from filedrop.errors import ConfigError
+from filedrop.errors import ConfigError, DocumentError, Unanswered
 from filedrop.identify import Identity, identify, read
 from filedrop.identify.mapping import Rules, Table
-from filedrop.identify.outline import compiled
+from filedrop.identify.xpath_tree import compiled, search
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,6 +134,52 @@ def test_xpath_limits(tmp_path: Path) -> None:
     assert (identity.channel, identity.sources["sender"]) == ("2026-11-20", "document")
 
 
+def test_xpath_that_takes_too_long() -> None:
+    """A search that takes too long is left alone and holds up no other XPath; no further one begins before it ends."""
+    end = threading.Event()
+
+    def find(xpath: str) -> str:
+        return "late" if xpath == "//slow" and end.wait() else xpath
+
+    assert search(["//a", "//slow", "//b"], find, patience=0.1) == {"//a": "//a", "//slow": None, "//b": "//b"}
+    try:
+        assert search(["//c"], find) == {}
+    finally:
+        end.set()
+    while not (found := search(["//c"], find)):
+        pass
+    assert found == {"//c": "//c"}
+
+
+def test_xpath_that_cannot_be_asked(tmp_path: Path) -> None:
+    """Where an XPath can't be asked now, a rule can't be answered that needs it; one that has lost needs none."""
+    needs = "- {channel: {xpath: //Note}}"
+    for mapping, raises in ((needs, True), (f"- {{file: '.*', channel: x}}\n{needs}", False)):
+        rules = rules_of(tmp_path, mapping)
+        unasked = replace(read(io.BytesIO(invoice())), xpaths={})
+        with pytest.raises(Unanswered) if raises else nullcontext():
+            assert identify(unasked, file_name="a.xml", mapping=rules).channel == "x"
+
+
+def test_an_xpath_that_cannot_be_worked_out(tmp_path: Path) -> None:
+    """Where nobody can tell what a rule sets, the document doesn't go to whom it names: it fails, and that is said.
+
+    A condition is only asked where there is something to ask, so the configuration was well.
+    """
+    wrong = "//BuyerReference[contains(.)]"
+    rules = rules_of(tmp_path, f'- {{receiver: {{xpath: "{wrong}"}}}}')
+    with pytest.raises(DocumentError, match=r"mapping 1 [(]line 6[)] sets: .* can't be worked out [(]Invalid number"):
+        mapped(rules, invoice())
+    earlier = rules_of(tmp_path, f'- {{file: "a.*", receiver: "0192:2"}}\n- {{receiver: {{xpath: "{wrong}"}}}}')
+    assert mapped(earlier, invoice(), "a.xml").receiver == "0192:2"
+
+
+def test_functions_of_an_xpath(tmp_path: Path) -> None:
+    """What stands before brackets and is no function is none: operators, node types, texts, names of elements."""
+    for xpath in ("//a[(b) and (c) or not(d)]", "//a/ancestor::node()", "concat('who(', '(what(')", "(//a)[last()]"):
+        assert rules_of(tmp_path, f'- {{channel: {{xpath: "{xpath}"}}}}').xpaths == (xpath,)
+
+
 def test_xpath_held_up_by_none() -> None:
     """Documents that are read at the same time don't wait for each other: lxml locks an XPath while it is asked."""
     assert compiled("//ID") is not compiled("//ID")
@@ -139,7 +188,7 @@ def test_xpath_held_up_by_none() -> None:
 def test_bad_xpath(tmp_path: Path) -> None:
     """What is no XPath is a mistake in the configuration, with its line."""
     (tmp_path / "orders.csv").write_text("order,channel\n")
-    for xpath in ("//[", "nothing-like-it()", ""):
+    for xpath in ("//[", "nothing-like-it()", "", '//Note[matches(., "x")]', '//Note[re:test(., "x")]'):
         for value in (f"{{xpath: '{xpath}'}}", f"{{table: orders, key: {{xpath: '{xpath}'}}}}"):
             with pytest.raises(ConfigError, match=r":6: mapping 1.channel: .* is no XPath"):
                 rules_of(tmp_path, f"- {{channel: {value}}}", f"{{orders: {tmp_path / 'orders.csv'}}}")

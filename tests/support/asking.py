@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Told:
+class DaemonReport:
     """What a command ended with and said, on either stream, without the breaks of its lines."""
 
     status: int
@@ -22,11 +22,10 @@ class Told:
     output: str
 
 
-def ask(world: World, *arguments: str) -> Told:
+def ask(world: World, *arguments: str) -> DaemonReport:
     """Ask `filedrop status` or `check` by the world's configuration."""
-    file = world.base / "config.yaml"
-    file.write_text(world.config_text())
-    done = CliRunner(env={"FILEDROP_CONFIG": None}).invoke(filedrop, ["--config", str(file), *arguments])
+    options = ["--config", str(world.config_file())]
+    done = CliRunner(env={"FILEDROP_CONFIG": None}).invoke(filedrop, [*options, *arguments])
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
-    return Told(done.exit_code, " ".join(done.output.split()), done.stdout)
+    return DaemonReport(done.exit_code, " ".join(done.output.split()), done.stdout)

@@ -132,20 +132,19 @@ def open_device() -> Iterator[int]:
 
 
 _INIT, _GETATTR, _SETATTR, _FORGET = 26, 3, 4, 2  # include/uapi/linux/fuse.h
-_FOLDER = struct.pack(
-    "<QII" + "6Q10I", 3600, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0o40755, 2, os.getuid(), os.getgid(), 0, 0, 0
-)
 
 
 def _serve(device: int) -> None:
     """Answer for an empty folder in which nothing may be changed, until the device is closed."""
+    owner = os.getuid(), os.getgid()
+    folder = struct.pack("<QII" + "6Q10I", 3600, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0o40755, 2, *owner, 0, 0, 0)
     try:
         while True:
             _, operation, unique = struct.unpack_from("<IIQ", os.read(device, 1 << 17))
             if operation == _INIT:
                 body, code = struct.pack("<4I2H2I2H8I", 7, 31, 0, 0, 1, 1, 4096, 1, 1, 0, *[0] * 8), 0
             elif operation == _GETATTR:
-                body, code = _FOLDER, 0
+                body, code = folder, 0
             else:
                 body, code = b"", -(errno.EPERM if operation == _SETATTR else errno.ENOSYS)
             if operation != _FORGET:

@@ -6,7 +6,9 @@ document with an embedded attachment to at least that many bytes. All is UTF-8 w
 
 from __future__ import annotations
 
-from xml.sax.saxutils import escape
+import xml.etree.ElementTree as ET
+from base64 import b64encode
+from xml.sax.saxutils import escape, quoteattr
 
 BILLING = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0"
 BILLING_PROCESS = "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0"
@@ -101,6 +103,36 @@ def order(
     </cac:LineItem>
   </cac:OrderLine>"""
     return _whole("Order", body)
+
+
+def with_attachments(document: bytes, *attachments: tuple[str | None, str, str | bytes]) -> bytes:
+    """An invoice with these embedded: a stated name or none, a stated type, and content or what stands in its place."""
+    references = "".join(
+        f"""
+  <cac:AdditionalDocumentReference>
+    <cbc:ID>attachment</cbc:ID>
+    <cac:Attachment>
+      <cbc:EmbeddedDocumentBinaryObject mimeCode={quoteattr(kind)}{
+            "" if name is None else f" filename={quoteattr(name)}"
+        }>{content if isinstance(content, str) else b64encode(content).decode()}</cbc:EmbeddedDocumentBinaryObject>
+    </cac:Attachment>
+  </cac:AdditionalDocumentReference>"""
+        for name, kind, content in attachments
+    )
+    end = b"</cbc:BuyerReference>"
+    assert end in document
+    return document.replace(end, end + references.encode(), 1)
+
+
+def listed_as(document: bytes) -> str:
+    """The document id that a message with this document is listed with; what is none is listed as an invoice."""
+    try:
+        root = ET.fromstring(document)  # noqa: S314 - the tests' own writing, or the corpus
+    except ET.ParseError:
+        return INVOICE_ID
+    if root.tag.endswith("}StandardBusinessDocument"):
+        root = root[1]  # behind the header
+    return "{}::{}##{}::2.1".format(*root.tag[1:].split("}"), BILLING)
 
 
 def envelope(

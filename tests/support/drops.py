@@ -8,7 +8,7 @@ from typing import Any
 
 from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER
 
-from filedrop.document import Document, Event
+from filedrop.model.document import Document, Event
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 IDENTITY = "acme@ap.example.com"

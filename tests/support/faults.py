@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Fault = Callable[["Exchange"], None]
 Match = Callable[["Request"], bool]
 
+EARLY_HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n"
 _REASONS = {201: "Created", 204: "No Content"}
 
 
@@ -69,6 +70,11 @@ class Exchange:
         self._front = front
         self._sock = sock
 
+    @property
+    def connection(self) -> object:
+        """What this request came by, and perhaps others."""
+        return self._sock
+
     def arrive(self) -> Answer:
         """The request reaches the access point, which does what it asks; this is its answer, not sent yet."""
         return self._front.ask(self.request)
@@ -76,7 +82,8 @@ class Exchange:
     def answer(self, status: int, body: bytes | str = b"", headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send an answer."""
         body = body.encode() if isinstance(body, str) else body
-        headers = [("Date", self._front.date()), *headers]
+        date = self._front.date()
+        headers = [*([("Date", date)] if date else ()), *headers]
         if status not in (204, 304):
             headers.append(("Content-Length", str(len(body))))
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
@@ -105,6 +112,12 @@ def answered(exchange: Exchange) -> None:
     skipped = {"content-length", "date", "connection"}
     headers = [(name, value) for name, value in answer.headers if name.lower() not in skipped]
     exchange.answer(answer.status, answer.body, headers)
+
+
+def announced(exchange: Exchange) -> None:
+    """No fault either: the answer is announced before it comes."""
+    exchange.say(EARLY_HINTS)
+    answered(exchange)
 
 
 def cut_after(exchange: Exchange) -> None:
@@ -138,6 +151,12 @@ def silent_after(exchange: Exchange) -> None:
     exchange.keep_silent()
 
 
+def announced_late(exchange: Exchange) -> None:
+    """The answer comes, and then one more that nobody asked for."""
+    answered(exchange)
+    exchange.say(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+
+
 def instead(status: int, body: bytes | str = b"", *headers: tuple[str, str]) -> Fault:
     """The request doesn't reach the access point; somebody before it answers."""
 
@@ -148,10 +167,13 @@ def instead(status: int, body: bytes | str = b"", *headers: tuple[str, str]) -> 
 
 
 class Front:
-    """Serves a WSGI application over real sockets, with faults. Every request is remembered in `requests`."""
+    """Serves a WSGI application over real sockets, with faults. Every request is remembered in `requests`.
 
-    def __init__(self, application: WSGIApplication, *, date: Callable[[], str]) -> None:
-        self._application = application
+    `date` says what its clock shows; None: its answers have no `Date`.
+    """
+
+    def __init__(self, application: WSGIApplication, *, date: Callable[[], str | None]) -> None:
+        self.application = application
         self.date = date
         self.requests: list[Request] = []
         self.closing = threading.Event()
@@ -220,7 +242,7 @@ class Front:
             "CONTENT_TYPE": request.headers.get("content-type", ""),
         }  # fmt: skip
         environ |= {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in request.headers.items()}
-        chunks = self._application(environ, start)
+        chunks = self.application(environ, start)
         try:
             body = b"".join(chunks)
         finally:

@@ -11,14 +11,21 @@ and every message is delivered and read.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import sqlite3
 from collections import Counter, defaultdict
+from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from support import promises
 from support.documents import invoice
+from support.people import is_regular
+
+from filedrop.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -29,6 +36,10 @@ if TYPE_CHECKING:
 
     from filedrop.sandbox import Message
 
+TOLD = ("outbound/sending", "outbound/sent", "outbound/archive")
+"""Where a document lies of which a new journal learns what has become of it: by its sidecar, or at the access point."""
+Key = tuple[int, int]
+"""A server, by how many were before it, and a message's number there."""
 UNCLEAR_AT_MOST, UNEXPLAINED_AT_MOST = 10, 3  # contract 6, the table of answers
 
 
@@ -37,7 +48,11 @@ class Ledger:
     """What is known of a world. `refuses`: duplicates are refused.
 
     `heard`: what the uploads of each document were answered, and how often. `ended`: how often filedrop was ended,
-    which may have been in the middle of any upload. `delivered`: the files that each message was seen as.
+    which may have been in the middle of any upload. `delivered`: the files that each message was seen as. `lost`: how
+    often the access point was set up anew while a document wasn't delivered, or the journal was while the folders told
+    nothing of it, which it may then be sent once more. `again`: likewise, how often a message may come once more.
+
+    What was accepted and received is known by the server and the number: one that is set up anew gives the same again.
     """
 
     world: World
@@ -45,13 +60,68 @@ class Ledger:
     refuses: bool
     heard: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     ended: int = 0
-    delivered: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
-    _numbers: dict[int, int] = field(default_factory=dict)
+    delivered: dict[Key, set[int]] = field(default_factory=lambda: defaultdict(set))
+    lost: Counter[int] = field(default_factory=Counter)
+    again: Counter[Key] = field(default_factory=Counter)
+    _told: set[Paper] = field(default_factory=set)  # of what a new journal may have to learn from the folders yet
+    _numbers: dict[Key, int] = field(default_factory=dict)
+    _before: dict[Key, Message] = field(default_factory=dict)
     _read: int = 0
+
+    def set_up_anew(self) -> None:
+        """The access point loses all that it has."""
+        self._before |= self._sent()
+        for path, paper in self.people.lying().items():
+            if paper is not None and "archive" not in path.parts:
+                self.lost[paper.number] += 1
+        self.world.received.clear()  # what was unread is lost with it
+        self.world.set_up_anew(deliver_after=self.world.deliver_after)
+
+    def knows_less(self) -> None:
+        """The folders are another journal's now, which knows only what folders and access point tell it.
+
+        What it can't know, docs/reliability.md names among the limits.
+        """
+        self.ended += 1  # nobody knows what was under way
+        self._told = told = self._that_is_told()
+        known = {paper.number for paper in told} if self.refuses else set()
+        accepted = self._accepted(self._before | self._sent())
+        for paper in (*self.people.papers.values(), *self.people.gone):
+            if paper not in told and paper.number not in known:
+                self.lost[paper.number] += accepted[paper.number] > 0 or self.heard[paper.number]["unclear"] > 0
+        for message in self.world.sandbox.store.inbox("acme"):
+            self.again[self._here(message.msg_no)] += bool(self.delivered[self._here(message.msg_no)])
+
+    def _that_is_told(self) -> set[Paper]:
+        return {
+            paper
+            for path, paper in self.people.lying().items()
+            if paper is not None and path not in (paper.laid, paper.meddled) and self._place(path).startswith(TOLD)
+        }
+
+    def _never_learnt(self) -> None:
+        """What people took away before the new journal had learnt of it may be sent once more."""
+        for paper in self._told - self._that_is_told():
+            self._told.discard(paper)
+            self.lost[paper.number] += not self._is_in_journal(paper)
+
+    def _is_in_journal(self, paper: Paper) -> bool:
+        digest = hashlib.sha256(paper.content).hexdigest()
+        found = "SELECT EXISTS (SELECT 1 FROM documents WHERE sha256 = ?)"
+        try:
+            with closing(sqlite3.connect(f"file:{self.world.state}/journal.sqlite?mode=ro", uri=True)) as journal:
+                return bool(journal.execute(found, (digest,)).fetchone()[0])
+        except sqlite3.OperationalError:  # there is none yet
+            return False
+
+    def _sent(self) -> dict[Key, Message]:
+        server = len(self.world.servers) - 1
+        return {(server, message.msg_no): message for message in self.world.sandbox.store.sent("acme")}
 
     def broken(self) -> Iterator[str]:
         """What is wrong at this step."""
-        sent = {message.msg_no: message for message in self.world.sandbox.store.sent("acme")}
+        self._never_learnt()
+        sent = self._before | self._sent()
         yield from self._of_papers(sent)
         yield from self._of_messages()
         yield from self._of_log()
@@ -68,27 +138,44 @@ class Ledger:
         for message in self.world.sandbox.store.inbox("acme"):
             yield f"message {message.msg_no} isn't marked read"
         for number in self.world.received:
-            if not self.delivered[number]:
+            if not self.delivered[self._here(number)]:
                 yield f"message {number} was never delivered"
         for problem in promises.leftovers(self.world):
             if not problem.startswith("acme/outbound/archive/"):  # what a person leaves of a pair there is theirs
                 yield problem
 
-    def _accepted(self, sent: Iterable[int]) -> Counter[int]:
+    def _here(self, msg_no: int) -> Key:
+        return len(self.world.servers) - 1, msg_no
+
+    def _accepted(self, sent: Iterable[Key]) -> Counter[int]:
         """How often the document of each number was accepted."""
-        for msg_no in sent:
-            if msg_no not in self._numbers:
-                self._numbers[msg_no] = number_of(self.world.sandbox.store.content(msg_no))
+        for server, msg_no in sent:
+            if (server, msg_no) not in self._numbers:
+                content = self.world.servers[server].store.content(msg_no)
+                self._numbers[server, msg_no] = number_of(content)
         return Counter(self._numbers.values())
 
-    def _of_papers(self, sent: Mapping[int, Message]) -> Iterator[str]:
+    def _server(self, said: dict[str, Any], content: bytes, sent: Mapping[Key, Message]) -> int:
+        """The server that gave the number in a sidecar."""
+        at = moment(said.get("received"))
+        for (server, msg_no), message in sent.items():
+            if msg_no != said.get("msg_no"):
+                continue
+            if at and abs(at - message.received) < timedelta(seconds=1):
+                return server
+            store = self.world.servers[server].store
+            if not at and promises.meaning(store.content(msg_no)) == promises.meaning(content):
+                return server
+        return len(self.world.servers) - 1
+
+    def _of_papers(self, sent: Mapping[Key, Message]) -> Iterator[str]:
         places: dict[Paper, list[Path]] = defaultdict(list)
         for path, paper in self.people.lying().items():
             if paper is None:
                 yield f"{path} is nobody's"
             else:
                 places[paper].append(path)
-        owners: Counter[int] = Counter()
+        owners: Counter[Key] = Counter()
         for paper in self.people.papers.values():
             if len(places[paper]) != 1:
                 yield f"document {paper.number} lies in {len(places[paper])} places: {places[paper]}"
@@ -99,18 +186,21 @@ class Ledger:
             place = self._place(path).removeprefix("outbound/")
             if (place == "sent" or place.startswith("archive/")) and path not in (paper.laid, paper.meddled):
                 said = sidecar(path)
-                owners[said.get("msg_no", 0)] += 1
-                for problem in promises.of_accepted(self.world, said, place, paper.content, sent):
+                server = self._server(said, paper.content, sent)
+                owners[server, said.get("msg_no", 0)] += 1
+                of_server = {msg_no: message for (where, msg_no), message in sent.items() if where == server}
+                sandbox = self.world.servers[server]
+                for problem in promises.of_accepted(sandbox, said, place, paper.content, of_server):
                     yield f"{path.name} in {place}: {problem}"
         yield from (f"message {msg_no} is {owned} documents'" for msg_no, owned in owners.items() if owned > 1)
         yield from self._of_accepted(sent)
 
-    def _of_accepted(self, sent: Iterable[int]) -> Iterator[str]:
+    def _of_accepted(self, sent: Iterable[Key]) -> Iterator[str]:
         allowed: Counter[int] = Counter()
         for paper in [*self.people.papers.values(), *self.people.gone]:
             allowed[paper.number] += paper.allowed
         for number, times in self._accepted(sent).items():
-            if times > (1 if self.refuses else allowed[number]):
+            if times > (1 if self.refuses else allowed[number]) + self.lost[number]:
                 yield f"document {number} was accepted {times} times"
 
     def _place(self, path: Path) -> str:
@@ -129,6 +219,7 @@ class Ledger:
             "not-xml": paper.half,
             "unreadable": paper.closed,
             "no-receiver": paper.number == 0,
+            "not-delivered": self.lost[paper.number] > 0,
         }
         if not reasons.get(str(code)):
             yield f"{path.name} (document {paper.number}) failed as {code}, for no reason: {dict(heard)}"
@@ -138,18 +229,29 @@ class Ledger:
     def _of_messages(self) -> Iterator[str]:
         unread = {message.msg_no for message in self.world.sandbox.store.inbox("acme")}
         for path in self.world.delivered():
-            number = promises.number(path)
-            if number is None:
+            said = sidecar(path)
+            if not said:
                 yield f"{path.name} has no sidecar"
                 continue
-            self.delivered[number].add(path.stat().st_ino)
-            if path.read_bytes() != self.world.received[number]:
-                yield f"message {number} was delivered as something else"
+            key = self._came_from(said)
+            self.delivered[key].add(path.stat().st_ino)
+            if path.read_bytes() != self.world.servers[key[0]].store.content(key[1]):
+                yield f"message {key} was delivered as something else"
+        for key, files in self.delivered.items():
+            if len(files) > 1 + self.again[key]:
+                yield f"message {key} was delivered {len(files)} times"
         for number in self.world.received:
-            if len(self.delivered[number]) > 1:
-                yield f"message {number} was delivered {len(self.delivered[number])} times"
-            if number not in unread and not self.delivered[number]:
+            if number not in unread and not self.delivered[self._here(number)]:
                 yield f"message {number} is marked read, and was never delivered"
+
+    def _came_from(self, said: dict[str, Any]) -> Key:
+        """The server and number of a received message, by its sidecar."""
+        at = moment(said["received"])
+        for server, sandbox in enumerate(self.world.servers):
+            message = sandbox.store.message("acme", said["msg_no"])
+            if message and at and abs(at - message.received) < timedelta(seconds=1):
+                return server, message.msg_no
+        return self._here(said["msg_no"])
 
     def _of_log(self) -> Iterator[str]:
         self.world._log_file.flush()
@@ -176,5 +278,5 @@ def document(number: int) -> bytes:
 def sidecar(document: Path) -> dict[str, Any]:
     """What is written beside a document; nothing where no sidecar lies."""
     beside = document.with_name(f"{document.name}.json")
-    content: dict[str, Any] = json.loads(beside.read_bytes()) if beside.exists() else {}
+    content: dict[str, Any] = json.loads(beside.read_bytes()) if is_regular(beside) else {}
     return content

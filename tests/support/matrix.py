@@ -1,6 +1,6 @@
 """How much of a long matrix is run: a sample of it, another one each time, or all of it.
 
-    FILEDROP_MATRIX=full .venv/bin/pytest -n 4 -m slow tests/faults
+    FILEDROP_MATRIX=full .venv/bin/pytest -n 6 -m slow tests/faults
 
 A test asks the fixture `sample` for its part. When it fails, it shows its seed; FILEDROP_TEST_SEED repeats a run. The
 summary of each run says how many of how many were run (`told`).

@@ -66,6 +66,7 @@ class People:
         """Drop a whole file, over an older one that still lies there."""
         draft = self.world.base / "draft"
         draft.write_bytes(content)
+        self._changed_now(draft)
         target = self.world.outbound / name
         if target.exists():
             self._forget(target)
@@ -79,6 +80,7 @@ class People:
             return
         file = target.open("wb", buffering=0)
         file.write(content[:at])
+        self._changed_now(file.fileno())
         paper = Paper(number, content[:at], half=True)
         self.papers[os.fstat(file.fileno()).st_ino] = paper
         self.writers.append(Writer(paper, file, content[at:]))
@@ -89,6 +91,7 @@ class People:
             return
         writer = self.writers.pop(0)
         writer.file.write(writer.rest)
+        self._changed_now(writer.file.fileno())
         writer.file.close()
         writer.paper.content += writer.rest
 
@@ -97,7 +100,7 @@ class People:
         found: dict[Path, Paper | None] = {}
         for top in (self.world.outbound, self.desk):
             for path in sorted(top.rglob("*")):
-                if promises.is_document(path) and path.is_file():
+                if promises.is_document(path) and is_regular(path):
                     found[path] = self.papers.get(path.stat().st_ino)
         return found
 
@@ -111,12 +114,12 @@ class People:
             return ""
         source = lying[which % len(lying)]
         target = (self.desk if where == "desk" else self.world.outbound / where) / (name or source.name)
-        if not target.parent.is_dir() or target.exists():
+        if not target.parent.is_dir() or target.parent.is_symlink() or os.path.lexists(target):
             return ""
         paper = self.papers[source.stat().st_ino]
         came_from = source.parent.relative_to(self.world.base).parts[-1]
         for suffix in (".json", ".why.txt") if beside else ():
-            with suppress(FileNotFoundError):
+            with suppress(OSError):
                 source.with_name(source.name + suffix).rename(target.with_name(target.name + suffix))
         source.rename(target)
         if where in ("", "sending") and (came_from not in AT_IT or paper.laid == source):
@@ -157,7 +160,11 @@ class People:
     def meddle(self, which: int, where: str | None) -> None:
         """Delete a sidecar or note below `outbound/`, or move it without its document."""
         notes = [
-            path for path in sorted(self.world.outbound.rglob("[!.]*")) if path.name.endswith((".json", ".why.txt"))
+            path
+            for path in sorted(self.world.outbound.rglob("[!.]*"))
+            if path.name.endswith((".json", ".why.txt"))
+            and is_regular(path)
+            and not any(part.endswith(" aside") for part in path.parts)  # behind a neighbour's link
         ]
         if not notes:
             return
@@ -167,7 +174,9 @@ class People:
             self.papers[document.stat().st_ino].meddled = document
         if where is None:
             note.unlink()
-        elif not (self.world.outbound / where / note.name).exists():
+        elif not (
+            os.path.lexists(self.world.outbound / where / note.name) or (self.world.outbound / where).is_symlink()
+        ):
             note.rename(self.world.outbound / where / note.name)
 
     def hold(self, *, on: bool) -> None:
@@ -177,5 +186,15 @@ class People:
         else:
             (self.world.outbound / "HOLD").unlink(missing_ok=True)
 
+    def _changed_now(self, file: Path | int) -> None:
+        """Have a file say that it was last changed now, by the world's clock."""
+        now = self.world.clock().timestamp()
+        os.utime(file, (now, now))
+
     def _forget(self, path: Path) -> None:
         self.gone.append(self.papers.pop(path.stat().st_ino))
+
+
+def is_regular(path: Path) -> bool:
+    """Is it a file, and no link, pipe or device that somebody has planted?"""
+    return path.is_file() and not path.is_symlink()

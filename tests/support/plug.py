@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from multiprocessing.connection import Connection
 
     from support.world import World
@@ -35,7 +35,7 @@ if sys.platform == "win32":
     _fork = multiprocessing.get_context("spawn")
 else:
     _fork = multiprocessing.get_context("forkserver")
-    heavy = ["filedrop.service", "filedrop.config", "filedrop.accesspoint.transport"]
+    heavy = ["filedrop.daemon.daemon", "filedrop.config", "filedrop.accesspoint.transport"]
     _fork.set_forkserver_preload([*heavy, "lxml.etree", "stdnum.no.mva", "structlog"])
 
 
@@ -44,7 +44,7 @@ def live(
 ) -> list[str] | None:
     """Run filedrop in a process of its own until so many documents are finished and received, and nothing is left.
 
-    `many`: documents and messages are taken together, as if very many waited.
+    `many`: many documents are handed over together, though there is one sender.
 
     Returns the side effects it had, in order; None when its plug was pulled before the `pull_at`-th.
     """
@@ -71,11 +71,13 @@ def _live(
 ) -> None:
     import structlog  # noqa: PLC0415 - only the child needs it
 
-    from filedrop import config, turns  # noqa: PLC0415 - likewise
-    from filedrop.service import Service, sole_use  # noqa: PLC0415 - likewise
+    from filedrop import config  # noqa: PLC0415 - likewise
+    from filedrop.daemon import account  # noqa: PLC0415 - likewise
+    from filedrop.daemon.daemon import Daemon  # noqa: PLC0415 - likewise
+    from filedrop.daemon.lock import locked_state  # noqa: PLC0415 - likewise
 
     if many:
-        turns.MANY = 0.001
+        account.UNDER_WAY = 16
     settings = config.parse(text)
     stopped = threading.Event()
     plug = Plug(pull_at, Disk(Path(base) / "lost") if forgets else None)
@@ -87,15 +89,16 @@ def _live(
     )  # fmt: skip
     outbound = settings.companies["acme"].outbound[0]
     inbound = settings.companies["acme"].inbound
-    with sole_use(settings.state) as journal:
-        service = Service(settings, journal, stopped=stopped, log=log, watch=False)
+    with locked_state(settings.state) as journal:
+        service = Daemon(settings, journal, stopped=stopped, log=log, watch=False)
         service.start()
         while not stopped.wait(0.005):
             # os.walk goes by a folder that has just got its name; glob doesn't.
             walk = [entry for end in ("archive", "failed") for entry in os.walk(outbound / end)]
             ends = [name for _, _, names in walk for name in names if name.endswith(".xml")]
             there = len(ends) >= finished and len(list(inbound.glob("*.xml"))) >= received
-            if there and all(account.quiet() for account in service.accounts):
+            service.look_round()
+            if there and service.is_done():
                 break
         service.close()
     pipe.send(plug.steps)
@@ -124,10 +127,11 @@ class Tap:
         from filedrop.journal.store import Store  # noqa: PLC0415 - likewise
 
         for name in ("rename", "replace", "unlink", "remove", "mkdir", "fsync"):
-            self._set(os, name, self._counted(name, getattr(os, name)))
+            places = sys.platform == "win32" and name == "rename"  # which doesn't overwrite there
+            self._set(os, name, self._counted("place" if places else name, getattr(os, name)))
         self._set(os, "open", self._counted_open(os.open))
-        if sys.platform != "win32" and files._renameat2 is not None:
-            self._set(files, "_renameat2", self._counted("place", files._renameat2))
+        if sys.platform != "win32" and files.system._renameat2 is not None:
+            self._set(files.system, "_renameat2", self._counted("place", files.system._renameat2))
         for verb in ("send", "download", "mark_read"):
             self._set(AccessPoint, verb, self._counted(verb, getattr(AccessPoint, verb)))
 
@@ -182,10 +186,21 @@ class Tap:
                 self._step("create")
                 descriptor = call(path, flags, *args, **keys)
                 if self.disk is not None:
-                    self.disk.created(Path(path), descriptor)
+                    self.disk.created(path_of(path, **keys), descriptor)
                 return descriptor
 
         return counted
+
+
+@contextlib.contextmanager
+def tapped(before: Callable[[str], object]) -> Iterator[Tap]:
+    """A tap for what this thread does, while this lasts."""
+    tap = Tap(before, thread=threading.get_ident())
+    tap.put_in()
+    try:
+        yield tap
+    finally:
+        tap.take_out()
 
 
 class Plug(Tap):
@@ -231,19 +246,19 @@ class Disk:
                 result = call(*args, **keys)
                 self._synced(args[0])
                 return result
-            case "place":
-                source, target = (Path(os.fsdecode(args[index])) for index in (1, 3))
-            case "rename" | "replace":
-                source, target = Path(args[0]), Path(args[1])
+            case "place" if isinstance(args[0], int):
+                source, target = (path_of(args[index + 1], args[index]) for index in (0, 2))
+            case "place" | "rename" | "replace":
+                source, target = path_of(args[0], keys.get("src_dir_fd")), path_of(args[1], keys.get("dst_dir_fd"))
             case "mkdir":
-                result, made = call(*args, **keys), Path(args[0])
+                result, made = call(*args, **keys), path_of(args[0], **keys)
                 self._changes.append(_Change(lambda: self._rmdir(made), made.parent))
                 return result
             case _:
-                return self._unlinked(Path(args[0]), call)
+                return self._unlinked(path_of(args[0], **keys), lambda: call(*args, **keys))
         kept = self._keep(target) if what == "replace" else None
         result = call(*args, **keys)
-        if what != "place" or result == 0:
+        if not result:
             self._changes.append(_Change(lambda: self._back(source, target, kept), target.parent))
         return result
 
@@ -274,9 +289,9 @@ class Disk:
             return
         self._changes = [change for change in self._changes if change.folder.stat().st_ino != status.st_ino]
 
-    def _unlinked(self, path: Path, call: Callable[..., Any]) -> Any:
+    def _unlinked(self, path: Path, call: Callable[[], Any]) -> Any:
         kept = self._keep(path)
-        result = call(path)
+        result = call()
         if kept is not None:
             self._changes.append(_Change(lambda: self._rename(kept, path), path.parent))
         return result
@@ -292,3 +307,9 @@ class Disk:
         self._rename(target, source)
         if kept is not None:
             self._rename(kept, target)
+
+
+def path_of(name: str | bytes | os.PathLike[str], dir_fd: int | None = None) -> Path:
+    """What a name means, in the folder of this descriptor (Linux)."""
+    folder = Path() if dir_fd is None else Path(os.readlink(f"/proc/self/fd/{dir_fd}"))  # noqa: PTH115 - a descriptor
+    return folder / os.fsdecode(name)

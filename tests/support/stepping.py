@@ -2,8 +2,8 @@
 
     clock = Clock()
     life = Life(world, clock)
-    life.turn()              # its loops look what is due, and give out jobs
-    life.do(0)               # one of these jobs, as a thread of the crew would do it
+    life.turn()              # its loops ask what is due
+    life.do(0)               # one of the jobs that may be done now, as the thread whose job it is would
     clock.pass_on(60)
 
 Nothing of filedrop is replaced but what is handed to it anyway: its clocks, and its threads. So whatever can happen
@@ -12,32 +12,40 @@ between two steps can happen in any order, and again in the same one.
 
 from __future__ import annotations
 
-import inspect
 import threading
+import time
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from support.documents import invoice
+
 from filedrop import config
-from filedrop.clockwork import Clockwork
-from filedrop.crew import Crew
-from filedrop.loop import attempt
-from filedrop.service import Service, sole_use
+from filedrop.daemon.clock import Clockwork
+from filedrop.daemon.daemon import Daemon
+from filedrop.daemon.lock import locked_state
+from filedrop.daemon.loop import attempt
+from filedrop.daemon.pool import Pool
+from filedrop.outbound.pipeline import OutboundPipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
+    from support.faults import Fault
     from support.world import World
 
-    from filedrop.folders import Folder
-    from filedrop.lane import Lane
+    from filedrop.daemon.folder_worker import Served
+
 
 # The times of the configuration's defaults, since they cost nothing here: but for fewer looks while nothing happens.
 RULES = {"settle": "2s", "rescan": "2m", "doubt": "15m", "track": "1m", "retry": "{first: 5s, longest: 15m}"}
 # Long ago, so that every file's change lies in its future and tells nothing; what our clock saw of it does.
 BEGINNING = datetime(2020, 6, 1, 12, 0, tzinfo=UTC)
-AFTER_FAILURE = 2.0  # seconds until a loop whose turn failed takes the next, as `filedrop.loop` has it
+AFTER_FAILURE = 2.0  # seconds until a loop whose turn failed takes the next, as `filedrop.daemon.loop` has it
+FEW = 10  # turns that do nothing and want the next at once: likewise
+MANY = 100_000  # jobs after which it goes round and round
 TICK = 0.002  # seconds that pass at each look at a clock, so that no two moments are one
 
 
@@ -76,102 +84,153 @@ class Clock:
         return self.passed
 
 
-class Hands(Crew):
-    """A crew without threads: jobs wait until somebody does them, in whatever order."""
+class Hands(Pool):
+    """A pool without threads: tasks wait until somebody does them, in whatever order."""
 
-    def __init__(
-        self,
-        workers: int,
-        *,
-        name: str,
-        attempt: Callable[[str, Callable[[], object]], bool],
-        on_idle: Callable[[], None],
-    ) -> None:
-        super().__init__(workers, name=name, attempt=attempt, on_idle=on_idle)
-        self.jobs: list[Callable[[], object]] = []
+    def __init__(self, workers: int, *, name: str, attempt: Callable[[str, Callable[[], None]], object]) -> None:
+        super().__init__(workers, name=name, attempt=attempt)
+        self.tasks: list[tuple[Callable[[], None], Callable[[], None]]] = []
         self._doing = 0
 
-    def give(self, folder: Folder | None, job: Callable[[], object]) -> None:  # noqa: ARG002 - none hangs here
-        self.jobs.append(job)
+    def submit(self, task: Callable[[], None], cancelled: Callable[[], None]) -> None:
+        self.tasks.append((task, cancelled))
 
-    def idle(self) -> bool:
-        return not self.jobs and not self._doing
+    def is_idle(self) -> bool:
+        return not self.tasks and not self._doing
 
     def do(self, index: int) -> None:
-        """Do one of the jobs that wait."""
-        job = self.jobs.pop(index)
+        """Do one of the tasks that wait."""
+        task, _ = self.tasks.pop(index)
         self._doing += 1
         try:
-            self._attempt(self._name, job)
+            self._attempt(self._name, task)
         finally:
             self._doing -= 1
-        if self.idle():
-            self._on_idle()
+
+    def close(self, patience: float = 0.0) -> None:  # noqa: ARG002 - none of them hangs
+        left, self.tasks = self.tasks, []
+        for _, cancelled in left:
+            cancelled()
 
 
 class Life:
-    """One run of filedrop in a world."""
+    """One run of filedrop in a world. `state`: its own, where that isn't the world's."""
 
-    def __init__(self, world: World, clock: Clock) -> None:
+    def __init__(self, world: World, clock: Clock, *, state: Path | None = None) -> None:
+        state = state or world.state
+        text = world.config_text().replace(f"state: {world.state}\n", f"state: {state}\n")
         self._log = world._log
         self._clock = clock
+        self.validator_hangs = False  # whatever it was given has no end
+        self._idle_turns = 0  # in a row
+        self._under_way: set[object] = set()  # what only one thread does at a time
         with ExitStack() as stack:
-            self.journal = stack.enter_context(sole_use(world.state))
+            self.journal = stack.enter_context(locked_state(state))
             clockwork = Clockwork(clock.now, clock.steady, Hands, pauses=())
-            self.service = Service(
-                config.parse(world.config_text()), self.journal, stopped=threading.Event(), log=self._log,
+            self.service = Daemon(
+                config.parse(text), self.journal, stopped=threading.Event(), log=self._log,
                 watch=False, clockwork=clockwork,
             )  # fmt: skip
             self._stack = stack.pop_all()
-        self._hands: list[Any] = [
-            hands for account in self.service.accounts for hands in (account._crew_out, account._crew_in)
-        ]
-        for account in self.service.accounts:
-            account.way_in.take_up()
 
     @property
-    def lane(self) -> Lane:
+    def pipeline(self) -> OutboundPipeline:
         """The only outbound folder's."""
-        (lane,) = self.service.accounts[0].lanes
-        return lane
+        (pipeline,) = self.service.accounts[0].pipelines
+        return pipeline
 
     @property
     def jobs(self) -> list[str]:
-        """The jobs that wait, by what they are called: `sweep`, `claim`, `step`, `settle`, `look`, `track`, ..."""
-        return [_name(job) for hands in self._hands for job in hands.jobs]
+        """What may be done now: `step`, `deliver`, `record`, `judge`, `send`, `fetched`, `mark_read`."""
+        return [name for name, _ in self._jobs()]
+
+    def _jobs(self) -> list[tuple[str, Callable[[], None]]]:
+        workers = self.service.workers
+        found: list[tuple[str, Callable[[], None]]] = []
+        for one in sorted(workers._turns, key=lambda one: str(one.folder.path)):
+            if one not in workers._busy and one.due() <= self._clock.steady():
+                name = "step" if isinstance(one, OutboundPipeline) else "deliver"
+                found.append((name, partial(self._serve, one)))
+        recorder = self.service.recorder
+        if (recorder._unwritten or not recorder._queue.empty()) and "recorder" not in self._under_way:
+            record = partial(attempt, self._log, "recorder", recorder.step)
+            found.append(("record", partial(self._alone, "recorder", record)))
+        for hands in self._hands():
+            for index, (task, _) in enumerate(hands.tasks):
+                found.append((_name(task), partial(hands.do, index)))
+        return [job for job in found if job[0] != "judge" or not self.validator_hangs]
+
+    def _hands(self) -> Iterator[Hands]:
+        pools = [pool for account in self.service.accounts for pool in (account.senders, account.fetchers)]
+        for pool in (*pools, *([self.service.validators] if self.service.validating else [])):
+            assert isinstance(pool, Hands)
+            yield pool
+
+    def _serve(self, one: Served) -> None:
+        workers = self.service.workers
+        workers._busy[one] = time.monotonic()
+        workers.serve(one)
+
+    def _alone(self, what: object, job: Callable[[], object]) -> None:
+        self._under_way.add(what)
+        try:
+            job()
+        finally:
+            self._under_way.discard(what)
+
+    def hang(self, one: Served) -> None:
+        """From now on its folder doesn't answer, and a thread waits for it."""
+        self.service.workers._busy[one] = time.monotonic()
+
+    def answer(self, one: Served) -> None:
+        """It does again."""
+        del self.service.workers._busy[one]
 
     def turn(self) -> float:
-        """Let each loop take a turn; in how many seconds the first wants the next.
+        """Let each loop take a turn; in how many seconds the first wants the next, or a folder is to be served.
 
-        One that gives out nothing and wants the next at once would turn round and round while nothing happens.
+        One that does nothing and wants the next at once would turn round and round while nothing happens.
         """
         waits: list[float] = []
         before = self.jobs
         for account in self.service.accounts:
-            for take_turn in (account._turn_out, account._turn_in):
-                if not attempt(self._log, "turn", partial(_append, waits, take_turn)):
+            account.look_round()
+            for take_turn in (account.follow, account.poll):
+                if take_turn in self._under_way:
+                    continue
+                took = partial(attempt, self._log, "turn", partial(_append, waits, take_turn))
+                if not self._attempted(take_turn, took):
                     waits.append(AFTER_FAILURE)
-        assert min(waits) > 0 or self.jobs != before, "it turns round and round"
-        return min(waits)
+        now = self._clock.steady()
+        waits += [one.due() - now for one in self.service.workers._turns if one not in self.service.workers._busy]
+        wait = max(min(waits, default=1.0), 0.0)
+        self._idle_turns = 0 if wait or self.jobs or self.jobs != before else self._idle_turns + 1
+        assert self._idle_turns < FEW, f"it turns round and round: {waits}"
+        return wait
+
+    def _attempted(self, what: object, job: Callable[[], bool]) -> bool:
+        done: list[bool] = []
+        self._alone(what, lambda: done.append(job()))
+        return bool(done) and done[0]
 
     def do(self, index: int) -> None:
-        """Do one of the jobs that wait, counted over all crews."""
-        for hands in self._hands:
-            if index < len(hands.jobs):
-                hands.do(index)
-                return
-            index -= len(hands.jobs)
-        raise IndexError
+        """Do one of the jobs that may be done."""
+        _, job = self._jobs()[index]
+        job()
 
     def do_all(self, *, but: str = "") -> None:
-        """Do the jobs that wait, and those that they give out; but leave one of this name waiting."""
-        while (index := next((i for i, name in enumerate(self.jobs) if name != but), None)) is not None:
+        """Do what may be done, and what follows from it; but leave those of one name."""
+        for _ in range(MANY):
+            index = next((i for i, name in enumerate(self.jobs) if name != but), None)
+            if index is None:
+                return
             self.do(index)
+        raise AssertionError("it goes on and on")
 
-    def do_others(self) -> None:
-        """Do the jobs that wait, and those that they give out; but leave the first waiting, as if its folder hung."""
-        while len(self.jobs) > 1:
-            self.do(1)
+    def do_each(self, name: str) -> None:
+        """Do what may be done that is called so."""
+        while name in self.jobs:
+            self.do(self.jobs.index(name))
 
     def go_on(self, seconds: float) -> None:
         """Let so much time pass, and everything be done that is due meanwhile."""
@@ -181,18 +240,30 @@ class Life:
             self.do_all()
             self._clock.pass_on(min(max(wait, 0.01), max(until - self._clock.passed, 0.0)))
 
+    def take(self, world: World, name: str, *faults: Fault) -> None:
+        """Drop an invoice whose upload meets with these faults, and take it as far as it goes at once."""
+        world.front.next("POST /outbox", *faults)
+        world.drop(name, invoice(name))
+        self.pipeline.at.scanner.look_now()
+        for _ in range(6):  # it is seen, has settled, is posted, and looked for
+            self.go_on(10)
+
     def free(self) -> bool:
         """May another thread do whatever it wants? False while this one holds a lock that it would wait for."""
         account = self.service.accounts[0]
-        folders = [*account.way_in._desk.folders.values(), *(lane.folder for lane in account.lanes)]
-        locks = [self.journal._writer_lock, account.standing._lock, account.onward.moved._lock]
+        folders = [one.folder for one in (*account.pipelines, *account.deliveries)]
+        locks = [self.journal._writer_lock, account.breaker._lock]
         return not any(lock.locked() for lock in [*locks, *(folder._taking_up for folder in folders)])
 
     def stop(self) -> None:
         """End as a daemon that was asked to."""
-        for account in self.service.accounts:
-            attempt(self._log, "settle", partial(account.way_out.close, account.lanes))
-            attempt(self._log, "settle", account.way_in.settle)
+        if self.service.validating:
+            self.service.validating.close()
+        for hands in self._hands():
+            hands.close()
+        attempt(self._log, "recorder", self.service.recorder.step)
+        for one in self.service.workers._turns:
+            self.service._end(one)
         self.drop()
 
     def drop(self) -> None:
@@ -203,10 +274,7 @@ class Life:
 
 
 def _name(job: Any) -> str:
-    if isinstance(job, partial):
-        return job.func.__name__.strip("_")
-    inside = inspect.getclosurevars(job).nonlocals
-    return str(inside.get("what") or job.__name__)
+    return str((job.func if isinstance(job, partial) else job).__name__.strip("_"))
 
 
 def _append(waits: list[float], take_turn: Callable[[], float]) -> None:

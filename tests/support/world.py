@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -24,23 +25,26 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from uuid import uuid4
 
 import structlog
 from support import promises
-from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER
+from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, listed_as
 from support.faults import Front
 from werkzeug.http import http_date
 
-from filedrop import config
+from filedrop import config, files
+from filedrop.daemon.daemon import Daemon
+from filedrop.daemon.lock import locked_state
 from filedrop.sandbox import Sandbox, SandboxAccount
 from filedrop.sandbox.store import utc_now
-from filedrop.service import Service, sole_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
-    from filedrop.lane import Lane
+    from filedrop.outbound.pipeline import OutboundPipeline
+    from filedrop.sandbox.dialect import Dialect
 
 PROJECT = Path(__file__).parents[2]
 PASSWORD = "secret"
@@ -51,6 +55,7 @@ OUTBOUND = {
     "track": "100ms",
     "retry": "{first: 100ms, longest: 500ms}",
 }
+PATIENCE = 90.0 if sys.platform == "win32" else 30.0  # seconds: under Wine, a daemon takes up to twenty to start
 INBOUND = {"poll": "300ms", "min_free": "1KB"}
 
 
@@ -58,8 +63,8 @@ class World:
     """Sandbox, folders and configuration below `base`.
 
     `front` is the server in front of the sandbox: faults are told to it. `outbound` and `inbound` change the
-    configuration's keys there; `companies` says more of them in YAML, or other things of acme. `clock` is the access
-    point's. It ends with its `with`.
+    configuration's keys there; `companies` says more of them in YAML, or other things of acme; `more` is more of the
+    configuration. `clock` is the access point's. It ends with its `with`.
     """
 
     def __init__(
@@ -67,6 +72,7 @@ class World:
         base: Path,
         *,
         quirks: bool = False,
+        dialect: Dialect | None = None,
         deliver_after: float = 0.0,
         outbound: dict[str, str] | None = None,
         inbound: dict[str, str] | None = None,
@@ -75,8 +81,11 @@ class World:
         read_timeout: str = "2s",
         password: str = PASSWORD,
         clock: Callable[[], datetime] = utc_now,
+        more: str = "",
     ) -> None:
         self.base = base
+        self.more = more
+        self.clock = clock
         self.root = base / "root"
         self.state = base / "state"
         self.outbound = self.root / "acme" / "outbound"
@@ -88,14 +97,12 @@ class World:
         self._companies = {"acme": f'{{participants: ["{SELLER}"]}}'} | (companies or {})
         self._unassigned = unassigned
         self._read_timeout = read_timeout
-        accounts = [SandboxAccount("acme", password, (SELLER,)), SandboxAccount("buyer", PASSWORD, (BUYER,))]
-        self.sandbox = Sandbox(
-            base / "access point",
-            accounts,
-            deliver_after=timedelta(seconds=deliver_after),
-            quirks=quirks,
-            clock=clock,
-        )
+        self._accounts = [SandboxAccount("acme", password, (SELLER,)), SandboxAccount("buyer", PASSWORD, (BUYER,))]
+        self._sandbox_keys: dict[str, Any] = {
+            "deliver_after": timedelta(seconds=deliver_after), "quirks": quirks, "dialect": dialect, "clock": clock,
+        }  # fmt: skip
+        self.sandbox = Sandbox(base / "access point", self._accounts, **self._sandbox_keys)
+        self.servers = [self.sandbox]
         self.front = Front(self.sandbox.app, date=lambda: http_date(clock()))
         self.outbound.mkdir(parents=True)
         self.password_file.write_text(password)
@@ -112,7 +119,8 @@ class World:
 
     def __exit__(self, *_: object) -> None:
         self.front.close()
-        self.sandbox.store.close()
+        for server in self.servers:
+            server.store.close()
         self._log_file.close()
 
     def config_text(self) -> str:
@@ -129,7 +137,16 @@ unassigned: {self._unassigned}
 companies:{companies}
 outbound:{keys["outbound"]}
 inbound:{keys["inbound"]}
+{self.more}
 """
+
+    def config_file(self) -> Path:
+        """The configuration in a file, which is replaced whole where it says something else: a daemon may read it."""
+        file, draft = self.base / "config.yaml", self.base / f"config.{threading.get_ident()}.yaml"
+        if not (file.exists() and file.read_text() == self.config_text()):  # Windows replaces none that is being read
+            draft.write_text(self.config_text())
+            draft.replace(file)
+        return file
 
     def configuration(self) -> config.Config:
         """The configuration, as if it had been read from a file in `base`."""
@@ -151,27 +168,68 @@ inbound:{keys["inbound"]}
     def receive(self, content: bytes, *, sender: str = BUYER) -> int:
         """Put a message into acme's inbox and return its number."""
         number = self.sandbox.store.receive(
-            sender=sender, receiver=SELLER, document_id=INVOICE_ID, process_id=BILLING_PROCESS, content=content
+            sender=sender, receiver=SELLER, document_id=listed_as(content), process_id=BILLING_PROCESS, content=content
         )
         self.received[number] = content
         return number
 
+    def copy_of_journal(self) -> dict[str, bytes]:
+        """The journal as it is now."""
+        return {path.name: path.read_bytes() for path in self.state.glob("journal.sqlite*")}
+
+    def put_back(self, copy: dict[str, bytes]) -> None:
+        """Have the journal be as it was then. No filedrop runs."""
+        for path in self.state.glob("journal.sqlite*"):
+            path.unlink()
+        for name, content in copy.items():
+            (self.state / name).write_bytes(content)
+
+    def send_from_elsewhere(self, content: bytes) -> None:
+        """Another system sends a document through the same account."""
+        uuid, store = str(uuid4()), self.sandbox.store
+        store.document(uuid).write_bytes(content)
+        due = self._sandbox_keys["clock"]() + self._sandbox_keys["deliver_after"]
+        store.post(
+            account="acme", uuid=uuid, sender=SELLER, receiver=BUYER, channel="", document_id=INVOICE_ID,
+            process_id=BILLING_PROCESS, due=due,
+        )  # fmt: skip
+
+    @property
+    def deliver_after(self) -> float:
+        """After so many seconds a document is delivered."""
+        seconds: float = self._sandbox_keys["deliver_after"].total_seconds()
+        return seconds
+
+    def set_up_anew(self, *, deliver_after: float = 0.0) -> None:
+        """Set the access point up anew: it has forgotten everything, and counts from the start again.
+
+        `servers` has what it was before.
+        """
+        self._sandbox_keys["deliver_after"] = timedelta(seconds=deliver_after)
+        state = self.base / f"access point {len(self.servers)}"
+        self.sandbox = Sandbox(state, self._accounts, **self._sandbox_keys)
+        self.servers.append(self.sandbox)
+        self.front.application = self.sandbox.app
+
     @contextmanager
-    def service(self, *, watch: bool = False) -> Iterator[Service]:
+    def service(self, *, watch: bool = False) -> Iterator[Daemon]:
         """A daemon in this process, with a state and threads of its own, for as long as the `with` lasts."""
-        with sole_use(self.state) as journal:
+        with locked_state(self.state) as journal:
             stopped = threading.Event()
-            service = Service(self.configuration(), journal, stopped=stopped, log=self._log, watch=watch)
+            service = Daemon(self.configuration(), journal, stopped=stopped, log=self._log, watch=watch)
             service.start()
+            looks = threading.Thread(target=_look_round, args=(service, stopped))
+            looks.start()
             try:
                 yield service
             finally:
                 service.close()
+                looks.join()
 
     def run_once(self) -> None:
         """What `filedrop run --once` does, in this process."""
-        with sole_use(self.state) as journal:
-            service = Service(self.configuration(), journal, stopped=threading.Event(), log=self._log, watch=False)
+        with locked_state(self.state) as journal:
+            service = Daemon(self.configuration(), journal, stopped=threading.Event(), log=self._log, watch=False)
             service.run_once(lambda _service: None)
 
     @contextmanager
@@ -189,17 +247,25 @@ inbound:{keys["inbound"]}
                 process.kill()
             process.wait()
 
+    def stop(self, daemon: subprocess.Popen[bytes], seconds: float = 20.0) -> None:
+        """Stop the daemon, which ends well. Windows has no SIGTERM: it is killed there, and another tidies up."""
+        if sys.platform == "win32":
+            daemon.kill()
+            daemon.wait()
+            self.run_once()
+        else:
+            daemon.send_signal(signal.SIGTERM)
+            assert daemon.wait(seconds) == 0
+
     def filedrop(self, *arguments: str, under: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
         """Run a command to its end, as a process of its own; `under` as for the daemon."""
         command = [*under, *self._command(*arguments)]
         return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
 
     def _command(self, *arguments: str) -> list[str]:
-        file = self.base / "config.yaml"
-        file.write_text(self.config_text())
-        return [sys.executable, "-m", "filedrop", "--config", str(file), *arguments]
+        return [sys.executable, "-m", "filedrop", "--config", str(self.config_file()), *arguments]
 
-    def until(self, condition: Callable[[], object], seconds: float = 30.0, *, what: str = "") -> None:
+    def until(self, condition: Callable[[], object], seconds: float = PATIENCE, *, what: str = "") -> None:
         """Wait until a condition holds; seconds only bound what has gone wrong. AssertionError shows the folders."""
         deadline = time.monotonic() + seconds
         while not condition():
@@ -207,12 +273,17 @@ inbound:{keys["inbound"]}
                 raise AssertionError(f"not within {seconds:.0f} s: {what or 'the condition'}\n{self}")
             time.sleep(0.02)
 
-    def compared(self, lane: Lane, seconds: float = 30.0) -> None:
-        """Wait until an outbound folder has been compared with the journal once more."""
-        before = lane.next_full
-        self.until(lambda: lane.next_full > before and not (lane.sweeping or lane.comparing), seconds)
+    def compared(self, pipeline: OutboundPipeline, seconds: float = PATIENCE) -> None:
+        """Wait until an outbound folder has been compared with the journal once more, or that was tried."""
+        compared = pipeline.reconciliation
 
-    def settle(self, seconds: float = 30.0, *, ends: tuple[str, ...] = ("archive", "failed")) -> None:
+        def tried() -> float:
+            return max(compared.next, pipeline._not_before)
+
+        before = tried()
+        self.until(lambda: tried() > before and not compared.is_under_way, seconds)
+
+    def settle(self, seconds: float = PATIENCE, *, ends: tuple[str, ...] = ("archive", "failed")) -> None:
         """Run a daemon in this process until `settled`."""
         with self.service():
             self.until(lambda: self.settled(ends), seconds, what="everything settles")
@@ -231,8 +302,8 @@ inbound:{keys["inbound"]}
         """Where each dropped document lies, by the name it was dropped under; several places are joined by " + "."""
         by_content: dict[bytes, list[str]] = {}
         for path in self.files():
-            with suppress(FileNotFoundError):  # it is just being moved
-                by_content.setdefault(path.read_bytes(), []).append(path.parent.relative_to(self.outbound).as_posix())
+            with suppress(FileNotFoundError, PermissionError):  # it is just being moved; Windows says the latter
+                by_content.setdefault(_read(path), []).append(path.parent.relative_to(self.outbound).as_posix())
         return {
             name: " + ".join(by_content[content]) for name, content in self.dropped.items() if content in by_content
         }
@@ -241,17 +312,18 @@ inbound:{keys["inbound"]}
         """All documents below `outbound/`: what is neither sidecar, note nor hidden."""
         # os.walk goes by a folder that has just got its name; rglob doesn't.
         paths = (Path(folder, name) for folder, _, names in os.walk(self.outbound) for name in names)
-        return [path for path in sorted(paths) if path.is_file() and promises.is_document(path)]
+        return [path for path in sorted(paths) if _is_file(path) and promises.is_document(path)]
 
     def delivered(self) -> list[Path]:
         """The received documents in `inbound/`."""
-        return [path for path in sorted(self.inbound.glob("*")) if path.is_file() and promises.is_document(path)]
+        paths = (path for path in sorted(self.inbound.glob("*")) if path.suffix == ".xml")  # no attachment, no page
+        return [path for path in paths if path.is_file() and promises.is_document(path)]
 
     def sidecar(self, name: str) -> dict[str, Any]:
         """What is written beside a dropped document; nothing where no sidecar lies."""
-        path = next(path for path in self.files() if path.read_bytes() == self.dropped[name])
+        path = next(path for path in self.files() if _read(path) == self.dropped[name])
         beside = path.with_name(f"{path.name}.json")
-        content: dict[str, Any] = json.loads(beside.read_bytes()) if beside.exists() else {}
+        content: dict[str, Any] = json.loads(_read(beside)) if beside.exists() else {}
         return content
 
     def error(self, name: str) -> str | None:
@@ -292,3 +364,19 @@ inbound:{keys["inbound"]}
             for line in path.read_text().splitlines()[-30:]
         ]
         return "\n".join([*folders, f"accepted: {dict(self.accepted())}", *log])
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _read(path: Path) -> bytes:
+    """The content of a file, read as filedrop does: on Windows, reading in another way keeps it from being moved."""
+    with files.open_regular(path) as file:
+        return file.read()
+
+
+def _look_round(service: Daemon, stopped: threading.Event) -> None:
+    """What the daemon's main thread does each second."""
+    while not stopped.wait(0.1):
+        service.look_round()

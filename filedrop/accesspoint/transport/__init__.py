@@ -1,10 +1,12 @@
-"""How the access point is asked: the only door to requests, urllib3, tenacity and truststore.
+"""Requests to the access point. Only this package imports requests, urllib3, tenacity and truststore.
 
-Each thread has connections of its own. Nothing is taken from the environment, no redirect is followed and no answer
-believed to be short: its size is bounded here, its time in `wire`. The login goes to base_url's scheme, host and port
-and nowhere else, and stands in no error: those are sentences of our own (`troubles`).
+Each thread has its own connections. The environment is ignored, redirects aren't followed, and answers are limited:
+their size here, their time in `wire`. The login is sent only to base_url's scheme, host and port, and no error contains
+it: error texts are our own (`troubles`).
 
-Whether anything may have arrived, only the body knows: refused, unknown, TLS and proxy are all a ConnectionError.
+Only the body knows whether a request may have arrived, since requests raises ConnectionError for refused connections,
+unknown names, TLS and proxies alike. Only the caller knows whether an answer is for its request: a connection is reused
+only after `understand` has accepted the answer.
 """
 
 from __future__ import annotations
@@ -34,26 +36,26 @@ if TYPE_CHECKING:
     from filedrop.accesspoint.links import Address
     from filedrop.accesspoint.multipart import Multipart
     from filedrop.accesspoint.verdict import Answer
-    from filedrop.login import Login
+    from filedrop.config import Account
 
 T = TypeVar("T")
 
-_IDLE = 3.0  # seconds after which a connection may have died unnoticed: a post would be in doubt for nothing
-_FIRST_YEAR = 1970  # Windows knows none before
-_SOON = timedelta(seconds=5)  # a Retry-After that is waited for here; a longer one is the next sweep's
+_IDLE = 3.0  # seconds after which a connection may be dead: a post on it would put the document in doubt
+_FIRST_YEAR = 1970  # Windows can't convert earlier moments
+_SOON = timedelta(seconds=5)  # the longest Retry-After that is waited for here; longer ones are the caller's
 _HEADERS = {"Accept": "application/xml", "Accept-Encoding": "identity", "User-Agent": "filedrop"}
 
 
 class Transport:
-    """Asks one access point, from any thread.
+    """Requests to one access point. Thread-safe.
 
     `pauses` are the seconds between attempts; when `stopped` is set, no new one begins.
-    Raises ConfigError when ca_file can't be used.
+    Raises ConfigError where ca_file can't be used.
     """
 
     def __init__(
         self,
-        login: Login,
+        login: Account,
         address: Address,
         *,
         stopped: threading.Event,
@@ -71,21 +73,25 @@ class Transport:
         self._timeout = (login.connect_timeout.total_seconds(), login.read_timeout.total_seconds())
         self._proxies, self._proxy_login = _proxy(login.proxy)
         self._login = Header(login)
-        self.heard: tuple[str, float] | None = None  # an answer's `Date`, and when it came
+        self.heard: tuple[str, float] | None = None  # the latest answer's `Date`, and when it came
         self._local = threading.local()
         self._lines: weakref.WeakSet[_Line] = weakref.WeakSet()
         self._lock = threading.Lock()
-        rests = (*pauses, 0.0)  # tenacity asks for one after the last attempt too
+        rests = (*pauses, 0.0)  # tenacity computes one after the last attempt, too
         self._tries = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_is_worth_another),
             stop=tenacity.stop_after_attempt(len(pauses) + 1) | tenacity.stop_when_event_set(stopped),
             wait=lambda state: max(rests[state.attempt_number - 1], _asked_pause(state)),
-            sleep=stopped.wait,  # type: ignore[arg-type] # what it returns is of no interest
+            sleep=stopped.wait,  # type: ignore[arg-type] # its result is ignored
             reraise=True,
         )
 
+    def login_changed(self) -> bool:
+        """Has the login changed since it was refused?"""
+        return self._login.changed()
+
     def again(self, attempt: Callable[[], T]) -> T:
-        """Call `attempt` until it doesn't raise Unavailable: a few times, not for long, and not when we are to stop."""
+        """The result of `attempt`, retried a few times on Unavailable, but not when filedrop is being stopped."""
         failure: Unavailable | None = None
 
         def once() -> T:
@@ -101,22 +107,29 @@ class Transport:
         return self._tries(once)
 
     def exchange(
-        self, method: str, target: str, body: Multipart | None = None, *, silence: float | None = None
-    ) -> Answer:
-        """Ask on base_url, with the login, and read the whole answer.
+        self,
+        method: str,
+        target: str,
+        understand: Callable[[Answer], T],
+        body: Multipart | None = None,
+        *,
+        silence: float | None = None,
+    ) -> T:
+        """Make a request on base_url, with the login, read the whole answer, and return the result of `understand`.
 
-        `silence` are the seconds that the other side may be silent, if fewer than usual.
-        Raises Unavailable when the request certainly wasn't received, or may be repeated since it has no body;
-        NoClearAnswer when its body may have been; Unauthorized when there is no password to be read.
+        `understand` raises where the answer isn't one to this request; its errors are raised here.
+        `silence` is a time-out in seconds for each read, where shorter than usual.
+        Raises Unavailable where the request certainly wasn't received, or has no body and so may be repeated;
+        NoClearAnswer where its body may have been received; Unauthorized where the password can't be read.
         """
         with self.asked(method, target, body, silence=silence) as incoming:
-            return incoming.read()
+            return understand(incoming.read())
 
     @contextmanager
     def asked(
         self, method: str, target: str, body: Multipart | None = None, *, silence: float | None = None
     ) -> Iterator[Incoming]:
-        """Ask on base_url, with the login; the body is to be read inside. Raises as `exchange` does."""
+        """An answer from base_url, with the login; to be read and checked in this context. Raises as `exchange`."""
         line, url = self._line(), self._address.origin + target
         headers = _HEADERS | {"Authorization": self._login.value()}
         if body is not None:
@@ -132,26 +145,36 @@ class Transport:
             if "Date" in response.headers:
                 self.heard = (response.headers["Date"], self._monotonic())
             yield Incoming(url, response, login=headers["Authorization"])
+        except BaseException:
+            self.distrust()
+            raise
         finally:
             response.close()
             line.used = self._monotonic()
 
+    def distrust(self) -> None:
+        """Close this thread's connections: a missing answer could still come, as the answer to a later request."""
+        self._line().close()
+
     @contextmanager
     def asked_elsewhere(self, url: str) -> Iterator[Incoming]:
-        """GET a link that leads out of base_url: without the login, and not from a private address."""
+        """The answer to a GET outside base_url: without the login, and never from a private address."""
         line = self._line()
         if line.elsewhere is None:
             line.elsewhere = self._connections(public_only=not self._proxies and self._home_is_public())
         response = self._send(line.elsewhere, "GET", url, _HEADERS, None)
         try:
             yield Incoming(url, response)
+        except BaseException:
+            self.distrust()
+            raise
         finally:
             response.close()
 
     def clock(self) -> datetime | None:
-        """The access point's own clock, at the latest answer's `Date` and as much later as has passed since; UTC.
+        """The access point's present time in UTC: the latest answer's `Date`, and the time passed since.
 
-        It never runs ahead: `Date` has whole seconds and is older than its arrival. None before the first answer.
+        Never ahead of its clock, because `Date` is in whole seconds and precedes its arrival. None before an answer.
         """
         if self.heard is None:
             return None
@@ -162,16 +185,14 @@ class Transport:
             moment += timedelta(seconds=self._monotonic() - heard_at)
         except (ValueError, OverflowError):  # no date; or one at the end of the calendar
             return None
-        # The years between these are years everywhere: another's moment can be recorded, but not always read again.
+        # A moment outside these years can be recorded, but not read again on every platform.
         return moment if _FIRST_YEAR < moment.year < MAXYEAR else None
 
     def close(self) -> None:
-        """Close what is open; what is asked afterwards opens it again."""
+        """Close all connections; later requests open new ones."""
         with self._lock:
             for line in self._lines:
-                line.own.close()
-                if line.elsewhere is not None:
-                    line.elsewhere.close()
+                line.close()
 
     def _send(
         self,
@@ -185,7 +206,7 @@ class Transport:
     ) -> requests.Response:
         connect, read = self._timeout
         timeout = (connect, read) if silence is None else (min(connect, silence), min(read, silence))
-        request = requests.PreparedRequest()  # prepared by hand: url and headers are final, the body has its length
+        request = requests.PreparedRequest()  # by hand: url and headers are final, the length is known
         request.method, request.url, request.headers, request.body = method, url, headers, body  # type: ignore[assignment] # any iterable will do
         if body is not None:
             body.was_asked_for = False
@@ -214,22 +235,27 @@ class Transport:
     def _home_is_public(self) -> bool:
         try:
             found = socket.getaddrinfo(self._address.host, None, type=socket.SOCK_STREAM)
-        except OSError:  # it can't be asked now; so nothing private is needed now
+        except OSError:  # the name can't be resolved, so no private address is needed now
             return True
         return all(is_public(str(entry[4][0])) for entry in found)
 
 
 class _Line:
-    """One thread's connections, and when it last used those to the access point."""
+    """One thread's connections, and when those to the access point were last used."""
 
     def __init__(self, own: Connections) -> None:
         self.own = own
         self.elsewhere: Connections | None = None
         self.used = float("-inf")
 
+    def close(self) -> None:
+        self.own.close()
+        if self.elsewhere is not None:
+            self.elsewhere.close()
+
 
 def _proxy(proxy: str | None) -> tuple[dict[str, str], str | None]:
-    """The proxy without its login, so that no error can show that; and its login. Only https is sent through it."""
+    """The proxy without its login, so that errors can't show that; and its login. Only https goes through it."""
     if proxy is None:
         return {}, None
     parts = urlsplit(proxy)

@@ -1,4 +1,4 @@
-"""The login as a header: read when it is first needed, and again when it was refused."""
+"""The login as a header: read with the first request, and again after a refusal."""
 
 from __future__ import annotations
 
@@ -9,48 +9,61 @@ from typing import TYPE_CHECKING
 from filedrop.errors import ConfigError, Unauthorized
 
 if TYPE_CHECKING:
-    from filedrop.login import Login
+    from filedrop.config import Account
 
-SHORTEST = 6  # bytes of a password that is looked for; a shorter one is part of too many words
+SHORTEST = 6  # bytes of a password that is concealed; a shorter one occurs in too many words
 
 
 class Header:
-    """A login's Authorization header. Shows nothing of it."""
+    """A login's Authorization header. Its repr doesn't show it. Thread-safe."""
 
-    def __init__(self, login: Login) -> None:
+    def __init__(self, login: Account) -> None:
         self._login = login
         self._header: str | None = None
+        self._refused: str | None = None
         self._lock = threading.Lock()
 
     def value(self) -> str:
-        """The header's value. Raises Unauthorized when the password can't be read."""
+        """The header's value. Raises Unauthorized where the password can't be read."""
         with self._lock:
             if self._header is None:
                 self._header = self._read()
             return self._header
 
     def renewed(self, refused: str) -> str | None:
-        """Its value, read afresh; None if it is the one that was refused, or can't be read.
-
-        The password may have been changed while we ran: then the request is simply made again.
-        """
+        """The value, read again for a second request; None where it is still the refused one, or can't be read."""
         with self._lock:
             try:
                 self._header = self._read()
             except Unauthorized:
                 self._header = None
-            return None if self._header == refused else self._header
+            if self._header == refused:
+                self._refused = refused
+                return None
+            return self._header
+
+    def changed(self) -> bool:
+        """Is there another password than the refused one? Then it is used from now on."""
+        with self._lock:
+            try:
+                header = self._read()
+            except Unauthorized:
+                return False
+            if header == self._refused:
+                return False
+            self._header = header
+            return True
 
     def _read(self) -> str:
         try:
             password = self._login.read_password()
-        except ConfigError as error:  # it could be read at the start: for whoever asks now, this is a login that fails
+        except ConfigError as error:  # it could be read at the start, so this is a failing login
             raise Unauthorized(str(error)) from error
         return basic(self._login.username, password)
 
 
 def conceal(said: bytes, login: str) -> bytes:
-    """What a server says of a request that it refuses, without the header's login: some repeat what they were asked."""
+    """A server's text without the header's login: some servers repeat the request that they refuse."""
     token = login.removeprefix("Basic ").encode()
     password = base64.b64decode(token).partition(b":")[2]
     for secret in (token, password):

@@ -1,4 +1,4 @@
-"""An answer as it comes in: its body is cut where it grows too large, and nothing its head says of it is believed."""
+"""An answer whose body is still to be read. The body's size is limited, and the head isn't trusted for its encoding."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from urllib3.exceptions import HTTPError
 from filedrop.accesspoint.transport.header import conceal
 from filedrop.accesspoint.transport.troubles import why
 from filedrop.accesspoint.verdict import Answer
-from filedrop.errors import Unavailable
+from filedrop.errors import NoClearAnswer, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import requests
 
-LARGEST = 8 * 1024 * 1024  # bytes of an answer that is no document; a page of 25 messages has about 50 KB
+LARGEST = 8 * 1024 * 1024  # bytes of an answer, except documents; a page of 25 messages has about 50 KB
 _BLOCK = 64 * 1024
 _GZIP = b"\x1f\x8b"
 
 
 class Incoming:
-    """An answer whose head is here, and whose body is still to be read. `login` is the header that was sent for it."""
+    """An answer whose head has been read. `login` is the Authorization header of its request."""
 
     def __init__(self, url: str, response: requests.Response, *, login: str = "") -> None:
         self.url = url
@@ -34,24 +34,28 @@ class Incoming:
         self._raw = response.raw
         self._login = login
 
-    def chunks(self) -> Iterator[bytes]:
-        """The body, piece by piece and unpacked; checked against Content-Length. Raises Unavailable when it is cut.
+    def chunks(self, at_most: int) -> Iterator[bytes]:
+        """The body in unpacked pieces, checked against Content-Length. Raises Unavailable where it is cut or damaged.
 
-        Content-Encoding is not asked: real servers say `UTF-8` there (field notes). gzip is known by how it begins.
+        Raises NoClearAnswer beyond `at_most` bytes, packed or unpacked. gzip is recognized by its first bytes, because
+        real servers send `UTF-8` in Content-Encoding (field notes).
         """
+        came = given = 0
         unpack = None
         try:
-            block = self._raw.read(_BLOCK, decode_content=False)
-            if block.startswith(_GZIP):
-                unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            while block:
-                if unpack is None:
-                    yield block
-                    block = b""
-                else:
-                    yield unpack.decompress(block, _BLOCK)
-                    block = unpack.unconsumed_tail
-                block = block or self._raw.read(_BLOCK, decode_content=False)
+            while block := self._raw.read(_BLOCK, decode_content=False):
+                if not came and block.startswith(_GZIP):
+                    unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+                came += len(block)
+                while block:
+                    piece = unpack.decompress(block, _BLOCK) if unpack else block
+                    block = unpack.unconsumed_tail if unpack else b""
+                    given += len(piece)
+                    if max(came, given) > at_most:
+                        raise NoClearAnswer(f"what {self.url} has is larger than the {at_most} bytes allowed for it")
+                    yield piece
+                if unpack and unpack.unused_data:
+                    raise Unavailable(f"the answer of {self.url} is damaged: its gzip is followed by something else")
         except HTTPError as error:
             raise Unavailable(f"the answer of {self.url} was cut off: {why(error)}") from error
         except zlib.error as error:
@@ -62,15 +66,14 @@ class Incoming:
                 raise Unavailable(f"the answer of {self.url} was cut off: the end of its gzip is missing")
 
     def read(self) -> Answer:
-        """The whole answer; what is wrong with its body is said in `flaw`, since the status may be enough."""
+        """The whole answer; an incomplete body sets `flaw` and doesn't raise, since the status may be enough."""
         body = bytearray()
         flaw = ""
         try:
-            for chunk in self.chunks():
+            for chunk in self.chunks(LARGEST):
                 body += chunk
-                if len(body) > LARGEST:
-                    flaw = f"the answer of {self.url} is larger than {LARGEST >> 20} MB; tell its operator"
-                    break
+        except NoClearAnswer:
+            flaw = f"the answer of {self.url} is larger than {LARGEST >> 20} MB; tell its operator"
         except Unavailable as error:
             flaw = str(error)
         if self.status < HTTPStatus.MULTIPLE_CHOICES:

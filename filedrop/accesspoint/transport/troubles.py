@@ -1,7 +1,7 @@
-"""Why there was no answer, in half a sentence that says what to do.
+"""Reasons why there was no answer, each as half a sentence that says what to do.
 
-requests and urllib3 wrap what happened several times over; at the bottom lies an exception of the standard library,
-which alone is judged here. Their own texts are never shown: they are long, and may hold addresses.
+requests and urllib3 wrap an exception of the standard library several times; only that one is judged here. Their own
+texts are never shown: they are long, and may contain addresses.
 """
 
 from __future__ import annotations
@@ -15,23 +15,34 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# OpenSSL's numbers (x509_vfy.h): expired; not yet valid; wrong host, wrong IP address
-_EXPIRED, _NOT_YET, _WRONG_NAME = 10, 9, (62, 64)
+# OpenSSL's numbers (x509_vfy.h): expired; not yet valid; wrong host, wrong IP address; and Windows' (winerror.h):
+# CERT_E_EXPIRED, which says both of the former, and CERT_E_CN_NO_MATCH.
+_EXPIRED, _NOT_YET, _EITHER, _WRONG_NAME = 10, 9, 0x800B0101, (62, 64, 0x800B010F)
 _UNREACHABLE = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN)
 _OLD_PROTOCOL = ("UNSUPPORTED_PROTOCOL", "ALERT_PROTOCOL_VERSION", "WRONG_SSL_VERSION", "NO_PROTOCOLS_AVAILABLE")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 
 
 class PrivateAddress(OSError):
-    """A link led to a private address, which the access point has no business with."""
+    """A link led to a private address."""
 
 
 class TooSlow(TimeoutError):
-    """The answer came, but so slowly that nobody can wait for its end."""
+    """The answer came too slowly to wait for its end."""
+
+
+class OutOfTurn(OSError):
+    """An interim answer makes the beginning of the final one uncertain."""
+
+
+class TooMuch(OSError):
+    """The answer has too much overhead, or too many interim answers before it."""
 
 
 _SENTENCES = {
     PrivateAddress: "the link leads into a private network, and is not followed; tell the access point's operator",
+    OutOfTurn: "what was said before the answer can't be told from it; tell the access point's operator",
+    TooMuch: "the answer has hardly anything in it, and no end; tell the access point's operator",
     TooSlow: "the answer came too slowly to be waited for; tell the access point's operator",
     socket.gaierror: "the name is unknown; check base_url and the network",
     ConnectionRefusedError: "nothing listens there; check base_url's port, or wait until the access point is back",
@@ -41,7 +52,7 @@ _SENTENCES = {
 
 
 def why(error: BaseException) -> str:
-    """What happened and what to do about it, without a full stop."""
+    """The reason and what to do about it, without a full stop."""
     for cause in reversed(list(_chain(error))):
         reason = _reason(cause)
         if reason:
@@ -78,6 +89,8 @@ def _certificate(error: ssl.SSLCertVerificationError) -> str:
         return "its certificate has expired; tell its operator, and check this computer's clock"
     if code == _NOT_YET:
         return "its certificate is not valid yet; check this computer's clock"
+    if code == _EITHER:
+        return "its certificate has expired or is not valid yet; check this computer's clock, and tell its operator"
     if code in _WRONG_NAME:
         return "its certificate is for another host; check base_url"
     return "its certificate is from an authority that is not trusted here; if it is the right one, name it in ca_file"

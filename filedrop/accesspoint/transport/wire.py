@@ -1,9 +1,11 @@
-"""Connections: TLS 1.2 or later with the system's authorities, and how long the other side may be silent.
+"""Connections: TLS 1.2 or later with the system's authorities, and time-outs.
 
-Three rules are added to urllib3's own connections. While it takes our bytes the other side may be as silent as while it
-gives its own; urllib3 would only wait `connect_timeout`. An answer's head and body must come to an end: a time-out for
-each read can't see a byte every now and then. And a link out of base_url may not lead to a private address; this is
-judged by where the connection really went, since a name can be resolved differently each time.
+Four rules are added to urllib3's connections:
+- While we send, the time-out is `read_timeout`, as while we read; urllib3 would use `connect_timeout`.
+- An answer's head and body must end in time: a time-out for each read doesn't stop a server that sends single bytes.
+- Interim answers are skipped (RFC 9110, 15.2; http.client knows only 100), and a connection with bytes after the end of
+  an answer isn't used again.
+- A link out of base_url may not lead to a private address; this is checked on the connected socket, not by name.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from filedrop.accesspoint.transport.troubles import PrivateAddress, TooSlow
+from filedrop.accesspoint.transport.troubles import OutOfTurn, PrivateAddress, TooMuch, TooSlow
 
 if TYPE_CHECKING:
     import socket
@@ -29,16 +31,16 @@ if TYPE_CHECKING:
 
     from urllib3 import PoolManager
 
-_PIECE = 64 * 1024  # sendall's time-out is for all it is given: pieces make it a limit on silence
-_SLOWEST = 10_000  # bytes a second: an answer's time grows with what has come of it
-_LONGEST = 3600.0  # seconds, but by no more than this
+_PIECE = 64 * 1024  # sendall's time-out is for all its bytes: sending pieces makes it one for silence
+_SLOWEST = 10_000  # bytes a second: each byte of the body extends the answer's deadline
+_LONGEST = 3600.0  # seconds by which the deadline is extended at most
+_OVERHEAD = 16  # received bytes for each byte of the body; chunks of one byte need six
+_ALLOWANCE = 64 * 1024  # bytes that this rule adds to the size of the body
+_INTERIM_AT_MOST = 100  # interim answers before the final one
 
 
 def tls(ca_file: Path | None) -> ssl.SSLContext:
-    """What may be spoken, and whom we trust: the system's authorities, and `ca_file`'s.
-
-    Raises OSError when `ca_file` can't be read or holds no certificates.
-    """
+    """A TLS context that also trusts `ca_file`'s authorities. Raises OSError where that has none, or can't be read."""
     context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if ca_file is not None:
@@ -47,7 +49,7 @@ def tls(ca_file: Path | None) -> ssl.SSLContext:
 
 
 class Connections(HTTPAdapter):
-    """requests' way to send, without its session: no redirects, cookies, `.netrc` or environment to be switched off.
+    """An adapter of requests, used without a session: without redirects, cookies, `.netrc` and environment.
 
     `proxy_login` is the value of Proxy-Authorization. For one thread; keeps a connection open to each host.
     """
@@ -60,32 +62,32 @@ class Connections(HTTPAdapter):
         super().__init__(pool_connections=2, pool_maxsize=1)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """Ours: our TLS and our connections."""
+        """A pool manager with our TLS context and connections."""
         super().init_poolmanager(*args, ssl_context=self._context, **kwargs)
-        self._furnish(self.poolmanager)
+        self._use_our_pools(self.poolmanager)
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> PoolManager:
-        """Likewise behind a proxy; one that is spoken to through TLS is held to the same rules."""
+        """The same for a proxy; our TLS context is also used with the proxy itself."""
         if proxy not in self.proxy_manager:
             kwargs |= {"ssl_context": self._context, "proxy_ssl_context": self._context}
-            self._furnish(super().proxy_manager_for(proxy, **kwargs))
+            self._use_our_pools(super().proxy_manager_for(proxy, **kwargs))
         manager: PoolManager = self.proxy_manager[proxy]
         return manager
 
     def proxy_headers(self, proxy: str) -> dict[str, str]:  # noqa: ARG002 - requests' signature; it holds no login here
-        """The login, which requests would take from the address and encode as Latin-1."""
+        """The proxy login; requests would take it from the URL and encode it as Latin-1."""
         return {"Proxy-Authorization": self._proxy_login} if self._proxy_login else {}
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:  # noqa: ARG002 - requests' signature
-        """Certificates are always checked, against our context; requests would add its own bundle."""
+        """Require certificates, checked by our context; requests would add its own bundle."""
         conn.cert_reqs = "CERT_REQUIRED"
 
-    def _furnish(self, manager: PoolManager) -> None:
+    def _use_our_pools(self, manager: PoolManager) -> None:
         manager.pool_classes_by_scheme = self._pools  # type: ignore[assignment] # called like the classes they stand for
 
 
-class _Patience(io.RawIOBase):
-    """The bytes of one answer, for as long as anybody can be expected to wait for them."""
+class _LimitedStream(io.RawIOBase):
+    """The bytes of one answer, with a deadline and a limit on overhead."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket) -> None:
         self._raw = raw
@@ -94,11 +96,15 @@ class _Patience(io.RawIOBase):
         self._until = time.monotonic() + 2 * self._silence
         self._latest = self._until + _LONGEST
         self.in_body = False
+        self.at_end = False
+        self.came = self.given = 0  # bytes: received since the body began, and returned as the body
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
+        if self.at_end:
+            return 0
         left = self._until - time.monotonic()
         if left <= 0:
             raise TooSlow
@@ -109,9 +115,12 @@ class _Patience(io.RawIOBase):
             if left < self._silence:
                 raise TooSlow from error
             raise
-        if not self.in_body and count == 0:  # http.client would take a head that was cut off for a whole one
+        if not self.in_body and count == 0:  # http.client would take a truncated head for a whole one
             raise ConnectionResetError
         if self.in_body and count:
+            self.came += count
+            if self.came > _OVERHEAD * (self.given + _ALLOWANCE):
+                raise TooMuch
             self._until = min(self._until + count / _SLOWEST, self._latest)
         return count
 
@@ -121,27 +130,63 @@ class _Patience(io.RawIOBase):
 
 
 class _Answer(http.client.HTTPResponse):
-    """An answer that is read with patience, and no more than that."""
+    """An answer that is read with these limits. `said_more`: there were bytes after its end."""
 
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
-        self._patience = _Patience(self.fp.detach(), sock)
-        self.fp = io.BufferedReader(self._patience)
+        self._stream = _LimitedStream(self.fp.detach(), sock)
+        self.fp = io.BufferedReader(self._stream)
+        self.said_more = False
 
     def begin(self) -> None:
         super().begin()
-        self._patience.in_body = True
+        self._stream.in_body = True
+
+    def read(self, amt: int | None = None) -> bytes:
+        data = super().read(amt)
+        self._stream.given += len(data)
+        return data
+
+    def _read_status(self) -> tuple[str, int, str]:
+        for _ in range(_INTERIM_AT_MOST):
+            said: tuple[str, int, str] = super()._read_status()  # type: ignore[misc] # http.client's own
+            status = said[1]
+            if status >= http.HTTPStatus.OK:
+                return said
+            headers = http.client.parse_headers(self.fp)
+            # After either, it is uncertain where the next answer begins, or in which protocol.
+            if status == http.HTTPStatus.SWITCHING_PROTOCOLS or _promises_a_body(headers):
+                raise OutOfTurn
+        raise TooMuch
+
+    def _close_conn(self) -> None:
+        self._stream.at_end = True
+        self.said_more = bool(self.fp.peek())
+        super()._close_conn()  # type: ignore[misc] # http.client's own, called at the answer's end
+
+
+def _promises_a_body(headers: http.client.HTTPMessage) -> bool:
+    return "Transfer-Encoding" in headers or headers.get("Content-Length", "0").strip() != "0"
 
 
 class _Connection(HTTPConnection):
-    response_class = _Answer
-
     def __init__(self, *args: Any, silence: float, public_only: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._silence = silence
         self._public_only = public_only
         self._holds_head = False
         self._head = b""
+        self._latest: _Answer | None = None
+
+    def response_class(self, *args: Any, **kwargs: Any) -> _Answer:  # type: ignore[override] # called like a class
+        """The next answer; called as http.client calls its class."""
+        self._latest = _Answer(*args, **kwargs)
+        return self._latest
+
+    @property
+    def is_connected(self) -> bool:
+        """May this connection be used for another request?"""
+        return super().is_connected and not (self._latest and self._latest.said_more)
 
     def _new_conn(self) -> socket.socket:
         sock = super()._new_conn()
@@ -155,9 +200,9 @@ class _Connection(HTTPConnection):
         super().request(method, url, body, *args, **kwargs)
 
     def send(self, data: Any) -> None:
-        if self._holds_head:  # it leaves together with the body's first bytes: the other side is woken once
+        if self._holds_head:  # one send with the body's first bytes: the server wakes up once
             self._holds_head = False
-            if self.sock is None:  # before the body is asked for: until then nothing can have arrived
+            if self.sock is None:  # before the body's first byte is requested: see was_asked_for
                 self.connect()
             self._head = data
             return
@@ -174,7 +219,7 @@ class _SecureConnection(_Connection, HTTPSConnection):
 
 
 def _limit(sock: socket.socket, silence: float) -> None:
-    if sock.gettimeout() != silence:  # to set it is a system call
+    if sock.gettimeout() != silence:  # setting it is a system call
         sock.settimeout(silence)
 
 
@@ -187,6 +232,6 @@ class _SecurePool(HTTPSConnectionPool):
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address, as a socket gives it, is one of the public internet."""
+    """Is an IP address, as a socket returns it, one of the public internet?"""
     ip = ipaddress.ip_address(address.partition("%")[0])
     return (getattr(ip, "ipv4_mapped", None) or ip).is_global

@@ -1,5 +1,19 @@
 """What is measured. Importing this registers all cases, in the order in which they are run."""
 
-from tests.benchmarks.cases import identifying, server, outward, inward, latency, growth, idle, memory, start  # isort: skip
+from tests.benchmarks.cases import identifying, showing, server, outward, inward, latency, growth, idle  # isort: skip
+from tests.benchmarks.cases import memory, start, status, soak  # isort: skip
 
-__all__ = ["growth", "identifying", "idle", "inward", "latency", "memory", "outward", "server", "start"]
+__all__ = [
+    "growth",
+    "identifying",
+    "idle",
+    "inward",
+    "latency",
+    "memory",
+    "outward",
+    "server",
+    "showing",
+    "soak",
+    "start",
+    "status",
+]

@@ -1,0 +1,167 @@
+"""The circuit breaker of an account: may requests be made now, and if not, why not?
+
+During an outage there is one probe, a GET, at growing intervals, instead of a request for each file. An account begins
+as `unknown`: the first probe checks the login and learns the access point's clock before anything is posted. Callers
+report failed requests here; after an outage, a refused login or a wrong address, no request is made until the next
+probe. A refused login is probed again as soon as it has been changed.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal
+
+from filedrop.errors import AccessPointError, Interrupted, Unauthorized, Unavailable, WrongAddress
+from filedrop.times import backoff
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    import structlog
+
+Condition = Literal["unknown", "ok", "away", "refused", "wrong address"]
+SOME_MINUTES = timedelta(minutes=3)  # first pause between probes of a refused login (contract 6)
+OFTEN = 2.0  # seconds between checks whether a refused login has been changed
+LONGEST_RETRY_AFTER = timedelta(hours=1)  # contract 6
+UNCLEAR_IN_A_ROW = 3  # different documents without a clear answer: then the access point is at fault
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An account's state for people: `why` is a sentence, "" when all is well; `next_attempt` is the next probe."""
+
+    condition: Condition
+    why: str
+    next_attempt: datetime | None = None
+
+
+class CircuitBreaker:
+    """One account's circuit breaker. Thread-safe.
+
+    `probe` makes a GET and raises its error. `login_changed`: has the login changed since it was refused?
+    """
+
+    def __init__(
+        self,
+        probe: Callable[[], None],
+        *,
+        first: timedelta,
+        longest: timedelta,
+        steady: Callable[[], float],
+        log: structlog.stdlib.BoundLogger,
+        login_changed: Callable[[], bool] = lambda: False,
+        now: Callable[[], datetime] | None = None,
+    ) -> None:
+        self._probe = probe
+        self._login_changed = login_changed
+        self._now = now
+        self._first = first
+        self._longest = longest
+        self._steady = steady
+        self._log = log
+        self._condition: Condition = "unknown"
+        self._why = ""
+        self._next_probe = 0.0
+        self._next_attempt: datetime | None = None
+        self._failures = 0
+        self._by_documents = False
+        self._unclear: set[str] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def report(self) -> Report:
+        """The present state."""
+        return Report(self._condition, self._why, self._next_attempt)
+
+    @property
+    def ready(self) -> bool:
+        """May requests be made now? Never probes."""
+        return self._condition == "ok"
+
+    def wait(self) -> float:
+        """Seconds until the next probe is due; 0 where it is due now or not needed."""
+        if self.ready or (self._condition == "refused" and self._login_changed()):
+            return 0.0
+        return max(0.0, self._next_probe - self._steady())
+
+    def rest(self) -> float:
+        """Seconds for which `allows` need not be called."""
+        wait = self.wait()
+        return min(wait, OFTEN) if self._condition == "refused" else wait
+
+    def allows(self) -> bool:
+        """May requests be made now? Probes if that is due; one thread probes, and the others use its result."""
+        if self.ready:
+            return True
+        with self._lock:
+            if self.ready or self.wait() > 0:
+                return self.ready
+            try:
+                self._probe()
+            except AccessPointError as error:
+                self._trip(error)
+            else:
+                self._reset()
+            return self.ready
+
+    def allows_again(self) -> bool:
+        """May requests still be made? Probes now: for a failed request that may itself be at fault."""
+        with self._lock:
+            if self.ready:
+                self._condition = "unknown"
+                self._next_probe = 0.0
+        return self.allows()
+
+    def record_failure(self, error: AccessPointError, document: str = "") -> None:
+        """Record that a request ended in this error; `document` is the id of its document, if any.
+
+        An unclear answer counts against the access point only after several different documents got one in a row.
+        """
+        with self._lock:
+            if isinstance(error, (Unauthorized, Unavailable, WrongAddress)):
+                if self._condition in ("ok", "unknown"):  # the errors of several senders at once are one outage
+                    self._trip(error, by_documents=bool(document))
+            elif document and not isinstance(error, Interrupted):
+                self._unclear.add(document)
+                if len(self._unclear) >= UNCLEAR_IN_A_ROW:
+                    self._unclear.clear()
+                    self._trip(error, by_documents=True)
+
+    def record_success(self) -> None:
+        """Record that a document got a clear answer."""
+        if self._unclear or self._failures:
+            with self._lock:
+                self._unclear.clear()
+                self._by_documents = False
+                self._failures = 0
+
+    def _trip(self, error: AccessPointError, *, by_documents: bool = False) -> None:
+        self._by_documents |= by_documents
+        self._failures += 1
+        pause = backoff(self._failures, self._first, self._longest)
+        before = self._condition
+        if isinstance(error, Unauthorized):
+            self._condition = "refused"
+            pause = backoff(self._failures, min(SOME_MINUTES, self._longest), self._longest)
+        elif isinstance(error, WrongAddress):
+            self._condition = "wrong address"
+        else:
+            self._condition = "away"
+        if isinstance(error, Unavailable) and error.retry_after is not None:
+            pause = min(max(error.retry_after, timedelta(0)), LONGEST_RETRY_AFTER)
+        self._why = str(error)
+        self._next_probe = self._steady() + pause.total_seconds()
+        self._next_attempt = self._now() + pause if self._now else None
+        if before != self._condition:  # logged once for an outage, not at each probe
+            self._log.warning("account.paused", condition=self._condition, why=self._why)
+
+    def _reset(self) -> None:
+        if self._condition != "unknown":
+            self._log.info("account.back", was=self._condition)
+        self._condition = "ok"
+        self._why, self._next_attempt = "", None
+        if not self._by_documents:  # else GET may work while POST fails: wait for a document's clear answer
+            self._failures = 0

@@ -1,0 +1,191 @@
+"""Checks of a receiver in the access point's directory before a document is sent (contract 2, `directory`).
+
+A directory that is missing, slow or broken stops no document, and is left alone for a minute, so that it delays few.
+Its answer for a receiver is cached for all documents; a negative one only for a minute, since it may be corrected.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from concurrent.futures import Future
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+from filedrop.errors import AccessPointError
+from filedrop.identify import codelist
+from filedrop.model.document import local_name, participant_key
+from filedrop.model.fault import Fault
+from filedrop.text import command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from datetime import timedelta
+
+    import structlog
+
+    from filedrop.accesspoint import AccessPoint, Pair
+    from filedrop.model.document import Ids
+
+REST = 60.0  # seconds
+MOST = 10_000  # receivers in the cache
+MOST_PAIRS = 100_000  # accepted pairs in the cache
+SHOWN = 3  # pairs in a note
+_SCHEME = re.compile(r"\A[a-z0-9-]+::(?=urn:|http)")  # such as busdox-docid-qns:: or cenbii-procid-ubl::
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The directory's answer: is the receiver connected, and which pairs does it accept? None: unknown."""
+
+    connected: bool | None = None
+    accepts: tuple[Pair, ...] | None = None
+
+
+class Directory:
+    """One account's directory. Thread-safe. `cache` is the age limit of answers, `steady` a monotonic clock in seconds.
+
+    `account` is the account's name for commands in notes, needed where there are several accounts.
+    """
+
+    def __init__(
+        self,
+        access_point: AccessPoint,
+        *,
+        cache: timedelta,
+        steady: Callable[[], float],
+        log: structlog.stdlib.BoundLogger,
+        account: str = "",
+    ) -> None:
+        self._access_point = access_point
+        self._lookup = ("filedrop", "lookup", *(["--account", account] if account else []))
+        self._cache = cache.total_seconds()
+        self._steady = steady
+        self._log = log
+        self._lock = threading.Lock()
+        self._asked: dict[tuple[str, str], tuple[float, Future[Known]]] = {}
+        self._pairs = 0
+        self._rests_until = -1.0
+
+    def objection(self, ids: Ids) -> Fault | None:
+        """Why the receiver would not get this document; None where no reason is known.
+
+        The codes are `receiver-unknown` and `not-accepted`; the message is one line. Waits a short time for an answer.
+        """
+        objection = _objection(self._known(ids, self._cache), ids, self._lookup)
+        if objection and self._cache > REST:
+            return _objection(self._known(ids, REST), ids, self._lookup)
+        return objection
+
+    def _known(self, ids: Ids, oldest: float) -> Known:
+        """The directory's answer, at most `oldest` seconds old; one thread asks, the others wait for it."""
+        key = (participant_key(ids.receiver), local_name(ids.document_id))
+        with self._lock:
+            now = self._steady()
+            asked_at, answer = self._asked.get(key, (now, None))
+            if answer is not None and now - asked_at <= oldest:
+                mine = False
+            elif now < self._rests_until:
+                return Known()
+            else:
+                mine, answer = True, Future()
+                if len(self._asked) >= MOST or self._pairs >= MOST_PAIRS:
+                    self._asked.clear()
+                    self._pairs = 0
+                self._asked[key] = (now, answer)
+        if mine:
+            known = Known()
+            try:
+                known = look_up(self._access_point, ids.receiver, local_name(ids.document_id))
+                self._pairs += len(known.accepts or ())
+            except AccessPointError as error:
+                with self._lock:
+                    self._rests_until = self._steady() + REST
+                    self._asked.pop(key, None)
+                self._log.info("directory.away", why=str(error))
+            finally:  # else waiting threads hang
+                answer.set_result(known)
+        return answer.result()
+
+
+def look_up(access_point: AccessPoint, receiver: str, document: str) -> Known:
+    """Ask about a receiver and documents with this local name ("": any). Raises AccessPointError."""
+    accepts = access_point.accepted(receiver, document) if document else None
+    return Known(True if accepts else access_point.directory(receiver), accepts)
+
+
+def takes(pair: Pair, document_id: str, process_id: str) -> bool:
+    """Does an accepted `pair` include documents with these ids?
+
+    A customization that ends with `*` includes all with this beginning (Peppol policy for identifiers, wildcards).
+    """
+    accepted, process, wanted, wanted_process = (
+        _SCHEME.sub("", id_, count=1) for id_ in (*pair, document_id, process_id)
+    )
+    if process != wanted_process:
+        return False
+    before, wildcard, behind = accepted.partition("*")
+    if not wildcard:
+        return accepted == wanted
+    return wanted.startswith(before) and wanted.endswith(behind)
+
+
+def nearest(accepts: Iterable[Pair], document_id: str, process_id: str) -> list[Pair]:
+    """The accepted pairs without repetitions, the one most similar to these ids first."""
+
+    def distance(pair: Pair) -> tuple[bool, bool, float]:
+        likeness = SequenceMatcher(None, pair[0], document_id, autojunk=False).ratio()
+        return pair[0] != document_id, pair[1] != process_id, -likeness
+
+    return sorted(dict.fromkeys(accepts), key=distance)
+
+
+def _objection(known: Known, ids: Ids, lookup: Sequence[str]) -> Fault | None:
+    """The objection to sending a document with these ids; `lookup` begins the command that tells more."""
+    receiver, document = ids.receiver, local_name(ids.document_id)
+    if known.connected is False and not known.accepts:
+        return Fault(
+            "receiver-unknown",
+            f"the receiver {receiver} is not in the access point's directory, so nothing can be delivered to it",
+            "Ask the receiver for its ParticipantID, and correct it in the document, the table or the rule. Whether it "
+            f"is registered: {command(*lookup, receiver)}",
+        )
+    if known.accepts is None or any(takes(pair, ids.document_id, ids.process_id) for pair in known.accepts):
+        return None
+    if not known.accepts:
+        return Fault(
+            "not-accepted",
+            f"the receiver {receiver} accepts no {document} at all, as the access point's directory says",
+            "Send it another way, or ask the receiver to register for such documents.",
+        )
+    pairs = nearest(known.accepts, ids.document_id, ids.process_id)
+    wanted, (nearest_id, nearest_process) = called(ids.document_id), pairs[0]
+    if nearest_id == ids.document_id:
+        lacks = f"accepts {wanted} with another process only, as the access point's directory says: {nearest_process}"
+    else:
+        name = called(nearest_id)
+        instead = name if name == nearest_id else f"{name} ({nearest_id})"
+        lacks = (
+            f"doesn't accept {wanted}, as the access point's directory says; the nearest that it accepts is {instead}"
+        )
+    lines = [
+        "Have the document made as the receiver accepts it. Where only its ids are wrong, set them by a mapping rule.",
+        *(f"Accepted: {_written(pair)}" for pair in pairs[:SHOWN]),
+    ]
+    if len(pairs) > SHOWN:
+        lines.append(f"and {len(pairs) - SHOWN} more: {command(*lookup, receiver, document)}")
+    return Fault("not-accepted", f"the receiver {receiver} {lacks}", "\n".join(lines))
+
+
+def called(document_id: str) -> str:
+    """The code list's name for a document id; the id itself where it isn't listed."""
+    bare = _SCHEME.sub("", document_id, count=1).replace("*::", "::")
+    entry = codelist.document_entry(bare)
+    return (entry and entry.name) or document_id
+
+
+def _written(pair: Pair) -> str:
+    document_id, process = pair
+    name = called(document_id)
+    return f"{'' if name == document_id else f'{name}: '}{document_id} with the process {process}"

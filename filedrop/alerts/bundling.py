@@ -1,0 +1,119 @@
+"""Which matters are to be told now, again, or as over. Pure.
+
+Matters wait a little before they are told, so that forty come in one mail and a short outage in none. A told matter is
+told again only after `quiet` and only if it grew. When none is left, that is told once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from filedrop.status.matters import heading, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from filedrop.status.matters import Key
+    from filedrop.status.model import Kind, Matter
+
+_MINUTE = 60.0
+PATIENCE: dict[Kind, float] = {
+    "account": 15 * _MINUTE,
+    "folder": 5 * _MINUTE,
+    "journal": 5 * _MINUTE,
+    "trouble": 5 * _MINUTE,
+}
+A_MOMENT = _MINUTE  # that all others wait, since failures rarely come alone; and that must pass before one is over
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What needs a person now. Whether the `unseen` still do can't be told: journal or folder can't be read."""
+
+    matters: tuple[Matter, ...]
+    unseen: frozenset[Key]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is remembered of a matter: since when it is there, or gone, and when and how it was last told.
+
+    All moments are in seconds since 1970. `told` is None where it hasn't been. `number` and `newest` are those that
+    were told; `number` falls when the matter's falls.
+    """
+
+    title: str
+    since: float
+    gone: float | None = None
+    told: float | None = None
+    number: int = 0
+    newest: float = 0.0
+
+
+class Notice(NamedTuple):
+    """What is to be told: what is new, what still is as it was told, and what is over. No news: all of it is over."""
+
+    news: tuple[Matter, ...]
+    still: tuple[Matter, ...]
+    over: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What is to be told now, if anything, and what is to be remembered then."""
+
+    notice: Notice | None
+    known: Mapping[Key, Known]
+
+
+def decide(before: Mapping[Key, Known], found: Found, *, now: float, quiet: float) -> Bundle:
+    """What one reader is to be told, by what is remembered of what they were told before."""
+    present = {key_of(matter): matter for matter in found.matters}
+    known = {key: _seen(before.get(key), matter, now) for key, matter in present.items()}
+    news = [matter for key, matter in present.items() if _is_due(known[key], matter, now=now, quiet=quiet)]
+    unseen = {key: one for key, one in before.items() if key in found.unseen}
+    over = {
+        key: _gone(one, now)
+        for key, one in before.items()
+        if one.told is not None and key not in present and key not in unseen
+    }
+    known |= unseen | over
+    still = tuple(matter for key, matter in present.items() if known[key].told is not None and matter not in news)
+    ended = {key: one.title for key, one in over.items() if now - (one.gone or now) >= A_MOMENT}
+    is_all_over = bool(ended) and ended.keys() == over.keys() and not present and not unseen
+    if not news and not is_all_over:
+        return Bundle(None, known)
+    told = {
+        key_of(one): Known(heading(one), known[key_of(one)].since, None, now, one["number"], one["newest"])
+        for one in news
+    }
+    left = {key: one for key, one in known.items() if key not in ended}
+    return Bundle(Notice(tuple(news), still, tuple(ended.values())), left | told)
+
+
+def _seen(known: Known | None, matter: Matter, now: float) -> Known:
+    if known is None:
+        return Known(heading(matter), now)
+    # Moments in the future: the clock was set back.
+    told = None if known.told is None else min(known.told, now)
+    return replace(
+        known,
+        title=heading(matter),
+        since=min(known.since, now),
+        gone=None,
+        told=told,
+        number=min(known.number, matter["number"]),
+    )
+
+
+def _gone(known: Known, now: float) -> Known:
+    since = now if known.gone is None else min(known.gone, now)
+    return replace(known, gone=since, number=0)
+
+
+def _is_due(known: Known, matter: Matter, *, now: float, quiet: float) -> bool:
+    if known.told is None:
+        return now - known.since >= PATIENCE.get(matter["kind"], A_MOMENT)
+    has_grown = matter["number"] > known.number or matter["newest"] > known.newest
+    return has_grown and now - known.told >= quiet

@@ -1,0 +1,56 @@
+"""The digest: once a day, how much came and went since the last one. Pure.
+
+The moment of the last one is remembered with the totals as they were then, so that each is counted in one digest:
+neither a restart nor a clock that is set changes that.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from filedrop.times import from_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+    from datetime import time
+
+    from filedrop.journal import Total, UnderWay
+
+EVENTS = ("received", "delivered", "failed")
+UNDER_WAY = "still under way"
+
+
+def is_due(at: time, last: float, now: datetime) -> bool:
+    """Is today's due, when the last one was made at `last`, in seconds since 1970?
+
+    `at` is a time of day in the local time zone. Where daylight saving skips it that day, it is due an hour before;
+    where it comes twice, the first time.
+    """
+    today = datetime.combine(now.astimezone().date(), at).astimezone()
+    return min(from_seconds(last), now) < today <= now
+
+
+def totals(counted: Iterable[Total], companies: Collection[str]) -> dict[str, dict[str, int]]:
+    """The totals of each company, by event."""
+    sums = {company: dict.fromkeys(EVENTS, 0) for company in companies}
+    for total in counted:
+        if total.company in sums and total.event in EVENTS:
+            sums[total.company][total.event] += total.number
+    return sums
+
+
+def figures(
+    now: Mapping[str, Mapping[str, int]], before: Mapping[str, Mapping[str, int]], under_way: Iterable[UnderWay]
+) -> dict[str, dict[str, int]]:
+    """What is new in these totals since they were as `before`, by company, and how much is still under way."""
+    unfinished = list(under_way)
+    return {
+        company: {event: _new(number, before.get(company, {}).get(event, 0)) for event, number in sums.items()}
+        | {UNDER_WAY: sum(one.number for one in unfinished if one.company == company)}
+        for company, sums in now.items()
+    }
+
+
+def _new(number: int, before: int) -> int:
+    return number - before if number >= before else number  # a new journal has begun to count

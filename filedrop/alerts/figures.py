@@ -1,0 +1,128 @@
+"""The figures for Prometheus, by name (contract 7). Pure.
+
+What can't be told is left out: the counts of a folder that is unavailable, an account that hasn't been asked yet, all
+that the journal knows while it can't be read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from filedrop import __version__
+from filedrop.model.document import State
+from filedrop.status.model import folders_of
+from filedrop.times import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from filedrop.journal import Total, UnderWay
+    from filedrop.status.folders import FolderSnapshot
+    from filedrop.status.model import CompanyStatus, Count, Status
+
+    Values: TypeAlias = Iterator[tuple[tuple[str, ...], float]]  # each with the values of its labels
+
+
+class Figure(NamedTuple):
+    """What a figure is called, what it says, and by what it is told apart."""
+
+    kind: Literal["gauge", "counter"]
+    name: str
+    says: str
+    labels: tuple[str, ...] = ()
+
+
+DOCUMENTS = Figure("gauge", "filedrop_documents", "Documents and messages in this state.", ("company", "state"))
+OLDEST = Figure(
+    "gauge", "filedrop_oldest_timestamp_seconds", "Since when the oldest in this state is there.", ("company", "state")
+)
+SENT = Figure("counter", "filedrop_sent_total", "Documents that the access point accepted.", ("company",))
+DELIVERED = Figure("counter", "filedrop_delivered_total", "Documents that were delivered.", ("company",))
+FAILED = Figure("counter", "filedrop_failed_total", "Documents that failed, by error code.", ("company", "code"))
+RECEIVED = Figure("counter", "filedrop_received_total", "Messages that were received.", ("company",))
+REACHABLE = Figure("gauge", "filedrop_account_reachable", "Whether the access point answered last time.", ("account",))
+LOGIN = Figure("gauge", "filedrop_account_login_ok", "Whether the login was accepted last time.", ("account",))
+POLLED = Figure(
+    "gauge", "filedrop_last_poll_success_timestamp_seconds", "When the inbox was last listed.", ("account",)
+)
+ACCEPTED = Figure(
+    "gauge", "filedrop_last_accepted_timestamp_seconds", "When a document was last accepted.", ("company",)
+)
+_FOLDER = ("company", "use", "path")
+AVAILABLE = Figure("gauge", "filedrop_folder_available", "Whether the folder is there and can be used.", _FOLDER)
+FREE = Figure("gauge", "filedrop_folder_free_bytes", "Free space on the folder's disk.", _FOLDER)
+WRITABLE = Figure("gauge", "filedrop_journal_writable", "Whether the journal can be written.")
+BUILD = Figure("gauge", "filedrop_build_info", "The version that runs.", ("version",))
+
+_EVENTS = {"sent": SENT, "delivered": DELIVERED, "received": RECEIVED}
+_COUNTED_IN: dict[str, tuple[Count, ...]] = {
+    "outbound": ("waiting", "sending", "sent", "failed"),
+    "inbound": ("received",),
+}
+_BY_THE_JOURNAL: tuple[Count, ...] = ("doubt", "overdue", "stuck")
+_LYING: tuple[tuple[Count, str], ...] = (("failed", "failed"), ("received", "inbound"))
+
+
+def figures(
+    status: Status,
+    snapshots: Mapping[Path, FolderSnapshot],
+    totals: Sequence[Total] | None,
+    under_way: Sequence[UnderWay],
+) -> Iterator[tuple[Figure, Values]]:
+    """Each figure with its values. Where the journal can't be read, `totals` is None and `under_way` empty."""
+    yield DOCUMENTS, _documents(status)
+    yield OLDEST, _oldest(status, snapshots, under_way)
+    if totals is not None:
+        for event, figure in _EVENTS.items():
+            yield figure, _total(totals, event, status)
+        yield FAILED, (((one.company, one.code), float(one.number)) for one in totals if one.event == "failed")
+        last = ((one.company, one.accepted) for one in totals if one.event == "sent")
+        yield ACCEPTED, (((company,), at.timestamp()) for company, at in last if at)
+    accounts = status["accounts"].items()
+    reachable = ((name, one["reachable"]) for name, one in accounts)
+    yield REACHABLE, (((name,), float(is_so)) for name, is_so in reachable if is_so is not None)
+    yield LOGIN, (((name,), float(one["login"] == "ok")) for name, one in accounts if one["login"] != "unknown")
+    yield POLLED, (((name,), at.timestamp()) for name, one in accounts if (at := moment(one["last_poll"])))
+    folders = [((company, one["use"], one["path"]), one) for company, one in folders_of(status)]
+    yield AVAILABLE, ((labels, float(one["available"])) for labels, one in folders)
+    yield FREE, ((labels, float(one["free"])) for labels, one in folders if one["free"] is not None)
+    yield WRITABLE, iter([((), float(not status["journal"]))])
+    yield BUILD, iter([((__version__,), 1.0)])
+
+
+def _documents(status: Status) -> Values:
+    for name, company in status["companies"].items():
+        for count in _known(company, has_journal=not status["journal"]):
+            yield (name, count), float(company[count])
+
+
+def _known(company: CompanyStatus, *, has_journal: bool) -> Iterator[Count]:
+    """The counts of a company that can be told."""
+    for use, counts in _COUNTED_IN.items():
+        if all(folder["available"] for folder in company["folders"] if folder["use"] == use):
+            yield from counts
+    if has_journal:
+        yield from _BY_THE_JOURNAL
+
+
+def _oldest(status: Status, snapshots: Mapping[Path, FolderSnapshot], under_way: Sequence[UnderWay]) -> Values:
+    for name, company in status["companies"].items():
+        for one in under_way:
+            if one.company == name and one.oldest:
+                yield (name, one.state.value), one.oldest.timestamp()
+                if one.state is State.SENT and company["overdue"]:  # those are the oldest of what is sent
+                    yield (name, "overdue"), one.oldest.timestamp()
+        paths = {folder["path"] for folder in company["folders"]}
+        seen = [snapshot for path, snapshot in snapshots.items() if str(path) in paths]
+        for state, place in _LYING:
+            since = [snapshot.oldest[place] for snapshot in seen if place in snapshot.oldest]
+            if since:
+                yield (name, state), min(since)
+
+
+def _total(totals: Sequence[Total], event: str, status: Status) -> Values:
+    """From 0 on, so that the first one is seen to be one more."""
+    numbers = {one.company: one.number for one in totals if one.event == event}
+    for company in status["companies"]:
+        yield (company,), float(numbers.get(company, 0))

@@ -1,0 +1,128 @@
+"""The heartbeat: an address that is asked for after each round. Its silence is the alarm, whatever the cause.
+
+The address is a secret, since whoever knows it can feign a heartbeat: no more of it than its host is ever shown.
+"""
+
+from __future__ import annotations
+
+import math
+import ssl
+from errno import EPROTO
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from filedrop import __version__
+from filedrop.errors import FiledropError
+from filedrop.files.patience import within
+from filedrop.status.model import folders_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    import structlog
+
+    from filedrop.config import Heartbeat
+    from filedrop.daemon.account import Account
+    from filedrop.daemon.daemon import Daemon
+    from filedrop.outbound.pipeline import OutboundPipeline
+    from filedrop.status.model import Status
+
+PATIENCE = 10.0  # seconds for the whole of it
+AGAIN = 60.0  # seconds at most until it is tried again
+_WELL = range(200, 300)
+
+
+class NotHeard(FiledropError):
+    """The heartbeat's address could not be asked for: the sentence says why."""
+
+
+def ask(url: str, *, patience: float = PATIENCE) -> None:
+    """Ask for this address, within so many seconds, without a proxy; a redirection isn't followed. Raises NotHeard."""
+    at = urlsplit(url)
+    shown = f"heartbeat.url: {at.scheme}://{at.netloc}/..."
+    try:
+        status = within(patience, lambda: _get(url, patience))
+    except ssl.SSLCertVerificationError as error:
+        raise NotHeard(f"{shown}: its certificate isn't trusted ({error.verify_message})") from None
+    except TimeoutError:
+        raise NotHeard(f"{shown}: it does not answer") from None
+    except OSError as error:
+        raise NotHeard(f"{shown}: it can't be asked for: {error.strerror or type(error).__name__}") from None
+    if status not in _WELL:
+        raise NotHeard(f"{shown}: it answers {status}; see that the address is right")
+
+
+def _get(url: str, patience: float) -> int:
+    """The status of the answer to a GET. Raises OSError."""
+    at = urlsplit(url)
+    kind = HTTPSConnection if at.scheme == "https" else HTTPConnection
+    connection = kind(at.hostname or "", at.port, timeout=patience)
+    try:
+        path = f"{at.path or '/'}{f'?{at.query}' if at.query else ''}"
+        connection.request("GET", path, headers={"User-Agent": f"filedrop/{__version__}"})
+        return connection.getresponse().status
+    except (HTTPException, UnicodeError) as error:  # UnicodeError: of letters that can't be in an address
+        raise OSError(EPROTO, f"no HTTP ({type(error).__name__})") from None  # its words may hold the address
+    finally:
+        connection.close()
+
+
+class HeartbeatSender:
+    """Asks for the address after each round, at most every `every`. For one thread; `trouble` is thread-safe.
+
+    A round: since the last heartbeat each account's inbox was listed and each outbound folder scanned, all folders are
+    available, and the journal can be used. `trouble` says why the address could not be asked for, "" where it could.
+    """
+
+    def __init__(self, settings: Heartbeat, *, steady: Callable[[], float], log: structlog.stdlib.BoundLogger) -> None:
+        self.trouble = ""
+        self._url = settings.url
+        self._every = settings.every.total_seconds()
+        self._steady = steady
+        self._log = log
+        self._next = -math.inf
+        self._last = -math.inf
+        self._polled: dict[str, datetime | None] = {}
+
+    def turn(self, daemon: Daemon, status: Status) -> None:
+        """Ask for the address if that is due; `status` is how it stands now."""
+        begun = self._steady()
+        if self._url is None or begun < self._next or not self._is_round(daemon, status):
+            return
+        polled = _polls(daemon.accounts)
+        try:
+            ask(self._url.get_secret_value())
+        except NotHeard as error:
+            if self.trouble != str(error):
+                self._log.warning("heartbeat.failed", why=str(error))
+            self.trouble = str(error)
+            self._next = begun + min(AGAIN, self._every)
+        else:
+            self.trouble = ""
+            self._next = begun + self._every
+            self._last, self._polled = begun, polled
+
+    def _is_round(self, daemon: Daemon, status: Status) -> bool:
+        """Has everything been looked at since the last heartbeat?"""
+        if status["journal"]:
+            return False
+        polls = _polls(daemon.accounts)
+        return (
+            all(folder["available"] for _, folder in folders_of(status))
+            and all(at is not None and at != self._polled.get(name) for name, at in polls.items())
+            and all(account.breaker.ready for account in daemon.accounts)
+            and all(self._is_looked_through(one, daemon) for account in daemon.accounts for one in account.pipelines)
+        )
+
+    def _is_looked_through(self, pipeline: OutboundPipeline, daemon: Daemon) -> bool:
+        """Has the folder been scanned, or is what an earlier scan found still being worked off?"""
+        at = pipeline.at
+        is_scanned = at.scanner.last_scan > self._last or bool(at.scanner.ready)
+        return is_scanned and not at.health.trouble and not daemon.workers.is_hung(pipeline)
+
+
+def _polls(accounts: list[Account]) -> dict[str, datetime | None]:
+    """When each account's inbox was last listed, by our clock."""
+    return {account.name: account.poller.summary.last_poll for account in accounts}

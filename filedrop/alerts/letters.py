@@ -1,0 +1,105 @@
+"""What is written to people: a subject, and sections as plain text and as HTML."""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from filedrop.status.matters import heading, line_of, unlisted
+from filedrop.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from filedrop.alerts.bundling import Notice
+    from filedrop.status.model import Matter
+
+LONGEST_SUBJECT = 150  # letters: longer ones are cut by those who show them
+LONGEST_LINE = 1000  # letters of a line, which a stranger may have written
+_PAGE = (
+    '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
+    '<body style="font-family: sans-serif; max-width: 50em">{body}</body></html>\n'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading, what to do about it, and lines below it."""
+
+    heading: str
+    advice: str = ""
+    lines: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A letter as it is read."""
+
+    subject: str
+    plain: str
+    html: str
+
+
+def notice(said: Notice) -> Text:
+    """The letter about what needs a person, or that nothing does any more."""
+    over = [Section("Over", lines=said.over)] if said.over else []
+    if not said.news:
+        return _text("all is well again", over)
+    news = [Section(heading(one), one["advice"], _lines(one)) for one in said.news]
+    still = [Section("Still so, as told before", lines=[heading(one) for one in said.still])] if said.still else []
+    return _text("; ".join(heading(one) for one in said.news), [*news, *still, *over])
+
+
+def _lines(matter: Matter) -> list[str]:
+    return [*map(line_of, matter["items"]), *([more] if (more := unlisted(matter)) else [])]
+
+
+def digest(figures: Mapping[str, Mapping[str, int]], *, since: str, until: str) -> Text:
+    """The letter of a day: by company, each figure with its name; `since` and `until` are moments for people."""
+    sums = Counter[str]()
+    for numbers in figures.values():
+        sums.update(numbers)
+    sections = [
+        Section(company, lines=[f"{name}: {number}" for name, number in numbers.items()])
+        for company, numbers in figures.items()
+    ]
+    all_of_it = ", ".join(f"{number} {name}" for name, number in sums.items())
+    return _text(all_of_it, [Section(f"From {since} to {until}"), *sections])
+
+
+def trial() -> Text:
+    """The letter by which somebody tries whether letters arrive."""
+    return _text("a test", [Section("This is a test by `filedrop check --alert`. Nothing is wrong.")])
+
+
+def _text(news: str, sections: Sequence[Section]) -> Text:
+    """The letter with this news in its subject, which says first from which computer it comes."""
+    subject = _cut(f"filedrop on {socket.gethostname()}: {news}", LONGEST_SUBJECT)
+    sections = [Section(_cut(one.heading), _cut(one.advice), [_cut(line) for line in one.lines]) for one in sections]
+    return Text(subject, _plain(sections), _PAGE.format(title=escape(subject), body=_html(sections)))
+
+
+def _cut(text: str, longest: int = LONGEST_LINE) -> str:
+    text = printable(text)
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _plain(sections: Sequence[Section]) -> str:
+    return "\n".join(
+        "\n".join([one.heading, *([f"({one.advice})"] if one.advice else []), *(f"- {line}" for line in one.lines), ""])
+        for one in sections
+    )
+
+
+def _html(sections: Sequence[Section]) -> str:
+    parts = []
+    for one in sections:
+        parts.append(f'<h2 style="font-size: 1.1em">{escape(one.heading)}</h2>')
+        if one.advice:
+            parts.append(f"<p>{escape(one.advice)}</p>")
+        if one.lines:
+            parts.append(f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in one.lines)}</ul>")
+    return "".join(parts)

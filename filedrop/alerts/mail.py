@@ -1,0 +1,137 @@
+"""Mails, by smtplib: to a server whose certificate is verified, or in the clear without a login."""
+
+from __future__ import annotations
+
+import base64
+import smtplib
+import ssl
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime, make_msgid
+from errno import EINVAL
+from typing import TYPE_CHECKING
+
+from filedrop.errors import FiledropError
+from filedrop.files.patience import within
+from filedrop.text import one_line
+from filedrop.times import from_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from filedrop.alerts.memory import Letter
+    from filedrop.config import Mail
+
+PATIENCE, LONGEST = 20.0, 60.0  # seconds for each answer of the server, and for all of them
+LONGEST_ANSWER = 200  # letters of what a server says
+_WITHOUT_TLS = 530  # RFC 3207 section 4: Must issue a STARTTLS command first
+
+_SENTENCES: dict[type[Exception], str] = {
+    smtplib.SMTPAuthenticationError: "it refuses the login: see to alerts.mail.username and password_file",
+    smtplib.SMTPNotSupportedError: "it can't do what is asked of it: see to alerts.mail.security and username",
+    smtplib.SMTPServerDisconnected: "it ended the connection",
+    ssl.SSLError: "it speaks no TLS here: see to alerts.mail.security and port",
+    TimeoutError: "it does not answer",
+}
+
+
+class NotSent(FiledropError):
+    """A letter couldn't be sent, or not to all: the sentence says why, `had` who has it."""
+
+    def __init__(self, why: str, *, had: Sequence[str] = ()) -> None:
+        super().__init__(why)
+        self.had = tuple(had)
+
+
+def new_id(mail: Mail) -> str:
+    """A new Message-ID."""
+    return make_msgid(domain=mail.from_.partition("@")[2])
+
+
+def send(
+    mail: Mail, letter: Letter, to: Sequence[str], *, patience: float = PATIENCE, longest: float = LONGEST
+) -> None:
+    """Send it in one mail to these addresses. Raises NotSent; ConfigError where the password can't be read.
+
+    `patience` are the seconds for each answer of the server, `longest` those for all of them: it may drip.
+    """
+    password = mail.read_password()
+    host, port = mail.server
+    try:
+        tls = ssl.create_default_context()
+        if mail.ca_file:
+            tls.load_verify_locations(mail.ca_file)
+        message = _message(mail, letter, to)
+        refused = within(longest, lambda: _send(mail, password, tls, message, to, patience=patience))
+    except OSError as error:  # smtplib's and ssl's errors are OSErrors
+        raise NotSent(f"{host}:{port}: {_why(error, mail, password)}") from None  # it may hold the login
+    if refused:
+        (address, (code, said)), *_ = refused.items()
+        said_so = f"{host}:{port}: {address} is refused: {_answer(code, said, mail, password)}"
+        raise NotSent(said_so, had=[one for one in to if one not in refused])
+
+
+def _send(
+    mail: Mail, password: str, tls: ssl.SSLContext, message: EmailMessage, to: Sequence[str], *, patience: float
+) -> dict[str, tuple[int, bytes]]:
+    host, port = mail.server
+    server = (
+        smtplib.SMTP_SSL(host, port, timeout=patience, context=tls)
+        if mail.security == "tls"
+        else smtplib.SMTP(host, port, timeout=patience)
+    )
+    with server:
+        if mail.security == "starttls":
+            server.starttls(context=tls)
+        if mail.username is not None:
+            _log_in(server, mail.username, password)
+        return server.send_message(message, mail.from_, list(to))
+
+
+def _log_in(server: smtplib.SMTP, username: str, password: str) -> None:
+    try:
+        server.login(username, password)
+    except UnicodeError:
+        # `from None`: that error carries the password.
+        raise OSError(EINVAL, "name or password has letters that SMTP has no form for: write others") from None
+
+
+def _message(mail: Mail, letter: Letter, to: Sequence[str]) -> EmailMessage:
+    message = EmailMessage(SMTP)
+    message["From"] = mail.from_
+    message["To"] = ", ".join(to)
+    message["Subject"] = letter.subject
+    message["Date"] = format_datetime(from_seconds(letter.made))
+    message["Message-ID"] = letter.id
+    message["Auto-Submitted"] = "auto-generated"  # RFC 3834: no vacation notes, please
+    message.set_content(letter.plain)
+    message.add_alternative(letter.html, subtype="html")
+    return message
+
+
+def _why(error: OSError, mail: Mail, password: str) -> str:
+    """What is wrong, and what to do."""
+    match error:
+        case smtplib.SMTPSenderRefused(smtp_code=code) if code == _WITHOUT_TLS and mail.security == "none":
+            return "it wants TLS: write security: starttls, or tls"
+        case smtplib.SMTPRecipientsRefused():
+            (address, (code, said)), *_ = error.recipients.items()
+            return f"{address} is refused: {_answer(code, said, mail, password)}"
+        case smtplib.SMTPResponseException() if not isinstance(error, smtplib.SMTPAuthenticationError):
+            return f"it answers {_answer(error.smtp_code, error.smtp_error, mail, password)}"
+        case ssl.SSLCertVerificationError():
+            return f"its certificate isn't trusted ({error.verify_message}): name its CA in alerts.mail.ca_file"
+    if isinstance(error.__context__, TimeoutError):  # smtplib says of it that the connection was closed
+        error = error.__context__
+    sentences = (sentence for kind, sentence in _SENTENCES.items() if isinstance(error, kind))
+    return next(sentences, None) or error.strerror or type(error).__name__
+
+
+def _answer(code: int, said: bytes | str, mail: Mail, password: str) -> str:
+    """What a server says, unless it repeats the login."""
+    text = said.decode(errors="replace") if isinstance(said, bytes) else said
+    known = (password.encode(), f"\0{mail.username}\0{password}".encode())
+    secrets = [password, *(base64.b64encode(one).decode() for one in known)] if password else []
+    if any(secret in text for secret in secrets):
+        return f"{code}"
+    return one_line(f"{code} {text}", LONGEST_ANSWER)

@@ -1,0 +1,95 @@
+"""What has been told, and what is still to be sent: one small file in `state`, written whole.
+
+It is on the disk before anything is sent: a process that is killed between the two sends it after its next start. One
+that is killed between sending and writing sends it once too often, under the same Message-ID.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from filedrop.alerts.bundling import Known
+from filedrop.files import Directory, clear_drafts, replace_whole
+from filedrop.status.matters import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+NAME = "alerts.json"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A letter to be sent to the addresses of `reader`, except those that `had` it: a company, or "" for all of it.
+
+    `by` is mail or urls; `had` are mail addresses, or digests of the others. `made` and `due` are in seconds since
+    1970; `why` is why it couldn't be sent the last time.
+    """
+
+    id: str
+    reader: str
+    by: str
+    what: str
+    subject: str
+    plain: str
+    html: str
+    made: float
+    had: tuple[str, ...] = ()
+    attempts: int = 0
+    due: float = 0.0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What each reader has been told; the unsent letters; when the last digest was made, and the totals by then.
+
+    `digest` is in seconds since 1970, `totals` are by company and event (digest.totals).
+    """
+
+    known: Mapping[str, Mapping[Key, Known]] = field(default_factory=dict)
+    unsent: tuple[Letter, ...] = ()
+    digest: float | None = None
+    totals: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+def save(state: Path, memory: Memory) -> None:
+    """Write it. Raises OSError; then the former one stays."""
+    content = {
+        "filedrop": VERSION,
+        "known": {
+            reader: [[*key, asdict(one)] for key, one in known.items()] for reader, known in memory.known.items()
+        },
+        "unsent": [asdict(letter) for letter in memory.unsent],
+        "digest": memory.digest,
+        "totals": {company: dict(totals) for company, totals in memory.totals.items()},
+    }
+    replace_whole(Directory.open(state) / NAME, json.dumps(content, indent=1).encode() + b"\n")
+
+
+def load(state: Path) -> Memory:
+    """Read it; an empty one where there is none, or it isn't ours. What is unsent is tried at once.
+
+    Raises OSError where it can't be read.
+    """
+    clear_drafts(Directory.open(state))
+    try:
+        content = json.loads((state / NAME).read_bytes())
+        return _memory(content) if content["filedrop"] == VERSION else Memory()
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):  # at most, something is told once more
+        return Memory()
+
+
+def _memory(content: Any) -> Memory:
+    return Memory(
+        known={reader: {Key(*key): Known(**one) for *key, one in known} for reader, known in content["known"].items()},
+        unsent=tuple(
+            replace(Letter(**letter | {"had": tuple(letter["had"])}), due=0.0) for letter in content["unsent"]
+        ),
+        digest=content["digest"],
+        totals=content["totals"],
+    )

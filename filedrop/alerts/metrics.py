@@ -1,0 +1,109 @@
+"""The metrics' file: figures for Prometheus, which node_exporter or windows_exporter reads there."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from filedrop.alerts.figures import figures
+from filedrop.errors import FiledropError, JournalError
+from filedrop.files import Directory, clear_drafts, create_whole, discard, replace_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    import structlog
+    from prometheus_client.core import Metric
+
+    from filedrop.alerts.figures import Figure, Values
+    from filedrop.journal import Journal
+    from filedrop.status.folders import FolderSnapshot
+    from filedrop.status.model import Status
+
+
+class NoMetrics(FiledropError):
+    """The metrics can't be written: the sentence says why, and what to do."""
+
+
+class MetricsFile:
+    """The file at `path`. For one thread; `trouble` is thread-safe: why it couldn't be written, "" where it was."""
+
+    def __init__(self, path: Path, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
+        self.trouble = ""
+        self._path = path
+        self._journal = journal
+        self._log = log
+        self._is_begun = False
+
+    def write(self, status: Status, snapshots: Mapping[Path, FolderSnapshot]) -> None:
+        """Write how it stands now, whole or not at all. The file gets the group and mode of its folder."""
+        try:
+            content = text(self._figures(status, snapshots))
+            with _translated(self._path):
+                folder = Directory.open(self._path.parent)
+                if not self._is_begun:
+                    clear_drafts(folder)
+                replace_whole(folder / self._path.name, content)
+        except NoMetrics as error:
+            if self.trouble != str(error):
+                self._log.error("metrics.not_written", why=str(error))
+            self.trouble = str(error)
+        else:
+            self.trouble, self._is_begun = "", True
+
+    def _figures(self, status: Status, snapshots: Mapping[Path, FolderSnapshot]) -> Iterator[tuple[Figure, Values]]:
+        try:
+            return figures(status, snapshots, self._journal.totals(), self._journal.under_way())
+        except JournalError:
+            return figures(status, snapshots, None, ())
+
+
+def check(path: Path) -> None:
+    """Can that file be written? Another is, beside it, and removed. Raises NoMetrics."""
+    _import()
+    with _translated(path):
+        probe = Directory.open(path.parent).draft()
+        try:
+            create_whole(probe, b"")
+        finally:
+            discard(probe)
+
+
+def text(told: Iterable[tuple[Figure, Values]]) -> bytes:
+    """Figures in Prometheus' text format. Raises NoMetrics."""
+    _import()
+    from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415 - only where it is wanted
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415
+    from prometheus_client.registry import Collector  # noqa: PLC0415
+
+    class Figures(Collector):
+        def collect(self) -> Iterator[Metric]:
+            for figure, values in told:
+                form = CounterMetricFamily if figure.kind == "counter" else GaugeMetricFamily
+                family = form(figure.name, figure.says, labels=figure.labels)
+                for labels, value in values:
+                    family.add_metric(labels, value)
+                yield family
+
+    registry = CollectorRegistry()
+    registry.register(Figures())
+    return generate_latest(registry)
+
+
+def _import() -> None:
+    try:
+        import prometheus_client  # noqa: F401, PLC0415 - its absence is an answer
+    except ModuleNotFoundError:
+        install = 'in filedrop\'s folder, run pip install ".[metrics]"'
+        raise NoMetrics(f"metrics.textfile: prometheus-client isn't installed: {install}") from None
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """A context in which OSError becomes NoMetrics."""
+    try:
+        yield
+    except OSError as error:
+        remedy = "see that its folder is there, and that filedrop's user may write into it"
+        raise NoMetrics(f"metrics.textfile: {path} can't be written: {error.strerror or error}; {remedy}") from error

@@ -1,0 +1,96 @@
+"""The unsent letters: to whom each still has to go, tried again with growing pauses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+from filedrop.alerts import addresses, mail
+from filedrop.alerts.mail import NotSent
+from filedrop.alerts.memory import Letter
+from filedrop.errors import ConfigError
+from filedrop.times import backoff, from_seconds, is_due, local
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from filedrop.alerts.letters import Text
+    from filedrop.config import Config
+
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)
+OLD = timedelta(days=7)  # after which a digest is given up: it tells nobody anything new
+ALL = ""  # the reader of everything
+ALERT, DIGEST = "alert", "digest"
+MAIL, URLS = "mail", "urls"
+
+
+def readers(config: Config) -> Mapping[str, Sequence[str]]:
+    """The mail addresses of each reader: of a company's by its name, of those who are told of everything by ALL."""
+    if config.alerts.mail is None:
+        return {ALL: ()} if config.alerts.urls else {}
+    own = {company.name: company.mail for company in config.companies.values() if company.mail}
+    return {ALL: config.alerts.mail.to, **own}
+
+
+def letters(config: Config, text: Text, *, reader: str, what: str, now: datetime) -> list[Letter]:
+    """A text as letters to a reader, one for each way that leads there; a digest goes by mail alone."""
+    made = partial(
+        Letter, reader=reader, what=what, subject=text.subject, plain=text.plain, html=text.html, made=now.timestamp()
+    )
+    ways = []
+    if config.alerts.mail and readers(config)[reader]:
+        ways.append(made(id=mail.new_id(config.alerts.mail), by=MAIL))
+    if config.alerts.urls and reader == ALL and what == ALERT:
+        ways.append(made(id=token_hex(), by=URLS))
+    return ways
+
+
+def queued(unsent: Iterable[Letter], new: Sequence[Letter], now: datetime) -> tuple[Letter, ...]:
+    """The unsent letters with new ones: a later alert says all that an unsent one said, and takes its place."""
+    replaced = {(one.reader, one.by) for one in new if one.what == ALERT}
+    kept = [one for one in unsent if not (one.what == ALERT and (one.reader, one.by) in replaced)]
+    kept = [one for one in kept if one.what == ALERT or now - from_seconds(one.made) < OLD]
+    return (*kept, *new)
+
+
+def is_untold(unsent: Iterable[Letter], reader: str) -> bool:
+    """Has nobody had the last alert to this reader?"""
+    return any(one.what == ALERT and one.reader == reader and not one.had for one in unsent)
+
+
+def is_to_be_tried(letter: Letter, now: datetime) -> bool:
+    """Is it time to try this letter?"""
+    return is_due(from_seconds(letter.due), now, LONGEST_PAUSE)
+
+
+def send(config: Config, letter: Letter, now: datetime) -> Letter | None:
+    """Send a letter to those who haven't had it; what is left of it, None where nothing is."""
+    try:
+        if letter.by == MAIL:
+            to = [one for one in readers(config).get(letter.reader, ()) if one not in letter.had]
+            if config.alerts.mail and to:
+                mail.send(config.alerts.mail, letter, to)
+        else:
+            urls = {addresses.name_of(url): url for url in (one.get_secret_value() for one in config.alerts.urls)}
+            if left := {name: url for name, url in urls.items() if name not in letter.had}:
+                addresses.send(letter, left)
+    except (NotSent, ConfigError) as error:
+        attempts, had = letter.attempts + 1, error.had if isinstance(error, NotSent) else ()
+        due = now + backoff(attempts, FIRST_PAUSE, LONGEST_PAUSE)
+        had = (*letter.had, *had)
+        return replace(letter, had=had, attempts=attempts, due=due.timestamp(), why=str(error))
+    return None
+
+
+def troubles(unsent: Iterable[Letter]) -> tuple[str, ...]:
+    """What couldn't be sent, each as a sentence."""
+    return tuple(
+        f"{'an alert' if one.what == ALERT else 'a digest'} of {local(from_seconds(one.made))} can't be sent: "
+        f"{one.why}; tried again at {local(from_seconds(one.due))}"
+        for one in unsent
+        if one.why
+    )

@@ -1,0 +1,197 @@
+"""The thread that tells people: it looks, decides, remembers, and only then tells.
+
+What it can't send is kept, tried again, and shown in `status`. Where its memory can't be written, it tells all the
+same: once too often is better than never. The metrics are written, and the heartbeat is sent, before any letter: a mail
+server that hangs may take a minute.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from filedrop.alerts import bundling, digest, letters, memory, sending
+from filedrop.alerts.bundling import Found, Notice
+from filedrop.alerts.heartbeat import HeartbeatSender
+from filedrop.alerts.metrics import MetricsFile
+from filedrop.alerts.sending import ALERT, ALL, DIGEST
+from filedrop.daemon.clock import Clockwork
+from filedrop.daemon.loop import Loop
+from filedrop.errors import JournalError
+from filedrop.status.matters import unseen
+from filedrop.status.status_file import heard_from
+from filedrop.status.survey import Survey
+from filedrop.times import from_seconds, local
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import structlog
+
+    from filedrop.alerts.memory import Letter, Memory
+    from filedrop.config import Config
+    from filedrop.daemon.daemon import Daemon
+    from filedrop.journal import Journal
+
+EVERY = 15.0  # seconds between two looks
+REST = 100  # times as long as a look took before the next: it costs a hundredth at most
+LONGEST = 60.0  # seconds after which no other letter is begun in a turn
+LAST_WORDS = 1.0  # seconds at the end: what isn't sent by then is sent after the next start
+
+
+class Teller:
+    """Tells people, where the configuration says whom. `turn` is for one thread; the rest is thread-safe."""
+
+    def __init__(
+        self, config: Config, journal: Journal, log: structlog.stdlib.BoundLogger, *, clockwork: Clockwork | None = None
+    ) -> None:
+        self._config = config
+        self._journal = journal
+        self._log = log
+        self._clock = clockwork or Clockwork()
+        self._survey = Survey(config, journal, ages=config.metrics.textfile is not None)
+        self._readers = sending.readers(config)
+        self._heartbeat = HeartbeatSender(config.heartbeat, steady=self._clock.steady, log=log)
+        self._metrics = MetricsFile(config.metrics.textfile, journal, log) if config.metrics.textfile else None
+        self._memory: Memory | None = None
+        self._saved: Memory | None = None
+        self._not_kept: tuple[str, ...] = ()  # the sentence that says that the memory can't be written
+        self._troubles: tuple[str, ...] = ()
+        self._stopped = threading.Event()
+        self._loop: Loop | None = None
+
+    def report(self, daemon: Daemon) -> None:
+        """Begin to tell of this daemon; returns at once."""
+        if self._loop is None and (self._readers or self._metrics or self._config.heartbeat.url):
+            self._loop = Loop("alerts", lambda: self.turn(daemon), stopped=self._stopped, log=self._log)
+            self._loop.start()
+
+    def close(self) -> None:
+        """Stop."""
+        self._stopped.set()
+        if self._loop is not None:
+            self._loop.wake()
+            self._loop.join(LAST_WORDS)
+
+    def troubles(self) -> tuple[str, ...]:
+        """What couldn't be sent or written, each as a sentence."""
+        others = (self._heartbeat.trouble, self._metrics.trouble if self._metrics else "")
+        return (*self._troubles, *filter(None, others))
+
+    def turn(self, daemon: Daemon) -> float:
+        """Look, and tell what is to be told. Returns the seconds until the next turn."""
+        begun = self._clock.steady()
+        now = self._clock.now()
+        status = self._survey.take(heard_from(daemon, now), running=True, now=now)
+        took = self._clock.steady() - begun
+        if self._metrics:
+            self._metrics.write(status, self._survey.snapshots)
+        self._heartbeat.turn(daemon, status)
+        if self._readers:
+            matters = tuple(one for one in status["matters"] if one["kind"] != "alert")  # else each made another one
+            self._tell(Found(matters, unseen(status)), now)
+        return max(EVERY, REST * took)
+
+    def _tell(self, found: Found, now: datetime) -> None:
+        """Decide what is to be told of this, remember it, and tell it."""
+        self._decide(found, now)
+        with suppress(JournalError):  # the status says so; the digest is made when it can be read again
+            self._make_digest(now)
+        self._save()
+        self._send()
+
+    def _decide(self, found: Found, now: datetime) -> None:
+        before = self._remembered()
+        known, new = {}, []
+        for reader in self._readers:
+            bundle = bundling.decide(
+                before.known.get(reader, {}),
+                _of(reader, found),
+                now=now.timestamp(),
+                quiet=self._config.alerts.quiet.total_seconds(),
+            )
+            known[reader] = bundle.known
+            if notice := bundle.notice:
+                if notice.news and sending.is_untold(before.unsent, reader):  # which this one takes the place of
+                    notice = Notice((*notice.news, *notice.still), (), notice.over)
+                text = letters.notice(notice)
+                new += sending.letters(self._config, text, reader=reader, what=ALERT, now=now)
+                self._log.info("alert.decided", company=reader, says=text.subject)
+        self._memory = replace(before, known=known, unsent=sending.queued(before.unsent, new, now))
+
+    def _make_digest(self, now: datetime) -> None:
+        """Make the digest if it is due. Raises JournalError."""
+        before, at = self._remembered(), self._config.digest
+        if at is None:
+            return
+        last = now.timestamp() if before.digest is None else min(before.digest, now.timestamp())  # the clock was set
+        is_first, is_due = before.digest is None, digest.is_due(at, last, now)
+        totals = before.totals
+        if is_first or is_due:
+            totals = digest.totals(self._journal.totals(), self._config.companies)
+        new = []
+        if is_due:
+            figures = digest.figures(totals, before.totals, self._journal.under_way())
+            for reader in self._readers:
+                text = letters.digest(
+                    figures if reader == ALL else {reader: figures[reader]},
+                    since=local(from_seconds(last)),
+                    until=local(now),
+                )
+                new += sending.letters(self._config, text, reader=reader, what=DIGEST, now=now)
+            last = now.timestamp()
+        self._memory = replace(before, digest=last, totals=totals, unsent=sending.queued(before.unsent, new, now))
+
+    def _send(self) -> None:
+        """Send what is due, of each way no more after one has failed: a server that hangs would hold up the rest."""
+        failed: set[str] = set()
+        begun = self._clock.steady()
+        for letter in self._remembered().unsent:
+            if not sending.is_to_be_tried(letter, self._clock.now()):
+                continue
+            if letter.by in failed or self._stopped.is_set() or self._clock.steady() - begun > LONGEST:
+                continue
+            left = sending.send(self._config, letter, self._clock.now())
+            if left is None:
+                self._log.info(f"{letter.what}.sent", company=letter.reader, by=letter.by, says=letter.subject)
+            else:
+                failed.add(letter.by)
+                if left.why != letter.why:
+                    self._log.warning(f"{letter.what}.not_sent", company=letter.reader, by=letter.by, why=left.why)
+            self._put_back(letter, left)
+            self._save()
+        self._troubles = (*sending.troubles(self._remembered().unsent), *self._not_kept)
+
+    def _put_back(self, letter: Letter, left: Letter | None) -> None:
+        before = self._remembered()
+        unsent = [left if one.id == letter.id else one for one in before.unsent]
+        self._memory = replace(before, unsent=tuple(one for one in unsent if one is not None))
+
+    def _remembered(self) -> Memory:
+        if self._memory is None:
+            self._memory = self._saved = memory.load(self._config.state)
+        return self._memory
+
+    def _save(self) -> None:
+        """Write what is new in the memory."""
+        wanted = self._remembered()
+        if wanted == self._saved:
+            return
+        try:
+            memory.save(self._config.state, wanted)
+        except OSError as error:
+            if not self._not_kept:
+                self._log.error("alerts.not_kept", why=error.strerror)
+            file, risk = self._config.state / memory.NAME, "after a restart alerts may come again"
+            self._not_kept = (f"{file} can't be written: {risk}; see that its disk has room",)
+        else:
+            self._saved, self._not_kept = wanted, ()
+
+
+def _of(reader: str, found: Found) -> Found:
+    """What a reader is told of."""
+    if reader == ALL:
+        return found
+    return Found(tuple(one for one in found.matters if one["company"] == reader), found.unseen)

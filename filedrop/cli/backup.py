@@ -1,0 +1,42 @@
+"""`filedrop backup`: a copy of the journal, made while the daemon works."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from filedrop.cli.opening import as_caller, open_config, open_journal
+from filedrop.cli.show import say
+from filedrop.errors import FiledropError
+from filedrop.files import Directory
+from filedrop.text import size
+
+
+@click.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+@click.pass_obj
+def backup(config_option: str | None, file: Path) -> None:
+    r"""Copy the journal to FILE, whole and as of one moment, while filedrop runs.
+
+    FILE is complete once it is there, and must not be there before. How a copy is put back, the manual says: filedrop
+    manual operations.
+
+    \b
+    Example: filedrop backup journal-2026-11-22.sqlite
+    """
+    if file.exists():
+        raise FiledropError(f"{file} is there already: name another file, or delete that one")
+    draft = file.with_name(f".{file.name}.tmp")
+    with open_journal(open_config(config_option)) as journal, as_caller():
+        try:
+            os.close(os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
+            journal.copy_to(draft)
+            draft.rename(file)
+            Directory.open(file.absolute().parent).sync()
+        except OSError as error:
+            raise FiledropError(f"{file} can't be written: {error.strerror or error}") from error
+        finally:
+            draft.unlink(missing_ok=True)
+        say(f"{file} has the journal, {size(file.stat().st_size)}")

@@ -1,0 +1,51 @@
+"""`filedrop config show` and `filedrop config schema`: what the configuration means, and what it may say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from filedrop.cli.opening import open_config
+from filedrop.cli.service.naming import EXAMPLE
+from filedrop.cli.show import complain, show_json
+from filedrop.config.shown import as_yaml, json_schema, shown
+
+if TYPE_CHECKING:
+    from filedrop.config import Config
+
+
+@click.group()
+def config() -> None:
+    """Show what the configuration means, or what it may say."""
+
+
+@config.command()
+@click.option("--json", "as_json", is_flag=True, help="One object.")
+@click.pass_obj
+def show(config_option: str | None, *, as_json: bool) -> None:
+    r"""Show the configuration as filedrop understands it, with all defaults; secrets are hidden.
+
+    \b
+    Example: filedrop config show
+    """
+    held: Config = open_config(config_option)
+    for warning in held.warnings:
+        complain(warning)
+    if as_json:
+        show_json(shown(held))
+    else:
+        click.echo(as_yaml(shown(held)), nl=False)
+
+
+@config.command()
+def schema() -> None:
+    r"""Print the configuration's JSON Schema, by which editors complete and check what is written.
+
+    An editor with the YAML language server finds it by the file's first line:
+    # yaml-language-server: $schema=filedrop.schema.json
+
+    \b
+    Example: filedrop config schema > filedrop.schema.json
+    """
+    show_json(json_schema(EXAMPLE.read_text("utf-8")))

@@ -1,0 +1,152 @@
+"""`filedrop show`: a document for reading, in the terminal or as a page of HTML."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from filedrop import config as configuration
+from filedrop import readable
+from filedrop.accesspoint import Gone
+from filedrop.cli.completion import files
+from filedrop.cli.opening import as_caller, choose_account, open_access_point, open_config
+from filedrop.cli.show import say, show_json, show_table, tell
+from filedrop.errors import FiledropError
+from filedrop.files import open_regular
+from filedrop.model.message import Message
+from filedrop.storage.reserved import attachments_beside
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from filedrop.readable import Sheet
+    from filedrop.readable.sheets import Block, Fact
+
+
+@click.command()
+@click.argument("document", metavar="FILE|MSG_NO", shell_complete=files)
+@click.option("--html", metavar="FILE", type=click.Path(path_type=Path), help="Write it as a page to this new file.")
+@click.option("--language", type=click.Choice(readable.LANGUAGES), help="Else inbound.readable_language, else English.")
+@click.option("--json", "as_json", is_flag=True, help="One object.")
+@click.option("--account", metavar="NAME", help="Whose message; may be left out where there is one account.")
+@click.pass_obj
+def show(
+    config_option: str | None,
+    document: str,
+    *,
+    html: Path | None,
+    language: str | None,
+    as_json: bool,
+    account: str | None,
+) -> None:
+    r"""Show an invoice, order or another document for reading, or write it as a page that can be printed.
+
+    FILE needs no configuration. A message number has the document fetched from the access point.
+
+    \b
+    Example: filedrop show invoice.xml
+    """
+    path = Path(document)
+    is_file = os.path.lexists(path) or not document.isdecimal()
+    language = language or _language(config_option)
+    with _opened(path) if is_file else _fetched(config_option, int(document), account) as file:
+        try:
+            sheet = readable.sheet(file, language)
+        except readable.NotReadable as error:
+            raise FiledropError(f"{document} {error}") from error
+    name = path.name if is_file else f"{document}.xml"
+    if html is not None:
+        beside = attachments_beside(path) if is_file and html.absolute().parent == path.absolute().parent else {}
+        _write(html, readable.page(sheet, name, beside))
+        say(html)
+    elif as_json:
+        show_json(asdict(sheet))
+    else:
+        _show(sheet)
+
+
+def _language(config_option: str | None) -> str:
+    path = configuration.found(config_option)
+    return configuration.load(path).inbound.readable_language if path else readable.LANGUAGES[0]
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return cast("BinaryIO", open_regular(path))
+    except OSError as error:
+        raise FiledropError(f"{path} can't be read: {error.strerror}") from error
+
+
+def _fetched(config_option: str | None, msg_no: int, account: str | None) -> BinaryIO:
+    config = open_config(config_option)
+    file = cast("BinaryIO", TemporaryFile())  # noqa: SIM115 - the caller closes it
+    with open_access_point(choose_account(config, account)) as access_point:
+        try:
+            access_point.download(Message(msg_no), file, max_size=config.inbound.max_size)
+        except Gone as error:
+            raise FiledropError(f"the access point has no document for message {msg_no}") from error
+    file.seek(0)
+    return file
+
+
+def _write(target: Path, content: bytes) -> None:
+    with as_caller():
+        try:
+            with target.open("xb") as file:
+                file.write(content)
+        except OSError as error:
+            raise FiledropError(f"{target} can't be written: {error.strerror}; name another with --html") from error
+
+
+def _show(sheet: Sheet) -> None:
+    say(f"{sheet.title} {sheet.number}".strip())
+    for block in sheet.blocks:
+        say()
+        _show_block(block)
+        if block.more:
+            tell(block.more)
+    if sheet.attached:
+        say()
+        say(sheet.attached_title)
+        for one in sheet.attached:
+            tell(f"  {_line(one.text)}", indent="    ")
+
+
+def _show_block(block: Block) -> None:
+    if block.title:
+        say(block.title)
+    if block.rows:
+        show_table(
+            [label for label, _ in block.columns],
+            [
+                ["  " * cell.depth + _line(" · ".join([cell.text, *cell.details]).strip(" ·")) for cell in row]
+                for row in block.rows
+            ],
+        )
+    for party in block.parties:
+        if party is not block.parties[0]:
+            say()
+        say(party.role)
+        for line in party.lines:
+            tell(f"  {_line(line)}", indent="    ")
+        _show_facts(party.facts)
+    for paragraph in block.paragraphs:
+        tell(f"  {_line(paragraph)}", indent="  ")
+    for depth, name, value in block.entries:
+        tell(f"{'  ' * depth}{name}{': ' if value else ''}{_line(value)}", indent="  " * (depth + 2))
+    _show_facts(block.facts)
+
+
+def _show_facts(facts: list[Fact]) -> None:
+    longest = max((len(fact.label) for fact in facts), default=0)
+    for fact in facts:
+        tell(f"  {fact.label:<{longest}}  {_line(fact.value)}", indent=" " * (longest + 4))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,150 @@
+"""`filedrop history`: all that the journal knows of a document or message, also after its file is gone (contract 7)."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from filedrop.cli import FAILED
+from filedrop.cli.opening import open_config, open_journal
+from filedrop.cli.show import complain, say, show_json, tell
+from filedrop.files.patience import within
+from filedrop.storage import sidecar
+from filedrop.storage.names import inbound_number, unnumbered
+from filedrop.times import moment, stated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from filedrop.journal import Journal, MessageRow
+    from filedrop.model.document import Document
+
+SHOWN = 20  # documents at most, and messages, of one name or number
+PATIENCE = 3.0  # seconds for a folder to say whether the file is there
+LIES = {True: "lies in", False: "was last in", None: "is, if its folder answers again, in"}
+
+
+@click.command()
+@click.argument("name", metavar="NAME|MSG_NO|ID")
+@click.option("--json", "as_json", is_flag=True, help="One object a line.")
+@click.pass_obj
+def history(config_option: str | None, name: str, *, as_json: bool) -> None:
+    r"""Show all that has happened to a document or a message, the newest first.
+
+    It is found by the name of its file, by its message number, or by the id that its sidecar shows, also when its file
+    is gone.
+
+    \b
+    Example: filedrop history invoice-1001.xml
+    """
+    with open_journal(open_config(config_option)) as journal:
+        documents, messages = journal.called(name, unnumbered(name)), _messages(journal, name)
+        found = [_of_document(journal, document) for document in documents[:SHOWN]]
+        found += map(_of_message, messages[:SHOWN])
+    if not found:
+        complain(f"the journal has no document or message {name}; filedrop messages lists what the access point has")
+        raise SystemExit(FAILED)
+    for number, told in enumerate(found):
+        if as_json:
+            show_json(told)
+            continue
+        if number:
+            say()
+        for line in _lines(told):
+            tell(line, indent="      ")
+    if more := len(documents[SHOWN:]) + len(messages[SHOWN:]):
+        complain(f"and {more} more, which are older: ask for one by its id or message number")
+
+
+def _messages(journal: Journal, name: str) -> list[MessageRow]:
+    number = int(name) if re.fullmatch(r"[0-9]{1,18}", name) else inbound_number(name)
+    rows = journal.numbered(number) if number is not None else []
+    return sorted((row for row in rows if name in (str(number), row.file)), key=lambda row: row.received, reverse=True)
+
+
+def _of_document(journal: Journal, document: Document) -> dict[str, Any]:
+    """What the document's sidecar would say now, and where its file lies."""
+    folder = journal.folder_path(document.folder)
+    told: dict[str, Any] = json.loads(sidecar.outbound(document, document.file))
+    return told | _whereabouts(folder / document.place / document.file if folder else None)
+
+
+def _of_message(row: MessageRow) -> dict[str, Any]:
+    """The message in the words of a sidecar, and where its file lies."""
+    return {
+        "direction": "IN",
+        "file": row.file or None,
+        "company": row.company,
+        "identity": row.identity,
+        "state": "received" if row.state == "read" else row.state,
+        "sender": row.sender,
+        "receiver": row.receiver,
+        "msg_no": row.msg_no,
+        "received": row.received,
+        "attempts": row.attempts,
+        "why": row.why,
+        "due": stated(row.due),
+    } | _whereabouts(Path(row.folder, row.file) if row.file else None)
+
+
+def _whereabouts(path: Path | None) -> dict[str, Any]:
+    """The last known path of a file, and whether it is there; None where its folder doesn't answer."""
+    if path is None:
+        return {"path": None, "there": False}
+    try:
+        there = within(PATIENCE, path.is_file)
+    except OSError:
+        there = None
+    return {"path": str(path), "there": there}
+
+
+def _lines(told: Mapping[str, Any]) -> Iterator[str]:
+    name = told.get("dropped_as") or told["file"] or "A message"
+    number = "" if told["msg_no"] is None else f", message {told['msg_no']}"
+    known_as = f" [{told['id']}]" if "id" in told else ""
+    yield f"{name} of {told['company'] or 'no company here'}: {told['state']}{number}{known_as}"
+    kind = told.get("document") or {}
+    if kind.get("type"):
+        dated = f" of {kind['issue_date']}" if kind["issue_date"] else ""
+        yield f"  {kind['type']} {kind['number'] or 'without a number'}{dated}"
+    sender, receiver = (told[party] or "nobody known" for party in ("sender", "receiver"))
+    yield f"  from {sender} to {receiver}, by {told['identity'] or told['account']}"
+    if told.get("document_id"):
+        yield f"  as {told['document_id']} in {told['process_id'] or 'no known process'}"
+    if told["path"]:
+        yield f"  {LIES[told['there']]} {told['path']}"
+    for warning in told.get("warnings", ()):
+        yield f"  warning: {warning}"
+    if error := told.get("error"):
+        yield f"  {error['code']}: {error['message'].rstrip('.')}."
+        yield from (f"    {line}" for line in error["hint"].splitlines())
+    if told["direction"] == "IN":
+        yield f"  {_second(told['received'])}  received by the access point"
+        if told["why"]:
+            again = f"; tried again at {_second(told['due'])}" if told["due"] else ""
+            yield f"  tried {told['attempts']} times in vain: {told['why']}{again}"
+    for step in told.get("history", ()):
+        facts = ", ".join(_fact(name, fact) for name, fact in step.items() if name not in ("at", "event"))
+        yield f"  {_second(step['at'])}  {step['event']}{': ' if facts else ''}{facts}"
+
+
+def _fact(name: str, fact: object) -> str:
+    match name:
+        case "why" | "code":
+            return str(fact)
+        case "msg_no":
+            return f"message {fact}"
+        case "clock":
+            return f"at {_second(str(fact))} by the access point's clock"
+        case _:
+            return f"{name} {fact}"
+
+
+def _second(timestamp: str) -> str:
+    """A moment for people, in this computer's time zone; as it is written where it can't be read."""
+    at = moment(timestamp)
+    return at.astimezone().isoformat(sep=" ", timespec="seconds") if at else timestamp

@@ -1,0 +1,94 @@
+"""`filedrop hold` and `filedrop release`: the HOLD file in a company's outbound folders (contract 1, Hold)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from filedrop.cli import FAILED
+from filedrop.cli.opening import has_journal, open_config, open_journal
+from filedrop.cli.show import complain, say
+from filedrop.errors import FolderUnavailable
+from filedrop.files import create_whole, discard
+from filedrop.storage.folders import outbound_folder
+from filedrop.storage.names import HOLDS
+from filedrop.text import command
+from filedrop.times import local
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filedrop.config import Config
+    from filedrop.storage.folders import OutboundFolder
+
+
+@click.command()
+@click.argument("company")
+@click.pass_obj
+def hold(config_option: str | None, company: str) -> None:
+    r"""Send nothing more for COMPANY until it is released: a file HOLD is put into its outbound folders.
+
+    What is dropped meanwhile is claimed and waits. What is on the wire goes through.
+
+    \b
+    Example: filedrop hold acme
+    """
+    undo = command("filedrop", "release", company)
+    note = f"Held since {local(datetime.now().astimezone())}. Delete this file to send what waits, or run: {undo}\n"
+
+    def put(folder: OutboundFolder) -> str:
+        if folder.held():
+            return "was held already"
+        create_whole(folder.at() / HOLDS[0], note.encode())
+        return f"is held; to send what waits: {undo}"
+
+    _in_each(open_config(config_option), company, put)
+
+
+@click.command()
+@click.argument("company")
+@click.pass_obj
+def release(config_option: str | None, company: str) -> None:
+    r"""Send again for COMPANY: the file HOLD is taken out of its outbound folders.
+
+    \b
+    Example: filedrop release acme
+    """
+
+    def take_away(folder: OutboundFolder) -> str:
+        if not folder.held():
+            return "was not held"
+        for name in HOLDS:
+            discard(folder.at() / name)
+        if folder.held():
+            raise PermissionError(None, "the file HOLD can't be deleted; see whether a program has it open")
+        folder.at().sync()
+        return "is released; what waits there is sent"
+
+    _in_each(open_config(config_option), company, take_away)
+
+
+def _in_each(config: Config, name: str, act: Callable[[OutboundFolder], str]) -> None:
+    """Act in each of the company's outbound folders, and say what came of it."""
+    if name not in config.companies:
+        raise click.UsageError(f"there is no company {name}; write one of {', '.join(config.companies)}")
+    company, failed = config.companies[name], False
+    for path in company.outbound:
+        folder = outbound_folder(config, company, path)
+        try:
+            if has_journal(config):
+                with open_journal(config) as journal:
+                    folder.check_ownership(journal)
+            else:
+                folder.check_ownership(None)
+            say(f"{name}: {path} {act(folder)}")
+        except FolderUnavailable as error:
+            complain(f"{name}: {path}: {error}")
+            failed = True
+        except OSError as error:
+            complain(f"{name}: {path}: HOLD can't be written or deleted there: {error.strerror or error}")
+            failed = True
+    if failed:
+        raise SystemExit(FAILED)

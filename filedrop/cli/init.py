@@ -1,0 +1,174 @@
+"""`filedrop init`: a first configuration, by questions on a terminal or by options."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import click
+
+from filedrop import config as configuration
+from filedrop.cli.check import check
+from filedrop.cli.service.naming import EXAMPLE
+from filedrop.cli.show import say, tell
+from filedrop.config import Config
+from filedrop.config.values import base_url, folder_name, participant, username
+from filedrop.errors import FiledropError
+from filedrop.text import command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+T = TypeVar("T")
+
+_NOT_TEXT = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})  # to YAML 1.1
+_COMPANY = re.compile(r"^  acme:\n(?:    .*\n)+", re.MULTILINE)  # in the example
+
+
+class Company(NamedTuple):
+    """A company as it is answered."""
+
+    name: str
+    participants: Sequence[str]
+
+
+def _company(text: str) -> Company:
+    """`acme=0192:987654321,0088:7300010000001`; nothing after the `=` where it only sends."""
+    name, _, several = text.partition("=")
+    return Company(folder_name(name.strip()), _participants(several))
+
+
+def _participants(text: str) -> list[str]:
+    return [participant(one) for one in re.split(r"[,\s]+", text.strip()) if one]
+
+
+def _checked(read: Callable[[str], T], what: str = "") -> Callable[[str], T]:
+    """What a text stands for; click asks again, or refuses the option, with the sentence of the ValueError."""
+
+    def checked(text: str) -> T:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise click.UsageError(f"{what} {error}".strip()) from error
+
+    return checked
+
+
+_url, _user = _checked(base_url, "the address"), _checked(username, "that")
+_name, _ids, _pair = _checked(folder_name, "that"), _checked(_participants), _checked(_company, "--company:")
+
+
+@click.command()
+@click.option("--base-url", metavar="URL", help="Where the access point is, like https://ap.example.com.")
+@click.option("--username", metavar="NAME", help="The user name that it knows you by.")
+@click.option("--password-file", metavar="FILE", help="Where the password is to stand; beside the configuration.")
+@click.option("--root", metavar="FOLDER", help="The folder with a folder for each company.")
+@click.option("--company", "companies", metavar="NAME=ID,ID", multiple=True, help="A company and its ParticipantIDs.")
+@click.pass_context
+def init(
+    ctx: click.Context,
+    *,
+    base_url: str | None,
+    username: str | None,
+    password_file: str | None,
+    root: str | None,
+    companies: Sequence[str],
+) -> None:
+    r"""Write a first configuration, with all keys explained, then check it and try the login.
+
+    What no option says is asked. A configuration that is there already is left alone, unless it is the example.
+
+    \b
+    Example: filedrop init --base-url https://ap.example.com --username acme --company acme=0192:987654321
+    """
+    path, example = configuration.find(ctx.obj).absolute(), EXAMPLE.read_text("utf-8")
+    if path.exists() and path.read_text("utf-8", "replace") != example:
+        raise FiledropError(f"{path} is there already, and not the example: change it with an editor, or name another")
+    missing = [
+        option
+        for option, value in (("--base-url", base_url), ("--username", username), ("--company", companies))
+        if not value
+    ]
+    if missing and not sys.stdin.isatty():
+        raise click.UsageError(f"nobody can be asked here: write {', '.join(missing)}")
+    address = _url(base_url) if base_url else click.prompt("Address of the access point", value_proc=_url)
+    user = _user(username) if username else click.prompt("User name there", value_proc=_user)
+    password = Path(password_file or path.with_name("password")).absolute()
+    secret = ""
+    if missing and not _has_content(password):
+        secret = click.prompt(f"Password there (it will stand in {password})", hide_input=True)
+    if missing and not root:
+        root = click.prompt("Folder with a folder for each company", default=str(Config.model_fields["root"].default))
+    served = list(map(_pair, companies)) or _ask_for_companies()
+    answers = {"base_url": address, "username": user, "password_file": str(password)}
+    text = _filled_in(example, answers, Path(root).absolute() if root else None, served)
+    configuration.parse(text, str(path))  # before anything is written: raises what doesn't agree
+    try:
+        _write(path, text)
+        if secret or not password.exists():
+            _write(password, f"{secret}\n" if secret else "", mode=0o600)
+    except OSError as error:
+        raise FiledropError(f"{error.filename or path} can't be written: {error.strerror}; run this as root") from error
+    say(f"{path} is written")
+    if not _has_content(password):
+        tell(f"Now write the password into {password}, and run: {command('filedrop', 'check')}")
+        return
+    ctx.obj = str(path)
+    ctx.invoke(check, take_over=False, as_service=False, as_json=False)
+
+
+def _ask_for_companies() -> list[Company]:
+    served: list[Company] = []
+    while not served or click.confirm("Another company?"):
+        name = click.prompt("Name of a company, which its folder gets", value_proc=_name)
+        ids = click.prompt("Its ParticipantIDs, like 0192:987654321; nothing if it only sends", "", value_proc=_ids)
+        served.append(Company(name, ids))
+    return served
+
+
+def _has_content(password: Path) -> bool:
+    """Whether a password stands there, or may: who can't read it can't tell."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        try:
+            return bool(password.read_bytes().strip())
+        except PermissionError:
+            return True
+    return False
+
+
+def _filled_in(example: str, answers: Mapping[str, str], root: Path | None, served: Sequence[Company]) -> str:
+    """The example with these answers in the places of its own."""
+    lines = {f"    {key}: ": _quoted(answer) for key, answer in answers.items()}
+    if root:
+        lines["root: "] = _quoted(str(root))
+    blocks: list[str] = []
+    for company in served:
+        block = "  acme:\n    participants: []\n" if blocks else _COMPANY.findall(example)[0]  # the first: explained
+        block = block.replace("  acme:", f"  {_quoted(company.name)}:", 1).replace("/acme/", f"/{company.name}/")
+        blocks.append(_set(block, "    participants: ", json.dumps(list(company.participants))))
+    for key, answer in lines.items():
+        example = _set(example, key, answer)
+    return _COMPANY.sub(lambda _: "".join(blocks), example)
+
+
+def _set(text: str, key: str, value: str) -> str:
+    """The text with this value behind a key; a # before the key goes."""
+    return re.sub(rf"^#?{key}.*$", lambda _: f"{key}{value}", text, count=1, flags=re.MULTILINE)
+
+
+def _quoted(text: str) -> str:
+    """A text as YAML has it: in quotes where it could be taken for something else."""
+    is_plain = re.fullmatch(r"[A-Za-z/][\w./-]*(:[\w./-]+)*", text, re.ASCII) and text.lower() not in _NOT_TEXT
+    return text if is_plain else json.dumps(text)
+
+
+def _write(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a file; one that is there (the example, the password's empty file) keeps owner and mode. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, mode), "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,129 @@
+"""`filedrop manual`: the pages of the manual, in the terminal.
+
+A wheel has them in `filedrop/manual`, with the same paths as in the project's folder (pyproject.toml); where filedrop
+runs out of that folder, also in an editable install, they are read there.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import click
+from rich.markdown import CodeBlock, Markdown, MarkdownElement, TableElement
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from filedrop.cli.show import column_widths, console, say, show_table
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+TOPICS = {  # name: its page, and what is on it
+    "readme": ("README.md", "What filedrop is, the demo, the folders, and where to begin."),
+    "accountants": ("docs/accountants.md", "One page for the people who drop and take files."),
+    "install": ("docs/install.md", "Setting it up as a service, step by step; the demo and the sandbox."),
+    "configuration": ("docs/configuration.md", "Every key, its default and its meaning."),
+    "mapping": ("docs/mapping.md", "Who sends what to whom: rules, tables, XPath, the cookbook, the directory."),
+    "documents": ("docs/documents.md", "What is in a document: pages to read, attachments, receivers' answers."),
+    "validation": ("docs/validation.md", "Validating documents before they are sent: by rules, or by a program."),
+    "operations": ("docs/operations.md", "Files and folders, status and monitoring, restart, upgrade, backup."),
+    "alerts": ("docs/alerts.md", "Mails about what needs a person, and what monitoring can watch."),
+    "commands": ("docs/commands.md", "Every command, and the exit statuses."),
+    "errors": ("docs/errors.md", "Every error code, what it means, and what to do."),
+    "reliability": ("docs/reliability.md", "What filedrop promises, what was tried, and the limits by name."),
+    "performance": ("docs/performance.md", "How fast it is, and what it takes."),
+    "security": ("SECURITY.md", "What is kept from whom, what isn't, and how to report."),
+    "changelog": ("CHANGELOG.md", "What is new in each version."),
+    "contributing": ("CONTRIBUTING.md", "Working on filedrop: tests, benchmarks, and how the house is kept."),
+}
+WIDEST = 120  # columns: longer lines are hard to read
+NARROW = 24  # columns: a text in a table gets no fewer
+GAP = 2
+PACKAGE = Path(__file__).parents[1]
+_FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"!?\[([^\]]+)\]\(([^)\s]+)\)")
+
+
+@click.command()
+@click.argument("topic", type=click.Choice(list(TOPICS), case_sensitive=False), required=False, metavar="[TOPIC]")
+def manual(topic: str | None) -> None:
+    r"""Show a page of the manual: on a terminal for reading, elsewhere as the Markdown that it is written in.
+
+    Without TOPIC, the list of pages.
+
+    \b
+    Example: filedrop manual mapping
+    """
+    if topic is None:
+        show_table(("topic", "what it is about"), [(name, what) for name, (_, what) in TOPICS.items()])
+        say("filedrop manual TOPIC shows one of them; on a long one: filedrop manual TOPIC | less")
+        return
+    text = page(topic)
+    if sys.stdout.isatty():
+        screen = console()
+        screen.print(_Page(told(text, topic), hyperlinks=False), width=min(screen.width, WIDEST), crop=False)
+    else:
+        print(text, end="")
+
+
+def page(topic: str) -> str:
+    """The Markdown of a topic's page."""
+    wheel = PACKAGE / "manual"
+    return ((wheel if wheel.is_dir() else PACKAGE.parent) / TOPICS[topic][0]).read_text("utf-8")
+
+
+def told(text: str, topic: str) -> str:
+    """A page for a terminal, where no link can be followed: each names the command that shows its page."""
+    topics = {Path(path).name: name for name, (path, _) in TOPICS.items()}
+
+    def tell(link: re.Match[str]) -> str:
+        words, target = link.groups()
+        if "://" in target:
+            return link[0]
+        leads = topics.get(Path(target.partition("#")[0]).name)
+        return words if leads in (None, topic) else f"{words} (`filedrop manual {leads}`)"
+
+    return "".join(part if part.startswith("```") else _LINK.sub(tell, part) for part in _FENCE.split(text))
+
+
+class _Verbatim(CodeBlock):
+    """A block of code, whose lines are never folded: they are there to be copied."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(str(self.text).rstrip(), style="cyan", no_wrap=True, overflow="ignore")
+
+
+class _Rows(TableElement):
+    """A table whose words are never broken; where the terminal is too narrow for that, its cells below each other."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        headers = [cell.content for cell in self.header.row.cells] if self.header and self.header.row else []
+        rows = [[cell.content for cell in row.cells] for row in self.body.rows] if self.body else []
+        plain = [[cell.plain for cell in column] for column in zip(headers, *rows, strict=True)]
+        widths = column_widths(plain, options.max_width, GAP, NARROW)
+        if widths:
+            table = Table(box=None, pad_edge=False, padding=(0, GAP, 1, 0), header_style="bold")
+            for header, width in zip(headers, widths, strict=True):
+                table.add_column(header, width=width, overflow="fold")
+            for row in rows:
+                table.add_row(*row)
+            yield table
+            return
+        for first, *others in rows:
+            yield Text.assemble(first, style="bold")
+            for header, cell in zip(headers[1:], others, strict=True):
+                if cell:
+                    yield Padding(Text.assemble(header, ": " if header else "", cell), (0, 0, 0, 2))
+            yield Text()
+
+
+class _Page(Markdown):
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "fence": _Verbatim,
+        "table_open": _Rows,
+    }

@@ -1,0 +1,72 @@
+"""What `filedrop check` finds beyond this computer: each account's access point, and all that tells people."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from filedrop.alerts import trial
+from filedrop.cli.checking import CONFIGURATION, Finding
+from filedrop.cli.opening import open_access_point
+from filedrop.daemon.lock import is_running
+from filedrop.errors import AccessPointError, ConfigError
+from filedrop.status.matters import asked_again
+from filedrop.status.status_file import read, told_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from filedrop.accesspoint import AccessPoint
+    from filedrop.config import Account, Config
+
+SKEW = timedelta(minutes=1)  # between the clocks; more makes the times in sidecars misleading
+
+
+def account(config: Config, account: Account) -> Iterator[Finding]:
+    """Does the access point let us in, and what does its clock say?"""
+    try:
+        yield from _login(config, account)
+    except ConfigError as error:  # its password or its ca_file can't be read
+        yield Finding(CONFIGURATION, "failed", str(error))
+
+
+def _login(config: Config, account: Account) -> Iterator[Finding]:
+    about = f"account {account.name}"
+    told = told_in(read(config.root)).accounts.get(account.name) if is_running(config.state) is not False else None
+    again = asked_again(told) if told else ""
+    with open_access_point(account) as access_point:
+        try:
+            access_point.probe()
+        except AccessPointError as error:
+            yield Finding(about, "failed", f"{error}{again}")
+        else:
+            how = "over TLS" if account.base_url.startswith("https:") else "without TLS, on this computer only"
+            yield Finding(about, "ok", f"{account.base_url} lets {account.username} in, {how}")
+            if again:
+                yield Finding(about, "warning", f"the filedrop that runs was not let in the last time{again}")
+            yield from _directory(config, account, access_point)
+        clock = access_point.clock()
+    if clock is not None:
+        skew = abs(clock - datetime.now().astimezone())
+        said = f"the access point's clock and ours differ by {skew.total_seconds():.0f} s"
+        yield Finding(about, "ok" if skew <= SKEW else "warning", said + ("" if skew <= SKEW else ": set ours (NTP)"))
+
+
+def _directory(config: Config, account: Account, access_point: AccessPoint) -> Iterator[Finding]:
+    """Is there a directory to be asked?"""
+    ours = [
+        one for company in config.companies.values() if company.account == account.name for one in company.participants
+    ]
+    if config.outbound.directory == "off" or not ours:
+        return
+    try:
+        access_point.directory(ours[0])
+    except AccessPointError as error:
+        said = f"outbound.directory is {config.outbound.directory}, but the directory gives no answer: {error}"
+        yield Finding(f"account {account.name}", "warning", said)
+
+
+def alerts(config: Config) -> Iterator[Finding]:
+    """Can people be told? Each way is tried."""
+    for about, says, why in trial.attempts(config):
+        yield Finding(about, "failed" if why else "ok", why or says)

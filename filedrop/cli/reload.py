@@ -1,0 +1,91 @@
+"""`filedrop reload`: the running daemon takes up the changed configuration."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from filedrop import config as configuration
+from filedrop.cli.opening import WHO_MAY, open_config
+from filedrop.cli.show import say
+from filedrop.daemon.clock import now
+from filedrop.daemon.lock import is_running, running_process
+from filedrop.errors import ConfigError, FiledropError
+from filedrop.status import status_file
+from filedrop.times import moment
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+    from filedrop.config import Config
+
+LONGEST = 60.0  # seconds; a large document on the wire may take longer
+OFTEN = 0.1  # seconds between looks at what the daemon says
+
+
+@click.command()
+@click.pass_obj
+def reload(config_option: str | None) -> None:
+    r"""Have the running daemon take up the changed configuration, and wait until it has.
+
+    What is on the wire ends as it would have. A configuration with a mistake is not taken up: the one before stays in
+    use. Only `state` can't be changed so; and what a service may write to, or which passwords it is given, is said by
+    `filedrop service install`.
+
+    \b
+    Example: filedrop reload
+    """
+    config = open_config(config_option)
+    asked = now()
+    _ask(config, configuration.find(config_option).absolute())
+    _wait(config, asked)
+    say("filedrop works by the configuration as it is now.")
+
+
+if sys.platform == "win32":
+
+    def _ask(config: Config, path: Path) -> None:  # noqa: ARG001 - systems differ in what they go by
+        from filedrop.cli.service import inside, manager  # noqa: PLC0415 - they exist on Windows alone
+
+        manager.have_reload(inside.service_of(path))
+
+else:
+
+    def _ask(config: Config, path: Path) -> None:  # noqa: ARG001 - systems differ in what they go by
+        process = running_process(config.state)
+        if process is None:
+            if is_running(config.state) is False:
+                raise FiledropError(
+                    f"no filedrop runs with the state {config.state}: its next start takes the configuration as it is "
+                    "then"
+                )
+            raise FiledropError(f"who uses {config.state} can't be seen: run this as {WHO_MAY}")
+        try:
+            os.kill(process, signal.SIGHUP)
+        except PermissionError:
+            raise FiledropError(f"you may not tell filedrop anything: run this as {WHO_MAY}") from None
+
+
+def _wait(config: Config, asked: datetime) -> None:
+    """Wait until the daemon has read its configuration after `asked`. Raises ConfigError where it didn't take it up."""
+    until = time.monotonic() + LONGEST
+    while time.monotonic() < until:
+        told = status_file.told_in(status_file.read(config.root))
+        read = moment(told.configured)
+        if read is not None and read >= asked:
+            if why := told.troubles.get("configuration"):
+                raise ConfigError([why])
+            return
+        if is_running(config.state) is False:
+            raise FiledropError("filedrop has ended meanwhile: see its log")
+        time.sleep(OFTEN)
+    raise FiledropError(
+        f"filedrop has not taken it up within {LONGEST:.0f} seconds: a large document may be on the wire. "
+        f"{config.root / status_file.NAME} says under `configured` when it has"
+    )

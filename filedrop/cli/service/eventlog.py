@@ -1,0 +1,51 @@
+"""What Windows' event log is told: start, stop, what must be mended first, failures, and alarms, in one sentence each.
+
+Each service is a source of its own. The sentences are whole, so its table of messages is pywin32's, of which each is
+"%1": the file with them lies beside filedrop, wherever that is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from enum import IntEnum
+
+import pywintypes
+import win32evtlog
+import win32evtlogutil
+
+
+class Number(IntEnum):
+    """By which monitoring tells the events apart."""
+
+    STARTED = 1
+    STOPPED = 2
+    TO_BE_MENDED = 3
+    FAILED = 4
+    ALARM = 5
+
+
+KINDS = {
+    Number.STARTED: win32evtlog.EVENTLOG_INFORMATION_TYPE,
+    Number.STOPPED: win32evtlog.EVENTLOG_INFORMATION_TYPE,
+    Number.TO_BE_MENDED: win32evtlog.EVENTLOG_ERROR_TYPE,
+    Number.FAILED: win32evtlog.EVENTLOG_ERROR_TYPE,
+    Number.ALARM: win32evtlog.EVENTLOG_WARNING_TYPE,
+}
+LONGEST = 30_000  # characters; ReportEvent takes 31,839
+
+
+def report(source: str, number: Number, sentence: str) -> None:
+    """Report it; what can't be told there (a full log, say) stops nothing."""
+    with contextlib.suppress(pywintypes.error):
+        win32evtlogutil.ReportEvent(source, number, eventType=KINDS[number], strings=[sentence[:LONGEST]])
+
+
+def add_source(source: str) -> None:
+    """Make it known. Raises pywintypes.error."""
+    win32evtlogutil.AddSourceToRegistry(source, win32evtlog.__file__, "Application")
+
+
+def remove_source(source: str) -> None:
+    """Make it unknown again; its events stay in the log."""
+    with contextlib.suppress(pywintypes.error):
+        win32evtlogutil.RemoveSourceFromRegistry(source, "Application")

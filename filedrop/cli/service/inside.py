@@ -1,0 +1,95 @@
+"""`check --as-service` on Windows, where nobody becomes another: the service itself runs `filedrop check`, and answers.
+
+It is asked by a control of its own where it runs, and is started for it where it doesn't. The answer lies in its state,
+which it must be able to write to anyway, until it has been read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filedrop import config as configuration
+from filedrop.cli.opening import program
+from filedrop.cli.service import manager
+from filedrop.errors import FiledropError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NO_WINDOW = 0x08000000  # CREATE_NO_WINDOW
+ANSWER = "check.json"
+LONGEST = 300.0  # seconds for all folders, each of which may hang for a while, and for the access point
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What `filedrop check --json` has said: its exit status, and what it wrote."""
+
+    status: int
+    said: str
+    complained: str
+
+
+def command(path: Path) -> str:
+    """What the service manager calls for the service that goes by this configuration."""
+    return subprocess.list2cmdline([*program(), "--config", str(path), "service", "run"])
+
+
+def answer(path: Path) -> None:
+    """In the service: run `filedrop check`, and write what it says. Raises FiledropError, OSError."""
+    state = configuration.load(path).state
+    check = [*program(), "--config", str(path), "check", "--json"]
+    done = subprocess.run(
+        check,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        timeout=LONGEST,
+        check=False,
+        creationflags=NO_WINDOW,
+    )
+    draft = state / f"{ANSWER}.tmp"
+    draft.write_text(json.dumps([done.returncode, done.stdout, done.stderr]))
+    draft.replace(state / ANSWER)
+
+
+def service_of(path: Path) -> str:
+    """The service that goes by this configuration. Raises FiledropError where there is none."""
+    name = next((one for one in manager.names() if _goes_by(one, path)), None)
+    if name is None:
+        raise FiledropError(f"no service goes by {path}: run filedrop service install")
+    return name
+
+
+def ask(path: Path) -> Answer:
+    """Of the service that goes by this configuration. Raises FiledropError where there is none, or no answer."""
+    name = service_of(path)
+    file = configuration.load(path).state / ANSWER
+    file.unlink(missing_ok=True)
+    manager.have_check(name)
+    until = time.monotonic() + LONGEST
+    while not file.exists():
+        found = manager.read(name)
+        if time.monotonic() > until or found is None or (found.state == "stopped" and not file.exists()):
+            raise FiledropError(
+                f"{name} gives no answer: its account can't read {path}, or can't write to {file.parent}; run filedrop "
+                "service install, which gives it these rights"
+            )
+        time.sleep(0.1)
+    status, said, complained = json.loads(file.read_text())
+    with suppress(OSError):
+        file.unlink()
+    return Answer(status, said, complained)
+
+
+def _goes_by(name: str, path: Path) -> bool:
+    found = manager.read(name)
+    return found is not None and found.command == command(path)

@@ -1,0 +1,34 @@
+"""Which of several filedrops on a machine a command is for, and the example that becomes its configuration."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import click
+
+from filedrop.cli.show import complain
+
+PACKAGE = Path(__file__).parents[2]
+TOP = PACKAGE / "service" if (PACKAGE / "service").is_dir() else PACKAGE.parent  # of a wheel; of the project's folder
+EXAMPLE = TOP / "config.example.yaml"
+
+
+def _safe(_context: click.Context, _parameter: click.Parameter, name: str | None) -> str | None:
+    if name is not None and not re.fullmatch(r"[A-Za-z0-9_.]+", name):
+        raise click.UsageError(f'"{name}" can\'t name an instance; write letters, digits, _ and . only')
+    return name
+
+
+instance_argument = click.argument("instance", required=False, callback=_safe)
+
+
+def put_example(lies_at: Path, seen_as: Path) -> None:
+    """Put the example where there is no configuration yet, and say what is to be done with it."""
+    lies_at.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(EXAMPLE, lies_at)
+    complain(
+        f"{seen_as} is new, and an example: fill in accounts and companies, write the password into "
+        "its file, and run this again."
+    )

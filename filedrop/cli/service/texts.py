@@ -1,0 +1,164 @@
+"""What `filedrop service install` writes, and where: each file's text follows from the configuration alone."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filedrop import config as configuration
+from filedrop.cli.service.installed import DROP_IN, unit_name
+from filedrop.cli.service.naming import TOP
+from filedrop.daemon.systemd import UNITS, VENDOR
+from filedrop.errors import FiledropError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from filedrop.config import Config
+
+SIGNED = "# Written by `filedrop service install`, which replaces it."
+HOMES = (Path("/home"), Path("/root"), Path("/run/user"))  # what ProtectHome= hides
+TEMPORARY = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - what PrivateTmp= hides
+SHARED = (Path("/etc/sysusers.d/filedrop.conf"), Path("/etc/tmpfiles.d/filedrop.conf"))  # by all units
+SYSTEM = tuple(map(Path, ("/etc", "/usr", "/var/lib", "/boot")))
+STATE = Path("/var/lib/filedrop")  # the units' StateDirectory
+USUAL = "/usr/bin/filedrop"  # as the units have it
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the service is to be installed: which unit, below which root, by which configuration.
+
+    Paths are as the service sees them; `at` says where that is from here.
+    """
+
+    unit: str
+    root: Path
+    configuration: Path
+    configuration_lies_at: Path
+
+    @classmethod
+    def choose(cls, instance: str | None, root: Path, option: str | None) -> Place:
+        """For this instance, by the configuration of `--config`, else the usual one."""
+        root = root.absolute()
+        if option is None and (instance or root != Path("/")):
+            option = str(root / "etc/filedrop" / f"{instance or 'config'}.yaml")
+        lies_at = configuration.find(option).absolute()
+        seen = Path("/") / lies_at.relative_to(root) if lies_at.is_relative_to(root) else lies_at
+        return cls(unit_name(instance), root, seen, lies_at)
+
+    @property
+    def instance(self) -> str:
+        """Which of several it is, "" for the only one."""
+        return self.unit.removesuffix(".service").partition("@")[2]
+
+    @property
+    def usual(self) -> Path:
+        """The configuration that the unit itself names."""
+        return Path("/etc/filedrop") / f"{self.instance or 'config'}.yaml"
+
+    @property
+    def unit_file(self) -> Path:
+        """The file of the unit, which all instances have in common."""
+        return UNITS / ("filedrop@.service" if self.instance else "filedrop.service")
+
+    @property
+    def drop_in(self) -> Path:
+        """The file with what the configuration says."""
+        return UNITS / f"{self.unit}.d" / DROP_IN
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """How filedrop is called for this configuration."""
+        is_default = self.configuration == Path("/etc/filedrop/config.yaml")
+        return ("filedrop",) if is_default else ("filedrop", "--config", str(self.configuration))
+
+    def at(self, path: Path) -> Path:
+        """Where that lies from here."""
+        return self.root / path.relative_to("/")
+
+
+def written(place: Place, config: Config | None) -> dict[Path, str]:
+    """Each file that is to be there, and its text. Without a configuration: what doesn't depend on one.
+
+    What the system's package has put in its place already is not among them. Raises FiledropError for what a service
+    couldn't use.
+    """
+    texts = {}
+    if not place.at(VENDOR / place.unit_file.name).exists():
+        text = (TOP / "systemd" / place.unit_file.name).read_text("utf-8")
+        texts[place.unit_file] = text.replace(USUAL, _quoted(str(_program(place))))
+        for path in SHARED:
+            texts[path] = (TOP / "systemd" / path.relative_to("/etc")).read_text("utf-8")
+    if config is not None:
+        texts[place.drop_in] = _drop_in(place, config)
+    return {path: f"{SIGNED}\n{text}" for path, text in texts.items()}
+
+
+def _drop_in(place: Place, config: Config) -> str:
+    """What the configuration says of the service: where it may write, and which credentials it gets."""
+    folders = sorted(writable(place, config))
+    seen = sorted({*folders, place.configuration})
+    for path in seen:
+        if _is_in(path, TEMPORARY):
+            raise FiledropError(f"{path} is in a folder for temporary files, of which a service sees its own: move it")
+    lines = ["[Service]"]
+    if place.configuration != place.usual:
+        if place.instance:
+            raise FiledropError(f"filedrop {place.instance} goes by {place.usual}: move {place.configuration} there")
+        lines += ["# The configuration.", f"Environment={_quoted(f'FILEDROP_CONFIG={place.configuration}')}"]
+    if homes := [path for path in seen if _is_in(path, HOMES)]:
+        lines += [f"# For {', '.join(map(str, homes))}: homes are seen.", "ProtectHome=read-only"]
+    lines += ["# The configuration's folders, and its state. For one that isn't there (-) filedrop waits by itself."]
+    lines += [f"ReadWritePaths={_quoted(f'-{path}')}" for path in folders]
+    credentials = sorted(account.password_credential or "" for account in config.accounts.values())
+    if any(credentials):
+        lines += ["# Passwords, in files that root alone can read."]
+    for name in dict.fromkeys(filter(None, credentials)):
+        lines += [f"LoadCredential={_quoted(f'{name}:{place.configuration.parent / name}')}"]
+    return "\n".join([*lines, ""])
+
+
+def writable(place: Place, config: Config) -> set[Path]:
+    """The folders below which the service must be able to write. Raises FiledropError for the system's own.
+
+    Folders below `root` are made there; of another that isn't there, the last one is made (storage/folder).
+    """
+    files = filter(None, (config.log.file, config.metrics.textfile))
+    wanted = {config.root} | {path.parent for path in files}
+    for path in (*config.folders, config.state):
+        made = path.is_relative_to(config.root) or path.is_relative_to(STATE) or place.at(path).exists()
+        wanted.add(path if made else path.parent)
+    for path in wanted:
+        if any(system.is_relative_to(path) for system in SYSTEM):
+            raise FiledropError(
+                f"the service would have to write into {path}: first make the folder there that it needs"
+            )
+    return {path for path in wanted if not any(path.is_relative_to(other) for other in wanted - {path})}
+
+
+def _program(place: Place) -> Path:
+    """The command `filedrop` of this installation. Raises FiledropError where a service couldn't run it."""
+    python = Path(sys.executable)
+    program = python.with_name("filedrop")
+    if not program.exists():
+        raise FiledropError(f"there is no {program} for the unit to start: install filedrop with pip, and run that")
+    for path in {program, python.resolve()} if place.root == Path("/") else set():
+        if _is_in(path, (*HOMES, *TEMPORARY)):
+            raise FiledropError(
+                f"{path} is where no service can see it, in a home or a folder for temporary files: install filedrop "
+                "elsewhere, into /opt/filedrop, for one, with the system's Python, and run that"
+            )
+    return program
+
+
+def _is_in(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def _quoted(word: str) -> str:
+    """As one word of a unit's line (systemd.syntax(7)); % begins what systemd replaces."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"' if any(letter in word for letter in " \t'\"\\;") else escaped

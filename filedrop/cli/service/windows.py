@@ -1,0 +1,226 @@
+"""The commands of `filedrop service` on Windows, and `run`, which its service manager calls."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from filedrop import config as configuration
+from filedrop.cli import FAILED, MISUSED
+from filedrop.cli.service import access, eventlog, hosted, inside, manager
+from filedrop.cli.service.naming import instance_argument, put_example
+from filedrop.cli.show import complain, say, show_json, tell
+from filedrop.errors import ConfigError, FiledropError
+from filedrop.files.disk import file_system
+
+OURS = configuration.default_folder()
+WITHOUT_PASSWORD = ("NT SERVICE\\", "NT AUTHORITY\\", "LOCALSYSTEM")  # as these begin; a managed account ends with $
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which service it is, and by which configuration."""
+
+    name: str
+    configuration: Path
+
+    @classmethod
+    def choose(cls, instance: str | None, option: str | None) -> Place:
+        """For this instance, by the configuration of `--config`, else the usual one."""
+        if option is None and instance:
+            option = str(OURS / f"{instance}.yaml")
+        return cls(f"filedrop-{instance}" if instance else "filedrop", configuration.find(option).absolute())
+
+    @property
+    def command(self) -> str:
+        """What the service manager calls."""
+        return inside.command(self.configuration)
+
+
+@click.command()
+@instance_argument
+@click.option("--account", metavar="NAME", help="The account that it runs as (else one that Windows makes for it).")
+@click.option("--now", is_flag=True, help="Start it, too; restart it where it runs by what was there before.")
+@click.pass_obj
+def install(config_option: str | None, instance: str | None, *, account: str | None, now: bool) -> None:
+    """Register it with Windows, started with the system, and give it rights on what the configuration names.
+
+    Where there is no configuration, the example is put in its place, to be filled in.
+    """
+    place = Place.choose(instance, config_option)
+    _may_change()
+    _can_be_seen()
+    before = manager.read(place.name)
+    _register(place, account)
+    if not place.configuration.exists():
+        put_example(place.configuration, place.configuration)
+        if place.configuration.is_relative_to(OURS):
+            _icacls(access.own(OURS, place.name, access.USE))
+        raise SystemExit(MISUSED)
+    _give_rights(place)
+    if now and before and before.state == "running":
+        manager.stop(place.name)
+    if now:
+        _start(place)
+    elif before and before.state == "running":
+        tell(f"It runs by what was there before, until: {_command(place, 'stop')}, {_command(place, 'start')}")
+    else:
+        tell(f"Start it with: {_command(place, 'start')}")
+
+
+@click.command()
+@instance_argument
+@click.pass_obj
+def remove(config_option: str | None, instance: str | None) -> None:
+    """Stop it, and take it off Windows' list. The configuration, the state and the folders stay."""
+    place = Place.choose(instance, config_option)
+    _may_change()
+    if manager.read(place.name) is None:
+        say(f"{place.name} isn't installed: there is nothing to be done.")
+        return
+    manager.stop(place.name)
+    manager.delete(place.name)
+    eventlog.remove_source(place.name)
+    say(f"Stopped and removed {place.name}.")
+    tell(f"{place.configuration.parent}, the state and all folders stay as they are.")
+
+
+@click.command()
+@instance_argument
+@click.pass_obj
+def start(config_option: str | None, instance: str | None) -> None:
+    """Start it, and wait until it is up."""
+    _may_change()
+    _start(Place.choose(instance, config_option))
+
+
+@click.command()
+@instance_argument
+@click.pass_obj
+def stop(config_option: str | None, instance: str | None) -> None:
+    """Stop it. What is on the wire gets 20 seconds."""
+    place = Place.choose(instance, config_option)
+    _may_change()
+    manager.stop(place.name)
+    say(f"Stopped {place.name}.")
+
+
+@click.command()
+@instance_argument
+@click.option("--json", "as_json", is_flag=True, help="One object.")
+@click.pass_obj
+def status(config_option: str | None, instance: str | None, *, as_json: bool) -> None:
+    """Show whether it is installed, starts with the system, and runs, and whether it is registered as it should be.
+
+    Exit status 1 where one of these isn't so.
+    """
+    place = Place.choose(instance, config_option)
+    found = manager.read(place.name)
+    is_stale = found is not None and found.command != place.command
+    if as_json:
+        show_json({
+            "service": place.name, "command": found.command if found else None,
+            "account": found.account if found else None, "enabled": found.start if found else None,
+            "active": found.state if found else None, "exit": found.exit_status if found else None,
+            "stale": is_stale,
+        })  # fmt: skip
+    elif found is None:
+        say(f"{place.name} isn't installed: run filedrop service install")
+    else:
+        say(f"{place.name} is installed ({found.command}), for the account {found.account}.")
+        ended = f"; it ended with {found.exit_status}" if found.state == "stopped" and found.exit_status else ""
+        say(f"Its start is {found.start}, and it is {found.state}{ended}.")
+        if is_stale:
+            tell(f"That isn't this filedrop's command, {place.command}: run filedrop service install")
+    is_up = found is not None and (found.start, found.state) == ("automatic", "running")
+    raise SystemExit(0 if is_up and not is_stale else FAILED)
+
+
+@click.command(hidden=True)
+@click.pass_obj
+def run(config_option: str | None) -> None:
+    """What the service manager calls."""
+    hosted.host(configuration.find(config_option))
+
+
+def _command(place: Place, verb: str) -> str:
+    instance = place.name.partition("-")[2]
+    return " ".join(filter(None, ("filedrop service", verb, instance)))
+
+
+def _may_change() -> None:
+    if sys.platform == "win32" and not ctypes.windll.shell32.IsUserAnAdmin():
+        raise FiledropError(
+            "only an administrator may change services: run this in a terminal that was opened as administrator"
+        )
+
+
+def _can_be_seen() -> None:
+    """Raises FiledropError where this filedrop lies in somebody's home, which a service's account can't look into."""
+    homes = Path.home().parent
+    for path in (Path(sys.executable), Path(sys.base_prefix), Path(__file__)):
+        if path.is_relative_to(homes):
+            raise FiledropError(
+                f"{path} is in somebody's home, which a service can't look into: install Python for all users, and "
+                "filedrop with it into C:\\Program Files, for one"
+            )
+
+
+def _register(place: Place, account: str | None) -> None:
+    password = None
+    if account and not (account.upper().startswith(WITHOUT_PASSWORD) or account.endswith("$")):
+        is_asked = sys.stdin.isatty()
+        password = click.prompt(f"Password of {account}", hide_input=True) if is_asked else sys.stdin.readline().strip()
+        manager.let_log_on(account)
+    for what in manager.register(place.name, place.command, account, password):
+        complain(f"{place.name}: Windows doesn't take {what}")
+    eventlog.add_source(place.name)
+    say(f"Registered {place.name}: it starts with the system.")
+
+
+def _give_rights(place: Place) -> None:
+    """Make what is filedrop's own, and give the service its rights. Raises ConfigError."""
+    config = configuration.load(place.configuration)
+    config.state.mkdir(parents=True, exist_ok=True)
+    if config.root == configuration.Config.model_fields["root"].default:
+        config.root.mkdir(exist_ok=True)
+    if config.log.file:
+        config.log.file.parent.mkdir(parents=True, exist_ok=True)
+        config.log.file.touch()
+    else:
+        tell("Only alarms will be heard of, in the event log: for all else name a file in the configuration, log.file.")
+    for words in access.commands(place.name, place.configuration, OURS, config):
+        _icacls(words)
+    for path in access.highest({config.root, *config.folders}):
+        if file_system(path).network:
+            tell(f"{path} lies on another computer: see there that this service's account may use it.")
+        elif not path.exists():
+            tell(f"{path} isn't there: make it, and run this again, which gives the service its rights on it.")
+
+
+def _icacls(words: list[str]) -> None:
+    call = ["icacls", *words]
+    done = subprocess.run(
+        call, capture_output=True, encoding="oem", errors="replace", check=False
+    )  # a console's letters
+    if done.returncode:
+        complain(f"{words[0]}: the service gets no rights on it: {(done.stderr or done.stdout).strip()}")
+    else:
+        say(f"Rights set on {words[0]}.")
+
+
+def _start(place: Place) -> None:
+    """Start it, and wait. Raises FiledropError with the reason why it doesn't."""
+    found = manager.start(place.name)
+    if found.state == "running":
+        say(f"Started {place.name}.")
+        return
+    if found.exit_status == MISUSED:
+        configuration.load(place.configuration)  # says so
+        raise ConfigError([f"{place.name} didn't start, and the event log says what must be mended first"])
+    raise FiledropError(f"{place.name} didn't stay up: the event log (Windows Logs, Application) says why")

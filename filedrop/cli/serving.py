@@ -1,0 +1,193 @@
+"""The daemon as a process: what tells of it beside it, the main loop, and a changed configuration taken up.
+
+A reload is a start: what is on the wire ends, and a daemon by the new configuration goes on with the same journal.
+Nothing is dropped: what is asked for meanwhile waits in its folder. Where the new configuration can't be used, the
+daemon that is there goes on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from filedrop.alerts.teller import Teller
+from filedrop.daemon import logs
+from filedrop.daemon.clock import now
+from filedrop.daemon.daemon import LOOK_EVERY, Configured, Daemon
+from filedrop.daemon.lock import locked_state
+from filedrop.daemon.loop import attempt
+from filedrop.daemon.systemd import notify, watchdog_interval
+from filedrop.errors import ConfigError, FiledropError
+from filedrop.status.status_file import StatusFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, MutableMapping
+
+    import structlog
+
+    from filedrop.config import Config
+    from filedrop.daemon.control import Control
+    from filedrop.journal import Journal
+
+    Hear = Callable[[MutableMapping[str, Any]], None]
+
+M_ARENA_MAX = -8  # malloc.h of glibc
+A_GLANCE = 0.05  # seconds between checks whether what is on the wire has ended
+
+
+def serve(
+    config: Config,
+    control: Control,
+    *,
+    reread: Callable[[], Config],
+    hear: Hear | None = None,
+    is_up: Callable[[], None] | None = None,
+) -> None:
+    """The daemon, until stopped. Raises FiledropError, which has been logged.
+
+    `reread` returns the configuration as it is written now, or raises FiledropError. `hear` is told every event of the
+    log; `is_up` is called when all works, and every few seconds from then on.
+    """
+    _share_one_heap()
+    log = _log(config, hear)
+    logs.hear_python(log)
+    try:
+        with locked_state(config.state) as journal:
+            current = Serving(config, journal, log)
+            current.start()
+            Process(current, control, partial(_reread, reread, hear), is_up).run()
+    except FiledropError as error:
+        log.error("service.failed", why=str(error))  # noqa: TRY400 - a sentence says it
+        raise
+
+
+def _share_one_heap() -> None:
+    """Have glibc keep one heap: with one for each thread, what a burst has freed is kept from the other threads."""
+    with suppress(OSError, AttributeError, TypeError):  # not glibc
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+
+
+def _log(config: Config, hear: Hear | None) -> structlog.stdlib.BoundLogger:
+    log = logs.configure(config.log, hear)
+    for warning in config.warnings:
+        log.warning("configuration.doubtful", why=warning)
+    return log
+
+
+def _reread(reread: Callable[[], Config], hear: Hear | None, current: Serving) -> Serving:
+    """What serves by the configuration as it is written now; `current` where nothing is new. Raises FiledropError."""
+    config, daemon = reread(), current.daemon
+    if config == current.config:
+        return current
+    if config.state != current.config.state:
+        raise ConfigError(
+            [f"state: {config.state} is another folder than now; stop filedrop, move it, and start again"]
+        )
+    if daemon.journal.trouble:
+        raise FiledropError(f"not before the journal can be written again: {daemon.journal.trouble}")
+    if hung := daemon.workers.hung():
+        raise FiledropError(f"not while {hung} doesn't answer; when it does, reload again, or restart filedrop now")
+    return Serving(config, daemon.journal, _log(config, hear))
+
+
+@dataclass
+class Serving:
+    """A daemon by one configuration, and what tells of it."""
+
+    config: Config
+    journal: Journal
+    log: structlog.stdlib.BoundLogger
+
+    def __post_init__(self) -> None:
+        """Raises FiledropError where the configuration can't be used."""
+        self.daemon = Daemon(self.config, self.journal, stopped=threading.Event(), log=self.log)
+        self._teller = Teller(self.config, self.journal, self.log)
+        self._status_file = StatusFile(self.config, self.journal, self.log, alerts=self._teller.troubles)
+
+    def start(self) -> None:
+        """Start all threads."""
+        self.log.info("service.started", companies=len(self.config.companies), accounts=len(self.config.accounts))
+        self.daemon.start()
+        self.report()
+
+    def report(self) -> None:
+        """Tell how it stands, and tell whom it concerns."""
+        attempt(self.log, "report", lambda: self._status_file.report(self.daemon))
+        attempt(self.log, "report", lambda: self._teller.report(self.daemon))
+
+    def close(self) -> None:
+        """Stop."""
+        self.daemon.close()
+        self._teller.close()
+        self._status_file.close(self.daemon)
+        self.log.info("service.stopped")
+
+    def give_way(self) -> None:
+        """Leave folders and journal to another daemon, when all requests have ended. Raises FiledropError."""
+        self.daemon.close()
+        self._teller.close()
+        self._status_file.wait()
+        if self.daemon.workers.is_alive():
+            raise FiledropError("a folder doesn't answer while the configuration is taken up: filedrop starts again")
+
+
+class Process:
+    """The main loop. `reread` returns what serves by the configuration as it is written now."""
+
+    def __init__(
+        self, current: Serving, control: Control, reread: Callable[[Serving], Serving], is_up: Callable[[], None] | None
+    ) -> None:
+        self._current = current
+        self._control = control
+        self._reread = reread
+        self._is_up = is_up
+        self._interval = watchdog_interval()
+
+    def run(self) -> None:
+        """Look round each second until stopped, and reload when asked. Raises FiledropError."""
+        notify("READY=1")
+        self._show_life()
+        while not self._control.stopped.wait(min(LOOK_EVERY, self._interval or LOOK_EVERY)):
+            self._current.daemon.look_round()
+            self._show_life()
+            self._current.report()
+            if self._control.take_reload():
+                self._reload()
+        notify("STOPPING=1")
+        self._current.close()
+
+    def _show_life(self) -> None:
+        if self._interval and self._current.daemon.is_healthy():
+            notify("WATCHDOG=1")
+        if self._is_up:
+            self._is_up()
+
+    def _reload(self) -> None:
+        current, read = self._current, now().isoformat()
+        try:
+            following = self._reread(current)
+        except FiledropError as error:
+            why = f"the changed configuration is not in use, the one before is: {error}"
+            current.daemon.configured = Configured(read, why)
+            current.log.error("configuration.refused", why=why)  # noqa: TRY400 - a sentence says it
+            return
+        if following is current:
+            current.daemon.configured = Configured(read)
+            current.log.info("configuration.unchanged")
+            return
+        current.log.info("configuration.changed")
+        current.daemon.begin_stop()
+        while not current.daemon.is_quiet():
+            if self._control.stopped.wait(A_GLANCE):
+                return
+            current.daemon.workers.relieve()  # a round would begin new work
+            if self._interval:
+                notify("WATCHDOG=1")  # its loops are to end, so none is asked whether it is alive
+            current.report()
+        current.give_way()
+        self._current = following
+        following.start()

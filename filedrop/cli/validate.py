@@ -1,0 +1,111 @@
+"""`filedrop validate`: whether files keep the rules, before anybody drops them. It needs only --rules."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import sys
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import click
+
+from filedrop.cli import FAILED
+from filedrop.cli.identify import A_LINK, STDIN
+from filedrop.cli.show import complain, say, show_json, show_table
+from filedrop.config import Validation, found, load
+from filedrop.config.rules import load_rules
+from filedrop.errors import DocumentError, NoVerdict
+from filedrop.files import open_regular
+from filedrop.identify import read, wire
+from filedrop.validation import Kind, validator_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from filedrop.validation import Validator
+
+RESULTS = {True: "valid", False: "invalid", None: "not validated"}
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@click.option("--rules", metavar="DIR", type=click.Path(path_type=Path), help="A folder with rules and its rules.yaml.")
+@click.option("--json", "as_json", is_flag=True, help="One object a line.")
+@click.pass_obj
+def validate(config_option: str | None, files: Sequence[Path], *, rules: Path | None, as_json: bool) -> None:
+    r"""Validate files, as `outbound.validate` does before it sends them: by the rules in DIR, or as configured.
+
+    Each is valid, invalid, or not validated, where it can't be read or the validator has no verdict. The exit status is
+    1 where one isn't valid. A file named - is the standard input.
+
+    \b
+    Example: filedrop validate --rules /etc/filedrop/rules invoice.xml
+    """
+    if rules is not None:
+        load_rules(rules)  # all of its mistakes, at once
+        setting = Validation(rules=rules.absolute())
+    else:
+        path = found(config_option)
+        setting = load(path).validation if path else Validation()
+    validator = validator_of(setting)
+    if validator is None:
+        raise click.UsageError("there is nothing to validate by: write --rules DIR, or validation in the configuration")
+    with closing(validator):
+        told = []
+        for file in files:
+            told.append(_judged(validator, file))
+            if as_json:
+                show_json(told[-1])
+    if not as_json:
+        show_table(("result", "file", "line", "rule", "what it says"), [row for one in told for row in _rows(one)])
+        for one in told:
+            if one["error"]:
+                complain(f"{one['file']}: {one['error']}")
+        for row in _remarks(told):
+            say(row)
+    raise SystemExit(0 if all(one["valid"] for one in told) else FAILED)
+
+
+def _opened(file: Path) -> BinaryIO:
+    """The file, or a copy of what comes in at the standard input: it is read twice. Raises OSError."""
+    if file != STDIN:
+        return cast("BinaryIO", open_regular(file))
+    copy = cast("BinaryIO", TemporaryFile())  # noqa: SIM115 - the caller closes it
+    shutil.copyfileobj(sys.stdin.buffer, copy)
+    copy.seek(0)
+    return copy
+
+
+def _judged(validator: Validator, file: Path) -> dict[str, Any]:
+    told: dict[str, Any] = {"file": str(file), "valid": None, "rules": [], "findings": [], "more": 0, "error": None}
+    try:
+        with _opened(file) as stream:
+            reading = read(stream)
+            stream.seek(0)
+            kind = Kind(reading.root_name, reading.customization, reading.wire_size)
+            verdict = validator.judge(kind, wire(stream, reading))
+    except (DocumentError, NoVerdict) as error:
+        return told | {"error": str(error)}
+    except OSError as error:
+        return told | {"error": A_LINK if error.errno == errno.ELOOP else f"{error.strerror or error}"}
+    findings = [asdict(finding) for finding in verdict.findings]
+    return told | {"valid": verdict.is_valid, "rules": verdict.rules, "findings": findings, "more": verdict.more}
+
+
+def _rows(told: dict[str, Any]) -> Iterator[tuple[object, ...]]:
+    result = RESULTS[told["valid"]] if told["valid"] is None or told["rules"] else "no rules"
+    yield result, told["file"], "", "", ""
+    for one in told["findings"]:
+        place = f" ({one['xpath']})" if one["xpath"] else ""
+        yield "" if one["is_fatal"] else "warning", "", one["line"], one["rule"], f"{one['message']}{place}"
+    if told["more"]:
+        yield "", "", "", "", f"and {told['more']} more"
+
+
+def _remarks(told: Sequence[dict[str, Any]]) -> Iterator[str]:
+    if any(one["valid"] and not one["rules"] for one in told):
+        yield "no rules: rules.yaml names none for documents of this kind, and they are sent as they are"

@@ -1,0 +1,48 @@
+"""Can filedrop write in a folder, and move on what it has written? It is tried, and nothing left."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from filedrop.files import create_whole, discard, place
+from filedrop.files.disk import shortage
+
+if TYPE_CHECKING:
+    from filedrop.files import Directory
+    from filedrop.storage.folder import Folder
+
+
+def why_not_writable(folder: Folder) -> str:
+    """Why nothing can be written and renamed there, "" where it can: it is tried, and nothing left."""
+    if short := shortage(folder.path):
+        return f"nothing can be written there: {short}"
+    here = folder.at()
+    missing = folder.missing_in(here)
+    places = [here, *(folder.at(name) for name in folder.subfolders if name not in missing)]
+    elsewhere = [one.path.name for one in places if one.identity[0] != here.identity[0]]
+    if elsewhere:
+        return f"{', '.join(elsewhere)} lies on another file system: files are moved, so all must lie on one"
+    for one in places:
+        try:
+            _write_and_rename(here, one)
+        except OSError as error:
+            return f"can't write and rename in {one.path}: {error.strerror}; give filedrop's user the right to"
+    return ""
+
+
+def _write_and_rename(here: Directory, there: Directory) -> None:
+    """Raises OSError where that can't be done."""
+    # A name that filedrop and importers ignore, moved on from folder to folder as documents are.
+    probe = here / f".filedrop-check-{secrets.token_hex(8)}.tmp"
+    moved = there / f"{probe.name}.tmp"
+    try:
+        with suppress(FileNotFoundError):  # a daemon that has just taken up the folder clears drafts away: once more
+            create_whole(probe, b"")
+        if not probe.exists():
+            create_whole(probe, b"")
+        place(probe, moved)
+    finally:
+        discard(probe)
+        discard(moved)

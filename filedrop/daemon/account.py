@@ -1,0 +1,270 @@
+"""One account: its access point, the pipelines and deliveries of its companies, its follower and its poller."""
+
+from __future__ import annotations
+
+import math
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from filedrop.accesspoint import AccessPoint
+from filedrop.accesspoint.breaker import CircuitBreaker
+from filedrop.accesspoint.directory import Directory
+from filedrop.daemon.follower import Follower
+from filedrop.daemon.loop import Loop, attempt
+from filedrop.errors import AccessPointError
+from filedrop.inbound.delivery import InboundDelivery
+from filedrop.inbound.fetcher import InboundContext
+from filedrop.inbound.poller import InboxPoller
+from filedrop.model.document import Document, State, participant_key
+from filedrop.outbound.context import Context, FolderContext, Window, identification_of
+from filedrop.outbound.pipeline import OutboundPipeline
+from filedrop.outbound.scanner import Scanner
+from filedrop.storage.folders import inbound_folder, outbound_folder
+
+if TYPE_CHECKING:
+    import threading
+    from pathlib import Path
+
+    import structlog
+
+    from filedrop import config
+    from filedrop.daemon.clock import Clockwork
+    from filedrop.daemon.folder_worker import FolderWorkers
+    from filedrop.daemon.recorder import Recorder
+    from filedrop.daemon.watcher import Watcher
+    from filedrop.identify.mapping import Rules
+    from filedrop.journal import Journal
+    from filedrop.outbound.validating import Validating
+
+UNDER_WAY = 2  # documents for each sender: one on the wire, and the next one
+WHILE_BUSY = 1.0  # seconds between checks whether all messages have ended
+
+
+class Account:
+    """One account of the daemon. Raises FiledropError when it can't be set up.
+
+    `workers` serve its folders, `validating` judges its documents, and `recorder` records the answers to its requests;
+    all accounts share them.
+    """
+
+    def __init__(
+        self,
+        settings: config.Config,
+        account: config.Account,
+        journal: Journal,
+        *,
+        mapping: Rules,
+        unassigned: InboundDelivery | None,
+        watcher: Watcher | None,
+        workers: FolderWorkers,
+        recorder: Recorder,
+        validating: Validating | None,
+        stopped: threading.Event,
+        clockwork: Clockwork,
+        log: structlog.stdlib.BoundLogger,
+    ) -> None:
+        self.name = account.name
+        self._log = log = log.bind(account=account.name)
+        self._stopped = stopped
+        self._watcher = watcher
+        self._workers = workers
+        self._steady = clockwork.steady
+        self._poll_every = settings.inbound.poll.total_seconds()
+        self._next_poll = -math.inf
+        self._was_ready = self._looked_round = False
+        self.journal = journal
+        companies = [company for company in settings.companies.values() if company.account == account.name]
+        self.access_point = AccessPoint(account, stopped=stopped, pauses=clockwork.pauses, monotonic=clockwork.steady)
+        rules = settings.outbound
+        self.breaker = CircuitBreaker(
+            self.access_point.probe,
+            first=rules.retry.first,
+            longest=rules.retry.longest,
+            steady=clockwork.steady,
+            now=clockwork.now,
+            login_changed=self.access_point.login_changed,
+            log=log,
+        )
+        pool = partial(clockwork.pool, rules.workers, attempt=partial(attempt, log))
+        self.senders, self.fetchers = pool(name=f"send-{account.name}"), pool(name=f"fetch-{account.name}")
+        one_of_several = account.name if len(settings.accounts) > 1 else ""
+        self.context = Context(
+            account=account.name,
+            access_point=self.access_point,
+            breaker=self.breaker,
+            directory=Directory(
+                self.access_point, cache=rules.directory_cache, steady=time.monotonic, log=log, account=one_of_several
+            ),
+            journal=journal,
+            rules=rules,
+            now=clockwork.now,
+            steady=clockwork.steady,
+            log=log,
+            ready=self.ready,
+            submit=self.senders.submit,
+            record=recorder.put,
+            window=Window(UNDER_WAY * rules.workers),
+            validating=validating,
+            keep_archive=settings.keep.archive_for(),
+        )
+        self.pipelines = [
+            self._pipeline(settings, company, path, mapping) for company in companies for path in company.outbound
+        ]
+        self.follower = Follower(self.context, self._concluded)
+        inbound = {
+            company.name: InboundDelivery(
+                inbound_folder(settings, company),
+                journal,
+                min_free=settings.inbound.min_free,
+                log=log,
+                wake=workers.wake,
+            )
+            for company in companies
+        }
+        self.deliveries = list(inbound.values())
+        self.poller = InboxPoller(
+            InboundContext(
+                account=account.name,
+                access_point=self.access_point,
+                breaker=self.breaker,
+                journal=journal,
+                rules=settings.inbound,
+                now=clockwork.now,
+                steady=clockwork.steady,
+                log=log,
+                submit=self.fetchers.submit,
+                record=recorder.put,
+            ),
+            {
+                participant_key(participant): inbound[company.name]
+                for company in companies
+                for participant in company.participants
+            },
+            unassigned,
+            is_hung=workers.is_hung,
+            wake=self._wake_poll,
+        )
+        self._follow = Loop(f"follow-{account.name}", self.follow, stopped=stopped, log=log)
+        self._poll = Loop(f"poll-{account.name}", self.poll, stopped=stopped, log=log)
+
+    def _pipeline(
+        self, settings: config.Config, company: config.Company, path: Path, mapping: Rules
+    ) -> OutboundPipeline:
+        folder = outbound_folder(settings, company, path)
+        scanner = Scanner(folder, self._workers.wake)
+        at = FolderContext(self.context, folder, identification_of(company, mapping), scanner)
+        watch = partial(self._watch, at, company.watch)
+        return OutboundPipeline(at, watch=watch, wake=self._workers.wake, stepped=self._stepped)
+
+    def start(self) -> None:
+        """Start the follower and the poller."""
+        self._follow.start()
+        self._poll.start()
+
+    def ready(self) -> bool:
+        """Whether documents may be posted and looked for. First, all folders must show what was sent before."""
+        return (
+            self.breaker.ready and not self.journal.trouble and not self._stopped.is_set() and self._has_looked_round()
+        )
+
+    def look_round(self) -> None:
+        """Look for work that can be done now. Called each second. Thread-safe."""
+        self._wake_if_ready()
+        if self.context.window.room < self.context.window.size:  # `_stepped` doesn't wake it meanwhile
+            self._follow.wake()
+
+    def _wake_if_ready(self) -> None:
+        """Wake pipelines and follower if documents may be posted now that could not be before."""
+        was_ready, self._was_ready = self._was_ready, self.ready()
+        if self._was_ready and not was_ready:
+            for pipeline in self.pipelines:
+                pipeline.look_at_documents()
+            self._follow.wake()
+
+    def follow(self) -> float:
+        """Follow documents as far as that is due. Returns the seconds until it is due again."""
+        wait = self.follower.turn()
+        self._wake_if_ready()
+        return wait
+
+    def poll(self) -> float:
+        """Poll the inbox if that is due. Returns the seconds until it is due again."""
+        if self.poller.again and self.poller.is_idle:
+            self._next_poll = -math.inf
+        if self._steady() < self._next_poll:
+            return self._next_poll - self._steady() if self.poller.is_idle else WHILE_BUSY
+        if not self.breaker.allows():
+            return max(self.breaker.rest(), 0.1)
+        self._wake_if_ready()
+        try:
+            self.poller.poll()
+        except AccessPointError as error:
+            self.follower.failed(error, "poll.failed")
+        self._next_poll = self._steady() + self._poll_every
+        return WHILE_BUSY
+
+    def is_healthy(self) -> bool:
+        """Whether both loops are alive."""
+        return self._follow.alive() and self._poll.alive()
+
+    def stop(self, deadline: float) -> None:
+        """Make no more requests. Those on the wire have until `deadline` (monotonic)."""
+        self._follow.wake()
+        self._poll.wake()
+        for pool in (self.senders, self.fetchers):
+            pool.close(max(0.0, deadline - time.monotonic()))
+        for loop in (self._follow, self._poll):
+            loop.join(max(0.0, deadline - time.monotonic()))
+
+    def is_quiet(self) -> bool:
+        """Whether, after a stop, no request is under way any more."""
+        is_over = self.senders.has_ended() and self.fetchers.has_ended()
+        return is_over and not self._follow.alive() and not self._poll.alive()
+
+    def is_done(self) -> bool:
+        """Whether all that can be done now is done (`run --once`).
+
+        Files that wait for their writers and documents in doubt are not done. Documents count as done that are held or
+        incomplete, or that wait for the access point, for the journal, or for a table that doesn't answer.
+        """
+        if not (self.senders.is_idle() and self.fetchers.is_idle()):
+            return False
+        if self.journal.trouble:
+            return True
+        if self.breaker.report.condition == "unknown" or not self._has_looked_round():
+            return False
+        if not self.breaker.ready:
+            return True
+        is_polled = self.poller.summary.last_poll and self.poller.is_idle and not self.poller.again
+        is_idle = is_polled and self._next_poll > self._steady() and self.follower.is_done()
+        if not is_idle or any(map(self._workers.is_serving, self.pipelines)):
+            return False
+        return all(self._workers.is_hung(pipeline) or pipeline.is_done() for pipeline in self.pipelines)
+
+    def _has_looked_round(self) -> bool:
+        """Whether each folder has been compared with the journal since the start, or is unavailable."""
+        if not self._looked_round:
+            self._looked_round = all(one.was_scanned or self._workers.is_hung(one) for one in self.pipelines)
+        return self._looked_round
+
+    def _watch(self, at: FolderContext, wanted: config.Watch) -> None:
+        if self._watcher is not None:
+            self._watcher.watch(at, wanted)
+
+    def _stepped(self, *, has_news: bool) -> None:
+        """Wake the follower if a pipeline's step has news for it."""
+        if not self._was_ready:
+            self._wake_if_ready()
+        if has_news:
+            self._follow.wake()
+
+    def _wake_poll(self) -> None:
+        self._poll.wake()
+
+    def _concluded(self, document: Document) -> None:
+        pipeline = next((one for one in self.pipelines if one.folder.id == document.folder), None)
+        if pipeline is None:
+            return
+        if document.state is not State.DOUBT:
+            pipeline.concluded(document)

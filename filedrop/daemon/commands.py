@@ -1,0 +1,172 @@
+"""The administrator's programs, run after something has happened to a document (configuration, `commands`).
+
+The journal keeps what is to be run until the program has ended: each is run at least once, and again where filedrop was
+stopped meanwhile. Those of a company are run one after the other, and nothing waits for them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filedrop.errors import JournalError
+from filedrop.programs import Program, how_it_ended
+from filedrop.storage import sidecar
+from filedrop.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import structlog
+
+    from filedrop.config import Commands
+    from filedrop.daemon.pool import Pool
+    from filedrop.journal import Errand, Journal
+
+AT_ONCE = 4  # companies
+AGAIN = 60.0  # seconds until a program that could not be started is tried again
+LONGEST_SAID = 500  # characters of what a program says
+
+
+class CommandRunner:
+    """Runs the commands that are due. Thread-safe. `pool` makes threads, `attempt` survives a task's errors."""
+
+    def __init__(
+        self,
+        commands: Commands,
+        journal: Journal,
+        *,
+        pool: type[Pool],
+        attempt: Callable[[str, Callable[[], None]], object],
+        log: structlog.stdlib.BoundLogger,
+    ) -> None:
+        self.troubles: dict[str, str] = {}
+        self._programs = commands.wanted()
+        self._seconds = commands.timeout.total_seconds()
+        self._journal = journal
+        self._log = log
+        self._attempt = attempt
+        self._pool = pool(AT_ONCE, name="commands", attempt=attempt)
+        self._change = threading.Lock()
+        self._busy: dict[str, Program | None] = {}  # by company
+        self._not_before: dict[str, float] = {}
+        self._closed = threading.Event()
+        self._seen = -1
+
+    def start(self) -> None:
+        """Tell the journal after which events a command is to be run."""
+        self._attempt("commands", lambda: self._journal.want_errands(self._programs))
+
+    def look(self) -> None:
+        """Begin what is due. Called each second."""
+        # A copy of the times, as the threads that run the programs change them.
+        commits, retries = self._journal.commits, any(at <= time.monotonic() for at in list(self._not_before.values()))
+        if self._closed.is_set() or (commits == self._seen and not retries):
+            return
+        self._seen = commits
+        with suppress(JournalError):  # `status` says so
+            for errand in self._journal.errands():
+                self._begin(errand)
+
+    def is_done(self) -> bool:
+        """Whether nothing is left that can be run now. Raises JournalError."""
+        return not self._busy and all(errand.company in self._not_before for errand in self._journal.errands())
+
+    def close(self, patience: float) -> None:
+        """End: what runs has so many seconds, and is run again after the next start where that isn't enough."""
+        self._closed.set()
+        deadline = time.monotonic() + patience
+        while self._busy and time.monotonic() < deadline:
+            time.sleep(0.02)
+        with self._change:
+            for program in self._busy.values():
+                if program is not None:
+                    program.kill()
+        self._pool.close(patience)
+
+    def _begin(self, errand: Errand) -> None:
+        company = errand.company
+        with self._change:
+            if company in self._busy or self._not_before.get(company, 0.0) > time.monotonic():
+                return
+            self._busy[company] = None
+            self._not_before.pop(company, None)
+        self._pool.submit(lambda: self._run_all(company), lambda: self._release(company))
+
+    def _release(self, company: str) -> None:
+        with self._change:
+            self._busy.pop(company, None)
+        self._seen = -1  # there may be more by now
+
+    def _run_all(self, company: str) -> None:
+        """Run a company's commands until none is left, or one can't be started."""
+        try:
+            while not self._closed.is_set():
+                errand = next((one for one in self._journal.errands() if one.company == company), None)
+                if errand is None or not self._run(errand):
+                    return
+        finally:
+            self._release(company)
+
+    def _run(self, errand: Errand) -> bool:
+        """Run a command to its end. Returns whether it has come to one. Raises JournalError."""
+        arguments = self._programs.get(errand.event)
+        if arguments is None:  # the configuration names it no more
+            self._journal.end_errand(errand)
+            return True
+        about = f"commands.after_{errand.event} of {errand.company}"
+        path, told = self._told(errand)
+        env = {"FILEDROP_EVENT": errand.event, "FILEDROP_COMPANY": errand.company, "FILEDROP_FILE": path}
+        try:
+            with self._change:
+                if self._closed.is_set():
+                    return False
+                program = self._busy[errand.company] = Program(arguments, stdin=told, env=env)
+        except (OSError, ValueError) as error:  # ValueError: a NUL in a name
+            why = f"can't be started: {getattr(error, 'strerror', None) or error}; it is tried again each minute"
+            self._fails(about, f"{arguments[0]} {why}", path)
+            self._not_before[errand.company] = time.monotonic() + AGAIN
+            return False
+        why = ""
+        try:
+            status, said = program.wait(self._seconds)
+            if status:
+                said = one_line(said, LONGEST_SAID)
+                why = f"{arguments[0]} {how_it_ended(status)} for {path}{f': {said}' if said else ''}"
+        except TimeoutError:
+            why = f"{arguments[0]} took longer than {self._seconds:g} seconds for {path} (commands.timeout)"
+        with self._change:
+            self._busy[errand.company] = None
+        if self._closed.is_set() and why:  # we have ended it
+            return False
+        if why:
+            self._fails(about, why, path)
+        else:
+            self.troubles.pop(about, None)
+        self._journal.end_errand(errand)
+        return True
+
+    def _fails(self, about: str, why: str, path: str) -> None:
+        sentence = f"{about}: {why}"
+        if self.troubles.get(about) != sentence:
+            self._log.error("command.failed", command=about, file=path, why=why)
+        self.troubles[about] = sentence
+
+    def _told(self, errand: Errand) -> tuple[str, bytes]:
+        """The path of the document's file, and its sidecar."""
+        document = self._journal.document(errand.document) if errand.document else None
+        if document is not None:
+            folder = self._journal.folder_path(document.folder)
+            path = str(folder / document.place / document.file) if folder else document.file
+            return path, sidecar.outbound(document, document.file)
+        file = Path(errand.folder, errand.file)
+        content: dict[str, Any] | None = None
+        with suppress(OSError):
+            content = sidecar.read(file.with_name(f"{file.name}.json"))
+        if content is None:  # somebody has taken it: what the journal knows
+            content = {"filedrop": sidecar.VERSION, "direction": "IN", "file": errand.file}
+            content |= {"company": errand.company, "msg_no": errand.msg_no}
+        return str(file), sidecar.encoded(content)

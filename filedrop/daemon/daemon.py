@@ -1,0 +1,218 @@
+"""Builds the accounts from the configuration; start and shutdown.
+
+Every stop sets one event, and every wait waits on it. The order of the shutdown: watcher, requests (each on the wire
+gets its time), recorder, folders, journal. A second signal ends the process at once, which is safe.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from filedrop.daemon.account import Account
+from filedrop.daemon.clock import Clockwork
+from filedrop.daemon.commands import CommandRunner
+from filedrop.daemon.folder_worker import FolderWorkers
+from filedrop.daemon.loop import attempt
+from filedrop.daemon.recorder import Recorder
+from filedrop.daemon.watcher import Watcher
+from filedrop.identify.mapping import Rules
+from filedrop.inbound.delivery import InboundDelivery
+from filedrop.outbound.former import left_behind
+from filedrop.outbound.pipeline import OutboundPipeline
+from filedrop.outbound.validating import Validating
+from filedrop.storage.folders import unassigned_folder
+from filedrop.validation import validator_of
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    import structlog
+
+    from filedrop.config import Config
+    from filedrop.daemon.folder_worker import Served
+    from filedrop.journal import Journal
+
+LAST_WORDS = 20.0  # seconds for requests on the wire at a stop (contract 5, `run`)
+A_MOMENT = 5.0  # seconds more to record and put away their documents
+LOOK_EVERY = 1.0  # seconds between checks of folders that take long, and reports to status.json
+REAL = Clockwork()  # the computer's clocks and threads
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """When the configuration was last `read` (ISO 8601), and why what was read then isn't in use; "" if it is."""
+
+    read: str
+    why: str = ""
+
+
+class Daemon:
+    """All accounts with one journal, until `stopped` is set. Raises FiledropError when it can't be set up.
+
+    `watch` is False where files are to be found by scanning alone, as in a single run.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        journal: Journal,
+        *,
+        stopped: threading.Event,
+        log: structlog.stdlib.BoundLogger,
+        watch: bool = True,
+        clockwork: Clockwork = REAL,
+    ) -> None:
+        self.config = config
+        self.journal = journal
+        self.configured = Configured(clockwork.now().isoformat())
+        self._stopped = stopped
+        self._log = log
+        self._watcher = Watcher(log) if watch else None
+        self.workers = FolderWorkers(attempt=partial(attempt, log), steady=clockwork.steady)
+        self.recorder = Recorder(journal, attempt=partial(attempt, log))
+        rules = config.outbound
+        self.validating = None
+        if validator := validator_of(config.validation, config.state) if rules.validate_ != "off" else None:
+            at_once = 1 if config.validation.rules else rules.workers  # the rules' process judges one after the other
+            self.validators = clockwork.pool(at_once, name="validate", attempt=partial(attempt, log))
+            refuses = rules.validate_ == "refuse"
+            self.validating = Validating(
+                validator,
+                refuses=refuses,
+                retry=rules.retry,
+                submit=self.validators.submit,
+                now=clockwork.now,
+                log=log,
+            )
+        self.commands = CommandRunner(
+            config.commands, journal, pool=clockwork.pool, attempt=partial(attempt, log), log=log
+        )
+        self.mapping = Rules(config.mapping, config.tables, source=config.source)
+        folder = unassigned_folder(config)
+        self.unassigned = None  # the accounts share it
+        if folder is not None:
+            self.unassigned = InboundDelivery(
+                folder, journal, min_free=config.inbound.min_free, log=log, wake=self.workers.wake
+            )
+        self.accounts = [
+            Account(
+                config,
+                account,
+                journal,
+                mapping=self.mapping,
+                unassigned=self.unassigned,
+                watcher=self._watcher,
+                workers=self.workers,
+                recorder=self.recorder,
+                validating=self.validating,
+                stopped=stopped,
+                clockwork=clockwork,
+                log=log,
+            )
+            for account in config.accounts.values()
+        ]
+        for account in self.accounts:
+            self.workers.add(account.pipelines)
+            self.workers.add(account.deliveries)
+        if self.unassigned is not None:
+            self.workers.add([self.unassigned])
+
+    def run_once(self, progress: Callable[[Daemon], None]) -> bool:
+        """Work until all is done; False if stopped. `progress` is called several times a second, and at the end."""
+        self.start()
+        done, looked = False, time.monotonic()
+        try:
+            while not done and not self._stopped.wait(0.02):
+                if time.monotonic() - looked > LOOK_EVERY:
+                    looked = time.monotonic()
+                    self.look_round()
+                attempt(self._log, "progress", lambda: progress(self))
+                done = self.is_done()
+        finally:
+            self.close()
+        progress(self)
+        return done
+
+    def start(self) -> None:
+        """Start all threads."""
+        for name, sentences in left_behind(self.config, self.journal).items():
+            for why in sentences:
+                self._log.warning("account.changed", account=name, why=why)
+        self.commands.start()
+        self.recorder.start()
+        self.workers.start()
+        for account in self.accounts:
+            account.start()
+
+    def look_round(self) -> None:
+        """Look for folders that take long, and for documents that may be posted now. Called each second."""
+        self.workers.relieve()
+        if self.validating is not None:
+            self.validating.end_if_idle()
+        self.commands.look()
+        for account in self.accounts:
+            account.look_round()
+
+    def begin_stop(self) -> None:
+        """Stop requesting; what is on the wire goes on."""
+        self._stopped.set()
+        if self._watcher is not None:
+            self._watcher.close()
+        for account in self.accounts:
+            account.stop(time.monotonic())
+
+    def is_quiet(self) -> bool:
+        """Whether, after `begin_stop`, all requests have ended."""
+        return all(account.is_quiet() for account in self.accounts)
+
+    def close(self) -> None:
+        """Stop. What is on the wire gets some seconds; what has no clear answer by then is in doubt."""
+        self.begin_stop()
+        deadline = time.monotonic() + LAST_WORDS
+        if self.validating is not None:
+            self.validating.close()
+            self.validators.close(A_MOMENT)
+        for account in self.accounts:
+            account.stop(deadline)
+        self.recorder.close(deadline + A_MOMENT)
+        self.workers.close(self._end, deadline + A_MOMENT)
+        self.commands.close(A_MOMENT)
+        for account in self.accounts:
+            account.access_point.close()
+
+    def is_done(self) -> bool:
+        """Whether all that can be done now is done (`run --once`)."""
+        deliveries = self._deliveries()
+        if any(map(self.workers.is_serving, deliveries)) or not all(delivery.is_idle() for delivery in deliveries):
+            return False
+        return all(account.is_done() for account in self.accounts) and self.commands.is_done()
+
+    def troubles(self) -> dict[str, str]:
+        """What keeps work from being done that no account or folder says, each as a sentence, by what it is about."""
+        troubles = {"validation": self._unvalidated(), "configuration": self.configured.why}
+        return {about: why for about, why in troubles.items() if why} | self.commands.troubles
+
+    def _unvalidated(self) -> str:
+        folders = [pipeline.at for account in self.accounts for pipeline in account.pipelines]
+        waiting = [why for at in folders for why in at.unvalidated.copy().values()]  # another thread's: copied at once
+        if not waiting:
+            return self.validating.trouble if self.validating is not None else ""
+        more = f", and {len(waiting) - 1} more" if len(waiting) > 1 else ""
+        return f"documents can't be validated, and wait: {waiting[0]}{more}"
+
+    def is_healthy(self) -> bool:
+        """Whether all loops are alive."""
+        return self.workers.is_alive() and all(account.is_healthy() for account in self.accounts)
+
+    def _deliveries(self) -> list[InboundDelivery]:
+        shared = [self.unassigned] if self.unassigned else []
+        own = [delivery for account in self.accounts for delivery in account.deliveries]
+        return [delivery for delivery in own + shared if not self.workers.is_hung(delivery)]
+
+    def _end(self, served: Served) -> None:
+        if isinstance(served, OutboundPipeline):
+            attempt(self._log, "end", served.close)

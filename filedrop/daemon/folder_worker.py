@@ -1,0 +1,163 @@
+"""The threads that touch folders: one serves them all, with one more for each folder that keeps a thread busy.
+
+A folder is served by one thread at a time, and folders take turns. A folder that takes long, because its share is slow
+or hangs, keeps its thread, and a new thread serves the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Protocol
+
+from filedrop.files.patience import LONGEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from filedrop.storage.folder import Folder
+
+BUSY = 2.0  # seconds after which a new thread serves the other folders
+
+
+class Served(Protocol):
+    """Work in a folder: `step` does some of it, and `due` says when the next step is due (steady)."""
+
+    @property
+    def folder(self) -> Folder:
+        """The folder."""
+
+    def due(self) -> float:
+        """When the next step is due."""
+
+    def step(self) -> None:
+        """Take a step."""
+
+
+class FolderWorkers:
+    """Serves folders. `attempt` runs a step and survives its errors; `steady` is the clock of `due`."""
+
+    busy_after = BUSY
+    hung_after = LONGEST
+
+    def __init__(self, *, attempt: Callable[[str, Callable[[], None]], object], steady: Callable[[], float]) -> None:
+        self._attempt = attempt
+        self._steady = steady
+        self._turns: deque[Served] = deque()
+        self._busy: dict[Served, float] = {}  # since when (time.monotonic)
+        self._threads: set[threading.Thread] = set()
+        self._is_woken = False
+        self._is_closed = False
+        self._change = threading.Condition()
+
+    def add(self, served: Iterable[Served]) -> None:
+        """Add folders."""
+        self._turns.extend(served)
+
+    def start(self) -> None:
+        """Start."""
+        with self._change:
+            self._start()
+
+    def wake(self) -> None:
+        """Note that a step may be due. Thread-safe."""
+        if not self._is_woken:
+            with self._change:
+                self._is_woken = True
+                self._change.notify()
+
+    def relieve(self) -> None:
+        """Start a thread if folders that take long keep all others busy. Called now and then. Thread-safe."""
+        with self._change:
+            if not self._is_closed and len(self._threads) <= self._kept_busy():
+                self._start()
+
+    def is_hung(self, served: Served) -> bool:
+        """Whether this folder has not answered for so long that it is unavailable. Thread-safe."""
+        since = self._busy.get(served)
+        return since is not None and time.monotonic() - since > self.hung_after
+
+    def hung(self) -> Path | None:
+        """A folder that has not answered for so long, if there is one. Thread-safe."""
+        return next((one.folder.path for one in list(self._busy) if self.is_hung(one)), None)
+
+    def is_serving(self, served: Served) -> bool:
+        """Whether a thread is in this folder, and the folder doesn't hang. Thread-safe."""
+        return served in self._busy and not self.is_hung(served)
+
+    def is_alive(self) -> bool:
+        """Whether there is a thread that serves. Thread-safe."""
+        return any(thread.is_alive() for thread in list(self._threads))
+
+    def next(self) -> Served | float:
+        """What is to be served now, which the caller passes to `serve`; or in how many seconds something is."""
+        with self._change:
+            return self._next()
+
+    def serve(self, one: Served) -> None:
+        """Take a step in a folder that `next` returned."""
+        try:
+            self._attempt(str(one.folder.path), one.step)
+        finally:
+            with self._change:
+                del self._busy[one]
+
+    def close(self, last: Callable[[Served], object], deadline: float) -> None:
+        """Stop, at the latest at `deadline` (monotonic). `last` is called with each folder that doesn't hang."""
+        with self._change:
+            self._is_closed = True
+            self._change.notify_all()
+        for thread in list(self._threads):
+            thread.join(max(0.0, deadline - time.monotonic()))
+        idle = deque(one for one in self._turns if one not in self._busy)
+
+        def finish() -> None:
+            while idle:
+                last(idle.popleft())
+
+        ending = threading.Thread(target=finish, name="folders-end", daemon=True)
+        ending.start()
+        ending.join(max(BUSY, deadline - time.monotonic()))
+
+    def _next(self) -> Served | float:
+        now, first = self._steady(), math.inf
+        for _ in range(len(self._turns)):
+            one = self._turns[0]
+            self._turns.rotate(-1)
+            if one in self._busy:
+                continue
+            due = one.due()
+            if due <= now:
+                self._busy[one] = time.monotonic()
+                return one
+            first = min(first, due)
+        return first - now
+
+    def _kept_busy(self) -> int:
+        now = time.monotonic()
+        return sum(now - since > self.busy_after for since in self._busy.values())
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._work, name=f"folders-{len(self._threads) + 1}", daemon=True)
+        with contextlib.suppress(RuntimeError):  # the system has no thread now: `relieve` tries again
+            thread.start()
+            self._threads.add(thread)
+
+    def _work(self) -> None:
+        this_thread = threading.current_thread()
+        while True:
+            with self._change:
+                if self._is_closed or len(self._threads) > self._kept_busy() + 1:  # it was replaced
+                    self._threads.discard(this_thread)
+                    self._change.notify()  # a waiting thread takes what is due
+                    return
+                self._is_woken = False
+                found = self._next()
+                if isinstance(found, float):
+                    self._change.wait(min(max(found, 0.0), BUSY * 30))
+                    continue
+            self.serve(found)

@@ -1,0 +1,84 @@
+"""Follows one account's posted documents: its probe, its doubts, its deliveries. It touches no folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from filedrop.errors import AccessPointError, Interrupted
+from filedrop.outbound.resolver import DoubtResolver
+from filedrop.outbound.tracking import Tracking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filedrop.model.document import Document
+    from filedrop.outbound.context import Context
+
+DISTANT = 3600.0  # seconds: nothing is due
+AFTER_FAILURE = 30.0  # seconds until a failed look or tracking is retried; `retry.longest`, if shorter
+TOGETHER = 5.0  # seconds between two trackings, for what is due by then to share one reading of the lists; at most...
+A_TENTH = 10  # ... of `track`
+
+
+class Follower:
+    """Follows one account's documents; `turn` is for one thread. `concluded` is called with each changed document."""
+
+    def __init__(self, shared: Context, concluded: Callable[[Document], None]) -> None:
+        self.resolver = DoubtResolver(shared)
+        self.tracking = Tracking(shared)
+        self._shared = shared
+        self._concluded = concluded
+        self._pause = min(AFTER_FAILURE, shared.rules.retry.longest.total_seconds())
+        self._together = min(TOGETHER, shared.rules.track.total_seconds() / A_TENTH)
+        self._not_before: dict[str, float] = {}  # by task (steady)
+        self._failed: set[str] = set()  # tasks
+
+    def turn(self) -> float:
+        """Do what is due. Returns the seconds until the next turn."""
+        breaker = self._shared.breaker
+        if not breaker.ready and not breaker.allows():
+            return breaker.rest() or DISTANT
+        if not self._shared.ready():  # not all folders are compared yet: the last comparison wakes us
+            return DISTANT
+        waits = [
+            self._go("look", self.resolver.resolve, self.resolver.wait, apart=0.0),
+            self._go("track", self.tracking.track, self.tracking.wait, apart=self._together),
+        ]
+        return min(waits) if breaker.ready else breaker.rest()
+
+    def is_done(self) -> bool:
+        """Whether all that can be asked now was asked, with or without success."""
+        if self.resolver.undecided():
+            return False
+        wait = self.tracking.wait()
+        return wait is None or wait > 0 or "track" in self._failed
+
+    def failed(self, error: AccessPointError, event: str, **facts: str) -> None:
+        """Record the failure of a request. Logged, unless the request was interrupted by our own stop."""
+        self._shared.breaker.record_failure(error)
+        if not isinstance(error, Interrupted):
+            self._shared.log.warning(event, **facts, why=str(error))
+
+    def _go(
+        self, what: str, find: Callable[[], list[Document]], due_in: Callable[[], float | None], *, apart: float
+    ) -> float:
+        """Run one task if it is due, and `apart` (seconds) after the last time. Returns the seconds until then."""
+        steady, wait = self._shared.steady, due_in()
+        if wait is None:
+            return DISTANT
+        wait = max(wait, self._not_before.get(what, 0.0) - steady())
+        if wait > 0:
+            return wait
+        self._not_before[what] = steady() + self._pause
+        self._failed.add(what)
+        try:
+            changed = find()
+        except AccessPointError as error:
+            self.failed(error, "errand.failed", errand=what)
+            return self._pause
+        self._not_before[what] = steady() + apart
+        self._failed.discard(what)
+        for document in changed:
+            self._concluded(document)
+        wait = due_in()
+        return DISTANT if wait is None else max(wait, apart)

@@ -1,0 +1,156 @@
+"""The form of log lines and where they go; the one place where structlog is configured.
+
+All lines have this form, also those about what a library or Python itself reports.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from contextlib import suppress
+from logging.handlers import RotatingFileHandler
+from typing import TYPE_CHECKING
+
+import structlog
+
+from filedrop.daemon.journald import with_fields
+from filedrop.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, MutableMapping
+    from pathlib import Path
+    from typing import Any
+
+    from filedrop.config import Log
+
+    Event = MutableMapping[str, Any]
+
+
+def configure(log: Log, listener: Callable[[Event], None] | None = None) -> structlog.stdlib.BoundLogger:
+    """Set up logging as the configuration says. Raises ConfigError when the log file can't be opened.
+
+    `listener` is called with every event of any level: its name is in `event`, its facts are beside it.
+    """
+    lowest = logging.getLevelNamesMapping()[log.level.upper()]
+
+    def pass_on(_logger: Any, method: str, event: Event) -> Event:
+        if listener is not None:
+            with suppress(OSError):  # it prints, and may fail like `_Lines`
+                listener(event)
+        if logging.getLevelNamesMapping()[method.upper()] < lowest:
+            raise structlog.DropEvent
+        return event
+
+    try:
+        lines = _FileLines(log.file, log.max_size, log.keep) if log.file else _Lines(sys.stderr)
+    except OSError as error:
+        raise ConfigError([f"log.file: {log.file} can't be written: {error.strerror}; name another"]) from error
+    console = log.format == "console" or (log.format == "auto" and log.file is None and sys.stderr.isatty())
+    renderer: structlog.typing.Processor = (
+        # Other formatters than plain_traceback show variables, and so secrets.
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        if console
+        else structlog.processors.JSONRenderer()
+    )
+    if log.file is None:
+        renderer = with_fields(renderer, sys.stderr)
+    structlog.configure(
+        processors=[
+            pass_on,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info if not console else _same,
+            _one_line,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if listener else lowest),
+        logger_factory=lambda *_: lines,
+        cache_logger_on_first_use=True,
+    )
+    logger: structlog.stdlib.BoundLogger = structlog.get_logger()
+    _log_libraries(logger)
+    return logger
+
+
+def hear_python(log: structlog.stdlib.BoundLogger) -> None:
+    """Log as events what Python itself reports: warnings, and exceptions that end a thread or the process."""
+    logging.captureWarnings(capture=True)
+
+    def failed(what: str, error: BaseException | None) -> None:
+        log.error("work.failed", what=what, exc_info=error)
+
+    def ended(thread: threading.ExceptHookArgs) -> None:
+        if thread.exc_type is not SystemExit:
+            failed(thread.thread.name if thread.thread else "a thread", thread.exc_value)
+
+    threading.excepthook = ended
+    sys.unraisablehook = lambda ignored: failed(ignored.err_msg or repr(ignored.object), ignored.exc_value)
+    sys.excepthook = lambda _kind, error, _trace: failed("filedrop", error)
+
+
+def _log_libraries(log: structlog.stdlib.BoundLogger) -> None:
+    root = logging.getLogger()
+    for handler in [handler for handler in root.handlers if isinstance(handler, _Libraries)]:
+        root.removeHandler(handler)  # from an earlier call
+    root.addHandler(_Libraries(log))
+
+
+class _Libraries(logging.Handler):
+    """Logs what libraries report by Python's logging: warnings and worse, as Python does without a handler."""
+
+    def __init__(self, log: structlog.stdlib.BoundLogger) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level = logging.ERROR if record.levelno >= logging.ERROR else logging.WARNING
+        exception = {"exc_info": record.exc_info} if record.exc_info else {}
+        self._log.log(level, "library.warned", library=record.name, says=record.getMessage().strip(), **exception)
+
+
+class _Lines(structlog.WriteLogger):
+    """The output. A line that can't be written (full disk, closed pipe) is lost, so that work goes on."""
+
+    def msg(self, message: str) -> None:
+        with suppress(OSError, ValueError):  # ValueError: the stream is closed
+            super().msg(message)
+
+    debug = info = warning = error = critical = exception = msg
+
+
+class _FileLines(_Lines):
+    """The output into a file, which is put aside when it is large. What can't be written is lost here, too."""
+
+    def __init__(self, file: Path, max_size: int, keep: int) -> None:
+        self._rotated = _Rotated(file, maxBytes=max_size, backupCount=keep, encoding="utf-8", errors="backslashreplace")
+
+    def msg(self, message: str) -> None:
+        self._rotated.handle(logging.makeLogRecord({"msg": message}))
+
+    debug = info = warning = error = critical = exception = msg
+
+
+class _Rotated(RotatingFileHandler):
+    """Python's rotated file. Where it can't be renamed (on Windows, because it is being read), it goes on growing."""
+
+    def doRollover(self) -> None:  # noqa: N802 - its name in Python
+        try:
+            super().doRollover()
+        except OSError:
+            self.stream = self._open()
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - likewise
+        """Ignore that a line could not be written."""
+
+
+def _same(_logger: Any, _method: str, event: Event) -> Event:
+    return event
+
+
+def _one_line(_logger: Any, _method: str, event: Event) -> Event:
+    """Escape what is not printable: file names and other people's texts can't forge a line or drive a terminal."""
+    for key, value in event.items():
+        if isinstance(value, str) and key != "exception" and not value.isprintable():
+            event[key] = value.encode("unicode_escape", "backslashreplace").decode()
+    return event

@@ -1,0 +1,76 @@
+"""A thread that takes turns, when woken or due, until stopped. Failed turns are retried with growing pauses."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from filedrop.errors import Changed, FiledropError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import structlog
+
+LONGEST_SLEEP = 60.0  # seconds between two turns at most, however late the next is due
+LONGEST_PAUSE = 60.0  # seconds at most after repeated failures
+
+
+def attempt(log: structlog.stdlib.BoundLogger, what: str, job: Callable[[], object]) -> bool:
+    """Run a job; False if it failed, which is logged. The one place that catches every exception: work goes on."""
+    try:
+        job()
+    except Changed:  # another thread or process took the step
+        return True
+    except (FiledropError, OSError) as error:
+        log.error("work.failed", what=what, why=str(error))  # noqa: TRY400 - a sentence says it; the trace would hide it
+        return False
+    except Exception:
+        log.exception("work.failed", what=what)
+        return False
+    return True
+
+
+class Loop:
+    """A thread that takes turns. `turn` returns the seconds until the next one."""
+
+    def __init__(
+        self, name: str, turn: Callable[[], float], *, stopped: threading.Event, log: structlog.stdlib.BoundLogger
+    ) -> None:
+        self._turn = turn
+        self._stopped = stopped
+        self._log = log
+        self._woken = threading.Event()
+        self._wanted = LONGEST_SLEEP
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Take a turn now."""
+        self._woken.set()
+
+    def alive(self) -> bool:
+        """Whether the thread is alive."""
+        return self._thread.is_alive()
+
+    def join(self, patience: float) -> None:
+        """Wait for the end, `patience` seconds at most, after `stopped` was set and the loop was woken."""
+        self._thread.join(patience)
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._stopped.is_set():
+            self._woken.clear()
+            self._wanted = LONGEST_SLEEP
+            if attempt(self._log, self._thread.name, self._take_turn):
+                failures = 0
+            else:
+                failures += 1
+                self._wanted = min(LONGEST_PAUSE, 2.0 ** min(failures, 10))
+            self._woken.wait(max(0.0, min(self._wanted, LONGEST_SLEEP)))
+
+    def _take_turn(self) -> None:
+        self._wanted = self._turn()

@@ -1,0 +1,79 @@
+"""The threads that make requests. Unlike those of concurrent.futures, they let the process end."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Task = Callable[[], None]
+
+
+class Pool:
+    """Up to `workers` threads, started when needed. `attempt` runs a task and survives its errors."""
+
+    def __init__(self, workers: int, *, name: str, attempt: Callable[[str, Task], object]) -> None:
+        self._workers = workers
+        self._name = name
+        self._attempt = attempt
+        self._tasks: deque[tuple[Task, Task]] = deque()
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+        self._is_closed = False
+        self._change = threading.Condition()
+
+    def submit(self, task: Task, cancelled: Task) -> None:
+        """Queue a task. If the pool closes before it begins, `cancelled` is called instead. Thread-safe."""
+        with self._change:
+            if not self._is_closed:
+                self._tasks.append((task, cancelled))
+                self._change.notify()
+                if len(self._tasks) > self._idle and len(self._threads) < self._workers:
+                    self._start()
+                return
+        cancelled()
+
+    def is_idle(self) -> bool:
+        """Whether no task is queued or running. Thread-safe."""
+        with self._change:
+            return not self._tasks and self._idle == len(self._threads)
+
+    def has_ended(self) -> bool:
+        """Whether, after a `close`, all threads have ended. Thread-safe."""
+        return not any(thread.is_alive() for thread in list(self._threads))
+
+    def close(self, patience: float) -> None:
+        """Cancel what has not begun, and wait `patience` seconds at most for the rest."""
+        deadline = time.monotonic() + patience
+        with self._change:
+            self._is_closed = True
+            not_begun = [cancelled for _, cancelled in self._tasks]
+            self._tasks.clear()
+            self._change.notify_all()
+        for cancelled in not_begun:
+            cancelled()
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads) + 1}", daemon=True)
+        with contextlib.suppress(RuntimeError):  # the system has no thread now: the next task tries again
+            thread.start()
+            self._threads.append(thread)
+
+    def _work(self) -> None:
+        while True:
+            with self._change:
+                while not self._tasks:
+                    if self._is_closed:
+                        return
+                    self._idle += 1
+                    self._change.wait()
+                    self._idle -= 1
+                task, _ = self._tasks.popleft()
+            self._attempt(self._name, task)

@@ -1,0 +1,99 @@
+"""The thread that writes answers into the journal: all that have piled up, in one commit.
+
+What can't be written is kept and tried again. Meanwhile nothing is handed over, since the journal is in trouble.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from filedrop.errors import Changed, JournalError
+from filedrop.inbound.fetcher import MarkedRead
+from filedrop.outbound.context import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from filedrop.journal import Journal
+
+    Answered = Outcome | MarkedRead
+
+AT_ONCE = 256  # answers in one commit: bounds how long others wait for it
+AGAIN = 1.0  # seconds between attempts to write
+
+
+class Recorder:
+    """Records what came of requests, and returns it. `attempt` runs a step and survives its errors."""
+
+    def __init__(self, journal: Journal, *, attempt: Callable[[str, Callable[[], None]], object]) -> None:
+        self._journal = journal
+        self._attempt = attempt
+        self._queue: queue.SimpleQueue[Answered | None] = queue.SimpleQueue()
+        self._unwritten: list[Answered] = []
+        self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
+        self._is_closed = False
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def put(self, answered: Answered) -> None:
+        """Queue an answer, to be recorded and then returned. Thread-safe."""
+        self._queue.put(answered)
+
+    def step(self) -> None:
+        """Write what has piled up. Raises JournalError; what can't be written is kept."""
+        while len(self._unwritten) < AT_ONCE and not self._queue.empty():
+            answered = self._queue.get()
+            if answered is not None:
+                self._unwritten.append(answered)
+        batch, self._unwritten = self._unwritten, []
+        try:
+            self._write_answers([one for one in batch if isinstance(one, Outcome)])
+        finally:
+            self._write_marks([one for one in batch if isinstance(one, MarkedRead)])
+
+    def close(self, deadline: float) -> None:
+        """Write what is left, until `deadline` (monotonic) at the latest."""
+        self._is_closed = True
+        self._queue.put(None)
+        self._thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _write_answers(self, outcomes: Sequence[Outcome]) -> None:
+        failure: JournalError | None = None
+        try:
+            recorded = self._journal.record_answers([outcome.answer for outcome in outcomes])
+        except BaseException:
+            self._unwritten += outcomes
+            raise
+        for outcome, document in zip(outcomes, recorded, strict=True):
+            if isinstance(document, JournalError) and not isinstance(document, Changed):
+                self._unwritten.append(outcome)
+                failure = document
+            else:
+                outcome.returned(document)
+        if failure is not None:
+            raise failure
+
+    def _write_marks(self, marks: Sequence[MarkedRead]) -> None:
+        try:
+            self._journal.record_messages([mark.row for mark in marks])
+        except BaseException:
+            self._unwritten += marks
+            raise
+        for mark in marks:
+            mark.returned()
+
+    def _work(self) -> None:
+        while not (self._is_closed and self._queue.empty()):
+            if not self._unwritten:
+                answered = self._queue.get()
+                if answered is not None:
+                    self._unwritten.append(answered)
+            if not self._attempt("recorder", self.step):
+                if self._is_closed:
+                    return
+                time.sleep(AGAIN)

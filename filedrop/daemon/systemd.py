@@ -1,0 +1,67 @@
+"""Messages to systemd (sd_notify(3)): READY, STATUS, WATCHDOG, STOPPING. Without systemd, nothing is sent.
+
+And whether filedrop is a service of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+from pathlib import Path
+
+from filedrop.text import command
+
+BOOTED = Path("/run/systemd/system")  # sd_booted(3)
+ETC = Path("/etc/filedrop")  # each other configuration there is an instance's
+UNITS = Path("/etc/systemd/system")
+VENDOR = Path("/usr/lib/systemd/system")
+FOLDERS = (
+    UNITS,
+    Path("/run/systemd/system"),
+    Path("/usr/local/lib/systemd/system"),
+    VENDOR,
+    Path("/lib/systemd/system"),
+)
+_SOCKET = "NOTIFY_SOCKET"
+
+
+if sys.platform == "win32":
+
+    def start_command(_configuration: Path) -> str:
+        """The command that starts filedrop. Whether it is a service isn't looked up."""
+        return command("filedrop", "service", "start")
+
+else:
+
+    def start_command(configuration: Path) -> str:
+        """The command that starts the filedrop of this configuration: its service's, where one is installed."""
+        if BOOTED.is_dir() and _has_unit("filedrop.service"):
+            return command("filedrop", "service", "start")
+        if BOOTED.is_dir() and configuration.parent == ETC and _has_unit("filedrop@.service"):
+            return command("filedrop", "service", "start", configuration.stem)
+        return command("filedrop", "run")
+
+
+def _has_unit(name: str) -> bool:
+    return any((folder / name).exists() for folder in FOLDERS)
+
+
+def notify(state: str) -> None:
+    """Send a message to the service manager, such as `READY=1` or `STATUS=...`."""
+    address = os.environ.get(_SOCKET, "")
+    if not address or not hasattr(socket, "AF_UNIX"):
+        return
+    if address.startswith("@"):  # Linux's abstract sockets
+        address = "\0" + address[1:]
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
+        to.sendto(state.encode(), address)
+
+
+def watchdog_interval() -> float | None:
+    """How often, in seconds, the service manager wants a sign of life: half of its time-out. None: it wants none."""
+    microseconds = os.environ.get("WATCHDOG_USEC", "")
+    if not microseconds.isdecimal() or os.environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
+        return None
+    return int(microseconds) / 2_000_000

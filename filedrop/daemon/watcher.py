@@ -1,0 +1,202 @@
+"""Turns file events into wake-ups; the only module that knows watchdog.
+
+An event only says where to look, and one thing more of a file: that its writer has closed it or moved it in, and has
+written nothing since. (Windows reports no closing, but answers whoever looks.) Events may be lost, so nothing depends
+on them: scans find the same files later.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import queue
+import sys
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from filedrop.files.directory import literal
+from filedrop.files.disk import file_system
+from filedrop.storage.names import HOLDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import structlog
+    from watchdog.events import FileSystemEvent
+    from watchdog.observers.api import BaseObserver, ObservedWatch
+
+    from filedrop.config import Watch
+    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.scanner import Scanner
+
+
+_HOLDS = frozenset(map(str.lower, HOLDS))
+_TELLS_CLOSING = sys.platform != "win32"
+
+
+def mode(path: Path, wanted: Watch) -> tuple[Watch, str]:
+    """`events` or `scan` for a folder, and why (contract 1, `watch: auto`)."""
+    if wanted != "auto":
+        return wanted, f"the configuration says watch: {wanted}"
+    lies_on = file_system(path)
+    if lies_on.network:
+        return (
+            "scan",
+            f"it lies on a network file system ({lies_on.kind or 'unknown'}), which tells no events of other machines",
+        )
+    return "events", f"it lies on a local file system ({lies_on.kind or 'unknown'})"
+
+
+class Watcher:
+    """Watches outbound folders and wakes their scanners."""
+
+    def __init__(self, log: structlog.stdlib.BoundLogger) -> None:
+        self._log = log
+        self._observer: BaseObserver | None = None
+        self._starting = threading.Lock()
+        self._modes: dict[Path, Watch] = {}
+        self._watches: dict[Path, tuple[int, ObservedWatch]] = {}
+
+    def watch(self, at: FolderContext, wanted: Watch) -> bool:
+        """Watch this folder, again if it was removed and made anew. False: only scans will find its files."""
+        path = at.folder.path
+        if at.folder.path not in self._modes:
+            self._modes[at.folder.path], why = mode(path, wanted)
+            self._log.info(
+                "folder.watched", company=at.folder.company, folder=str(path), how=self._modes[at.folder.path], why=why
+            )
+        if self._modes[at.folder.path] == "scan":
+            return False
+        try:
+            inode = os.stat(literal(path)).st_ino  # noqa: PTH116 - a text for the system
+        except OSError:
+            return False
+        known = self._watches.get(at.folder.path)
+        if known is not None and known[0] == inode and not at.health.trouble:  # a folder that was away lost its watch
+            return True
+        try:
+            observer = self._observing()
+            if known is not None:
+                observer.unschedule(known[1])
+                del self._watches[at.folder.path]
+            watch = observer.schedule(_Wakes(at.scanner, path), literal(path), event_filter=_events())  # type: ignore[arg-type] # it has the one method that is called
+        except OSError as error:
+            why = (
+                f"files are found by scanning alone, every `rescan`: no file events ({error.strerror or error})"
+                f"{_REMEDY}"
+            )
+            if at.health.unwatched != why:  # each scan tries again: logged once
+                self._log.warning("folder.scanned", company=at.folder.company, folder=str(path), why=why)
+            at.health.unwatched = why
+            return False
+        at.health.unwatched = ""
+        self._watches[at.folder.path] = (inode, watch)
+        at.scanner.look_now()  # for files from before the watch
+        return True
+
+    def _observing(self) -> BaseObserver:
+        """The observer, which starts with the first folder. Raises OSError where the system has none left."""
+        with self._starting:
+            if self._observer is None:
+                observer = _observer()
+                observer.daemon = True
+                observer.start()
+                self._observer = observer  # last: `close` may run at any moment, and joins it
+            return self._observer
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._observer is not None:
+            self._observer.stop()
+            self._observer.join(5)
+
+
+if sys.platform == "linux":
+    _REMEDY = "; raise fs.inotify.max_user_watches or fs.inotify.max_user_instances (sysctl)"
+
+    def _observer() -> BaseObserver:
+        # Imported late to start fast: not every command watches.
+        from watchdog.observers.inotify import InotifyObserver  # noqa: PLC0415
+        from watchdog.observers.inotify_move_event_grouper import InotifyMoveEventGrouper  # noqa: PLC0415
+
+        # After a file leaves the folder, as at each claim, watchdog would hold further events back for half a second.
+        InotifyMoveEventGrouper.delay = 0.0
+        # Without full events, a file that is moved in looks like one that is still being written.
+        return InotifyObserver(generate_full_events=True)
+
+elif sys.platform == "win32":
+    _REMEDY = ""
+
+    def _observer() -> BaseObserver:
+        from watchdog.observers import api, read_directory_changes, winapi  # noqa: PLC0415 - likewise
+
+        class Reader(winapi.DirectoryChangeReader):
+            def get_events(self, timeout: float) -> list[winapi.WinAPINativeEvent]:
+                # watchdog's waits until nothing has come for a second: this, until something has come.
+                with suppress(queue.Empty):
+                    self._buf_queue.queue.appendleft(self._buf_queue.get(timeout=timeout))
+                return super().get_events(0)
+
+        class Emitter(read_directory_changes.WindowsApiEmitter):
+            def on_thread_start(self) -> None:
+                self._reader = reader = Reader(self.watch.path, recursive=False)
+                try:
+                    reader.start()
+                except queue.Empty:  # it has ended before it began
+                    raise OSError(errno.ENOENT, "the folder can't be opened", self.watch.path) from None
+
+        return api.BaseObserver(Emitter)
+
+else:
+    _REMEDY = ""
+
+    def _observer() -> BaseObserver:
+        from watchdog.observers import Observer  # noqa: PLC0415 - likewise
+
+        return Observer()
+
+
+def _events() -> list[type[FileSystemEvent]]:
+    """The events that count. Opening, and closing without writing, are left out: our own reading causes them.
+
+    On Windows, watchdog takes a copy that was given its original's date for a change of attributes.
+    """
+    from watchdog import events  # noqa: PLC0415 - likewise
+
+    return [
+        events.FileCreatedEvent,
+        events.FileModifiedEvent,
+        *([] if _TELLS_CLOSING else [events.FileAttribEvent]),
+        events.FileClosedEvent,
+        events.FileMovedEvent,
+        events.FileDeletedEvent,
+    ]
+
+
+class _Wakes:
+    """The handler that watchdog calls."""
+
+    def __init__(self, scanner: Scanner, folder: Path) -> None:
+        self._scanner = scanner
+        self._folder = literal(folder)
+
+    def dispatch(self, event: FileSystemEvent) -> None:
+        """Handle one event, without doing work: an exception would end watchdog's thread."""
+        _, name = os.path.split(os.fsdecode(event.src_path or ""))
+        folder, into = os.path.split(os.fsdecode(event.dest_path or ""))
+        scanner = self._scanner
+        match event.event_type:
+            case "modified" if _TELLS_CLOSING:  # a write cancels an earlier close; the end of the writing wakes
+                scanner.is_written(name)
+            case "created" | "modified" | "attrib":
+                scanner.is_written(name)
+                scanner.look_now(name)
+            case "closed":
+                scanner.was_closed(name)
+            case "moved" if folder == self._folder:
+                scanner.was_closed(into)
+            case "moved" | "deleted" if name.lower() in _HOLDS:
+                scanner.look_now()
+            case _:
+                pass

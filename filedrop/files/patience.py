@@ -1,0 +1,57 @@
+"""Time limits for calls that may hang, as all calls do to a share whose server is away."""
+
+from __future__ import annotations
+
+import errno
+import threading
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+LONGEST = 30.0  # seconds until a folder that doesn't answer counts as unavailable (contract 1)
+
+
+class Ask(Protocol):
+    """A function that makes a call to a folder and returns its result."""
+
+    def __call__(self, call: Callable[[], T], /) -> T:
+        """Make the call. Raises what it raises, and TimeoutError, which is an OSError."""
+
+
+def within(seconds: float, call: Callable[[], T]) -> T:
+    """The result of a call. Raises its OSError, or TimeoutError where it takes longer; its thread then goes on."""
+    came: list[T] = []
+    raised: list[OSError] = []
+
+    def run() -> None:
+        try:
+            came.append(call())
+        except OSError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="patience", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if raised:
+        raise raised[0]
+    if not came:
+        raise TimeoutError(
+            errno.ETIMEDOUT, f"it has not answered for {seconds:g} seconds; see whether its server is up"
+        )
+    return came[0]
+
+
+def asking(*, local: bool) -> Ask:
+    """The way to call a folder from a thread that serves other folders, too. `local`: the calls can't hang."""
+    return _at_once if local else _patiently
+
+
+def _at_once(call: Callable[[], T], /) -> T:
+    return call()
+
+
+def _patiently(call: Callable[[], T], /) -> T:
+    return within(LONGEST, call)

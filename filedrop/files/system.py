@@ -1,0 +1,176 @@
+"""Differences between operating systems: opening, moving and removing files, and the rights of new ones."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+from filedrop.files.directory import Entry
+
+if TYPE_CHECKING:
+    from filedrop.files.directory import Directory, Where
+
+
+class InUse(PermissionError):
+    """A program has the file open, and Windows lets nobody else at it: retry later."""
+
+
+if sys.platform == "win32":
+    import _winapi
+    import msvcrt
+
+    from filedrop.files.directory import literal, make_writable
+
+    _SHARED = 0x7  # FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE
+    _SHARED_WITH_READERS = 0x5  # likewise, without FILE_SHARE_WRITE
+    _IN_USE = (32, 33)  # ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION
+
+    def discard(entry: Entry) -> None:
+        """Remove a file that may be gone. An open file stays, which does no harm."""
+        with contextlib.suppress(PermissionError):
+            entry.unlink(missing_ok=True)
+
+    def place(source: Entry, target: Entry) -> None:
+        """Rename within one file system without overwriting. Raises FileExistsError where the name is taken, InUse."""
+        try:
+            os.rename(source.address, target.address)  # noqa: PTH104 - no Path; Windows refuses to overwrite
+        except PermissionError as error:
+            raise _in_use(error, source) from error
+
+    def replace(source: Entry, target: Entry) -> None:
+        """Rename within one file system, over an older file of the name. Raises OSError; then that one stays."""
+        try:
+            os.replace(source.address, target.address)  # noqa: PTH105 - no Path
+        except PermissionError as error:
+            if not (target.exists() and make_writable(target)):
+                raise _in_use(error, target) from error
+            replace(source, target)
+
+    def _in_use(error: OSError, where: Where) -> InUse:
+        return InUse(error.errno, error.strerror, str(where), error.winerror)
+
+    def open_file(where: Where) -> int:
+        """A descriptor to read the file there; a link is refused. Raises OSError."""
+        if os.path.islink(_address(where)):  # noqa: PTH114 - no Path
+            raise OSError(errno.ELOOP, "a symbolic link", str(where))
+        # Shared for moving and deleting, too: else a file that we read can't be moved, not even by us.
+        return msvcrt.open_osfhandle(_handle(where, _SHARED), os.O_RDONLY | os.O_BINARY | os.O_NOINHERIT)
+
+    def is_closed(where: Where) -> bool:
+        """Has certainly nobody the file open for writing? Raises InUse where somebody certainly has."""
+        try:
+            _winapi.CloseHandle(_handle(where, _SHARED_WITH_READERS))
+        except InUse:
+            raise
+        except OSError:
+            return False
+        return True
+
+    def changed_at(status: os.stat_result) -> float:
+        """When a file was last changed or put there, in seconds since 1970."""
+        return max(status.st_ctime, status.st_mtime)  # ctime is when it was made
+
+    def _handle(where: Where, shared: int) -> int:
+        address = _address(where)
+        try:
+            return _winapi.CreateFile(
+                address, _winapi.GENERIC_READ, shared, _winapi.NULL, _winapi.OPEN_EXISTING, 0, _winapi.NULL
+            )
+        except OSError as error:
+            if error.winerror in _IN_USE:
+                raise _in_use(error, where) from error
+            error.filename = str(where)
+            raise
+
+    def _address(where: Where) -> str:
+        return where.address if isinstance(where, Entry) else literal(where)
+
+    def inherit(descriptor: int, new: os.stat_result, directory: Directory) -> None:
+        """Nothing to do: a new file inherits its folder's access list."""
+
+    def inherit_folder(made: Entry) -> tuple[int, int]:
+        """The folder's identity; as above, nothing to do."""
+        return made.directory.folder(made.name).identity
+
+else:
+    _RENAME_NOREPLACE = 1
+    _renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    # The errors of kernels and file systems that can't rename without replacing (NFS, CIFS, old FUSE).
+    _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM})
+
+    def discard(entry: Entry) -> None:
+        """Remove a file that may be gone. A folder stays: it isn't ours. A name that is too long is ignored."""
+        try:
+            entry.unlink(missing_ok=True)
+        except OSError as error:
+            if error.errno not in (errno.EISDIR, errno.ENAMETOOLONG):
+                raise
+
+    def place(source: Entry, target: Entry) -> None:
+        """Rename within one file system without overwriting. Raises FileExistsError where the name is taken."""
+        if _renameat2 is not None:
+            names = os.fsencode(source.name), os.fsencode(target.name)
+            if _renameat2(source.descriptor, names[0], target.descriptor, names[1], _RENAME_NOREPLACE) == 0:
+                return
+            code = ctypes.get_errno()
+            if code not in _UNSUPPORTED:
+                raise OSError(code, os.strerror(code), str(source), None, str(target))
+        _place_after_check(source, target)
+
+    def replace(source: Entry, target: Entry) -> None:
+        """Rename within one file system, over an older file of the name. Raises OSError; then that one stays."""
+        try:
+            os.replace(source.name, target.name, src_dir_fd=source.descriptor, dst_dir_fd=target.descriptor)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(target)) from error
+
+    def open_file(where: Where) -> int:
+        """A descriptor to read the file there; a link is refused. Raises OSError."""
+        name, folder = (where.name, where.descriptor) if isinstance(where, Entry) else (where, None)
+        try:
+            return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        except OSError as error:
+            error.filename = str(where)
+            raise
+
+    def is_closed(where: Where) -> bool:  # noqa: ARG001 - Windows alone tells
+        """Has certainly nobody the file open for writing? Nobody tells."""
+        return False
+
+    def changed_at(status: os.stat_result) -> float:
+        """When a file was last changed or put there, in seconds since 1970."""
+        return status.st_ctime
+
+    def _place_after_check(source: Entry, target: Entry) -> None:
+        # Only in folders where filedrop alone creates names, so nothing changes between check and rename.
+        if target.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(source), None, str(target))
+        os.rename(source.name, target.name, src_dir_fd=source.descriptor, dst_dir_fd=target.descriptor)
+
+    def inherit(descriptor: int, new: os.stat_result, directory: Directory) -> None:
+        """Give a new file the group and mode of its folder, without the right to execute it."""
+        # The users of the share must be able to take what is written into it.
+        parent = directory.status()
+        mode = stat.S_IMODE(parent.st_mode) & 0o666
+        with contextlib.suppress(PermissionError):
+            if new.st_gid != parent.st_gid:
+                os.fchown(descriptor, -1, parent.st_gid)
+        with contextlib.suppress(PermissionError):
+            if stat.S_IMODE(new.st_mode) != mode:
+                os.fchmod(descriptor, mode)
+
+    def inherit_folder(made: Entry) -> tuple[int, int]:
+        """Give a new folder the group and mode of its parent. Returns its identity."""
+        folder, parent = made.directory.folder(made.name), made.directory.status()
+        if any(folder.names()):  # another folder was put in its place: it must not get these rights
+            raise OSError(errno.ENOTEMPTY, "somebody has put another folder in its place", str(made))
+        with contextlib.suppress(PermissionError):
+            os.fchown(folder.fileno(), -1, parent.st_gid)
+        with contextlib.suppress(PermissionError):
+            os.fchmod(folder.fileno(), stat.S_IMODE(parent.st_mode))
+        return folder.identity

@@ -1,0 +1,167 @@
+"""What is embedded in a received document, as files of its own (`inbound.attachments: beside`).
+
+They are made while the document is still a temporary file, and are temporary files beside it: placing gives them their
+names, before the document gets its own. What can't be decoded stays in the document, and the sidecar says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from filedrop import files
+from filedrop.identify import Begun, Ended, embedded
+from filedrop.inbound.filetype import HEAD, UNKNOWN, FileType, filetype
+from filedrop.inbound.temporary import discard, piece_name
+from filedrop.storage.names import attachment_name
+from filedrop.text import printable, size
+
+if TYPE_CHECKING:
+    from filedrop.files.directory import Entry
+    from filedrop.files.patience import Ask
+    from filedrop.identify import Reading
+
+MOST = 100  # files of one document: invoices have one or two, and a folder with thousands can't be looked at
+LARGEST = 100_000_000  # bytes of one file; base64 makes a third more of it, which must fit into a message
+_LONGEST_STATED = 255  # letters of a stated name or type in the sidecar
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """What was embedded: `temporary` is its file's name, "" where none was written, and `fault` then says why.
+
+    `name` is the one that the document states, None where it states none.
+    """
+
+    number: int
+    name: str | None = None
+    type: FileType = UNKNOWN
+    size: int = 0
+    sha256: str = ""
+    temporary: str = ""
+    fault: str = ""
+
+    def named(self, document: str) -> str:
+        """The name that it gets beside a document of this name."""
+        return attachment_name(document, self.number, self.name, self.type.suffix)
+
+    def told(self, document: str) -> dict[str, Any]:
+        """What the sidecar of a document of this name says of it."""
+        if not self.temporary:
+            return {"file": None, "stated_name": self.name, "error": self.fault}
+        return {
+            "file": self.named(document),
+            "stated_name": self.name,
+            "media_type": self.type.media_type,
+            "size": self.size,
+            "sha256": self.sha256,
+        }
+
+
+def unpack(
+    document: BinaryIO, reading: Reading, temporary: Entry, leftovers: set[str], ask: Ask
+) -> tuple[Attachment, ...]:
+    """Write what is embedded in a document beside its temporary file, and bring that to the disk.
+
+    `document` stands at its beginning. After an error no file is left, or its name is added to `leftovers`. `ask` is
+    for calls that may hang. Raises OSError, DocumentError where somebody has written into the document since.
+    """
+    unpacking = _Unpacking(temporary, ask)
+    try:
+        for event in embedded(document, reading.form):
+            unpacking.take(event)
+    except BaseException:
+        unpacking.give_up(leftovers)
+        raise
+    return unpacking.attachments()
+
+
+class _Unpacking:
+    def __init__(self, temporary: Entry, ask: Ask) -> None:
+        self._temporary = temporary
+        self._ask = ask
+        self._done: list[Attachment] = []
+        self._begun = Begun(None, None)
+        self._number = 0
+        self._file: BinaryIO | None = None
+        self._fault = ""
+
+    def take(self, event: Begun | bytes | Ended) -> None:
+        match event:
+            case Begun():
+                self._begin(event)
+            case Ended():
+                self._end(event.fault)
+            case _:
+                self._write(event)
+
+    def attachments(self) -> tuple[Attachment, ...]:
+        more = self._number - len(self._done)
+        if more:
+            fault = f"{more} more are in the document; {MOST} at most are written"
+            self._done.append(Attachment(MOST + 1, fault=fault))
+        return tuple(self._done)
+
+    def give_up(self, leftovers: set[str]) -> None:
+        if self._file is not None:
+            with suppress(OSError):
+                self._ask(self._file.close)
+        for number in range(1, min(self._number, MOST) + 1):
+            discard(self._piece(number), leftovers, self._ask)
+
+    def _piece(self, number: int) -> Entry:
+        return self._temporary.with_name(piece_name(self._temporary.name, number))
+
+    def _begin(self, begun: Begun) -> None:
+        self._number += 1
+        self._begun, self._fault, self._size = begun, "", 0
+        self._digest, self._head = hashlib.sha256(), b""
+
+    def _write(self, data: bytes) -> None:
+        if self._number > MOST or self._fault:
+            return
+        if self._size + len(data) > LARGEST:
+            self._fault = f"it is larger than {size(LARGEST)}"
+            return
+        if self._file is None:
+            piece = self._piece(self._number)
+            self._ask(lambda: piece.unlink(missing_ok=True))  # of an earlier attempt
+            self._file = self._ask(lambda: files.create_temporary(piece))
+        file = self._file
+        self._ask(lambda: file.write(data))
+        self._digest.update(data)
+        self._head += data[: HEAD - len(self._head)]
+        self._size += len(data)
+
+    def _end(self, fault: str) -> None:
+        if self._number > MOST:
+            return
+        fault = self._fault or fault
+        file, self._file = self._file, None
+        if file is not None:
+            try:
+                if not fault:
+                    self._ask(file.flush)
+                    self._ask(lambda: os.fsync(file.fileno()))
+            finally:
+                self._ask(file.close)
+        name, stated_type = (_cleaned(text) for text in self._begun)
+        attachment = Attachment(self._number, name, fault=fault)
+        if not fault:
+            attachment = replace(
+                attachment,
+                type=filetype(self._head, name or "", stated_type or ""),
+                size=self._size,
+                sha256=self._digest.hexdigest(),
+                temporary=piece_name(self._temporary.name, self._number),
+            )
+        elif file is not None:
+            self._ask(self._piece(self._number).unlink)
+        self._done.append(attachment)
+
+
+def _cleaned(stated: str | None) -> str | None:
+    return printable(stated[:_LONGEST_STATED]) if stated else None

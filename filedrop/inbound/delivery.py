@@ -1,0 +1,297 @@
+"""Received messages on their way into one folder: a step takes a batch as far as it goes without waiting.
+
+A fetcher downloads a new message. The journal names it, it is placed together with others that have come meanwhile, and
+a fetcher marks it as read. A message that was begun before continues where it stands.
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from filedrop import files
+from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
+from filedrop.files.disk import is_local
+from filedrop.inbound.fetcher import Fetched, MarkedRead, NotTaken, fetch
+from filedrop.inbound.pages import add_page
+from filedrop.inbound.placing import place, resume
+from filedrop.inbound.temporary import see_there
+from filedrop.journal import MessageRow, is_same
+from filedrop.text import size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import structlog
+
+    from filedrop.inbound.fetcher import InboundContext
+    from filedrop.inbound.inbox import Unread
+    from filedrop.journal import Journal
+    from filedrop.model.message import Message
+    from filedrop.storage.folders import InboundFolder
+
+BATCH = 16  # messages in one step: other folders are served in between
+
+
+class Ended(Protocol):
+    """A callback when a message has come as far as it can now; `error` says what keeps it. Thread-safe."""
+
+    def __call__(self, one: Unread, error: Exception | None = None, *, was_read: bool = False) -> None:
+        """`was_read`: the message has just been marked as read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A message on its way, with its document once that is fetched."""
+
+    context: InboundContext
+    unread: Unread
+    ended: Ended
+    fetched: Fetched | None = None
+
+
+class InboundDelivery:
+    """The deliveries of one folder. Only the worker in the folder calls `step`; the rest is thread-safe.
+
+    `trouble`: why the folder is unavailable; `refused`: why a message could not be put there; "" if nothing is wrong.
+    `wake` tells the workers that a step is due.
+    """
+
+    def __init__(
+        self,
+        folder: InboundFolder,
+        journal: Journal,
+        *,
+        min_free: int,
+        log: structlog.stdlib.BoundLogger,
+        wake: Callable[[], None],
+    ) -> None:
+        self.folder = folder
+        self.trouble = ""
+        self.refused = ""
+        self._journal = journal
+        self._min_free = min_free
+        self._log = log
+        self._wake = wake
+        self._mailbox: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
+        self._is_taken_up = False
+        self._leftovers: set[str] = set()
+        self._unnamed: dict[int, Fetched] = {}
+
+    def put(self, arrival: Arrival) -> None:
+        """Queue a message for the next step."""
+        self._mailbox.put(arrival)
+        self._wake()
+
+    def due(self) -> float:
+        """When a step is due: at the start, and when a message is queued."""
+        return math.inf if self._is_taken_up and self._mailbox.empty() else -math.inf
+
+    def step(self) -> None:
+        """Take a batch of queued messages further. Raises JournalError."""
+        arrivals: list[Arrival] = []
+        while len(arrivals) < BATCH and not self._mailbox.empty():
+            arrivals.append(self._mailbox.get())
+        pending = {id(arrival): arrival for arrival in arrivals}
+        self._is_taken_up = True
+        try:
+            with self.folder.in_use():
+                if self._is_available():
+                    for account in {id(arrival.context): arrival.context for arrival in arrivals}.values():
+                        self._deliver(account, [one for one in arrivals if one.context is account], pending)
+        finally:
+            for arrival in pending.values():
+                self._discard(arrival)
+                arrival.ended(arrival.unread)
+
+    def look_again(self) -> None:
+        """Have the next step look whether the folder is available; what was refused doesn't wait any more."""
+        self.refused = ""
+        self._is_taken_up = False
+        self._wake()
+
+    def is_idle(self) -> bool:
+        """Whether the first step was taken and no message is queued."""
+        return self._is_taken_up and self._mailbox.empty()
+
+    def refuse(self, error: Exception) -> None:
+        """Note an error that kept a message from being put there; logged when it differs from the last one."""
+        why = f"nothing can be put into {self.folder.path} now: {getattr(error, 'strerror', None) or error}"
+        if self.refused != why:
+            self._log_unavailable(why)
+        self.refused = why
+
+    def _deliver(self, context: InboundContext, arrivals: Sequence[Arrival], pending: dict[int, Arrival]) -> None:
+        whole: dict[int, Arrival] = {}
+        begun: dict[int, Arrival] = {}
+        for arrival in arrivals:
+            message, row = arrival.unread.message, arrival.unread.row
+            if arrival.fetched is not None:
+                whole[message.msg_no] = arrival
+            elif row is None or row.state == "stuck":
+                if unnamed := self._fetched_before(message):
+                    whole[message.msg_no] = replace(arrival, fetched=unnamed)
+                    pending[id(whole[message.msg_no])] = pending.pop(id(arrival))
+                else:
+                    self._fetch(arrival, pending)
+            elif row.state == "read":
+                self._mark_read(arrival, row, pending)
+            else:
+                try:
+                    progress = resume(context, self.folder, message, row)
+                except (FolderUnavailable, OSError) as error:
+                    self._end(arrival, error, pending)
+                    continue
+                if isinstance(progress, Fetched):
+                    begun[message.msg_no] = replace(arrival, fetched=progress)
+                    pending[id(begun[message.msg_no])] = pending.pop(id(arrival))
+                elif progress is not None:
+                    self._mark_read(arrival, progress, pending)
+                elif not arrival.unread.listed:  # another filedrop has delivered it; else it will be listed
+                    context.journal.forget_message(row)
+                else:
+                    self._fetch(arrival, pending)
+        self._place(context, begun, pending, resumed=True)
+        self._place(context, self._named(context, whole, pending), pending, resumed=False)
+
+    def _fetched_before(self, message: Message) -> Fetched | None:
+        """What lies there of this message from a step that could not name it in the journal; None: fetch it."""
+        unnamed = self._unnamed.get(message.msg_no)
+        if unnamed is not None and not is_same(message, unnamed.row):  # the server was set up anew since
+            self._leftovers.update(self._unnamed.pop(message.msg_no).temporaries())
+        elif unnamed is not None and not files.is_missing(self.folder.at() / unnamed.row.temporary):
+            return unnamed
+        return None
+
+    def _named(
+        self, context: InboundContext, whole: Mapping[int, Arrival], pending: dict[int, Arrival]
+    ) -> dict[int, Arrival]:
+        """Name whole temporary files in the journal, in one commit. Returns the arrivals named. Raises JournalError."""
+        here, there = self.folder.at(), dict[int, Arrival]()
+        for msg_no, arrival in whole.items():
+            if arrival.fetched is None:
+                continue
+            try:
+                # A row means that its temporary file exists, so that must lie in the folder that is here now.
+                if arrival.fetched.whereabouts != here.whereabouts():
+                    away = f"{self.folder.path} went away while messages were fetched into it, and is back"
+                    raise FolderUnavailable(away)
+                see_there(here / arrival.fetched.row.temporary)
+            except (FolderUnavailable, OSError) as error:
+                self._discard(arrival)
+                self._end(arrival, error, pending)
+            else:
+                there[msg_no] = arrival
+        if there:
+            here.sync()
+        # From here on, the temporary files stay: rows may name them, and after an error the next step begins here.
+        fetched = {msg_no: arrival.fetched for msg_no, arrival in there.items() if arrival.fetched}
+        self._unnamed |= fetched
+        context.journal.record_messages([one.row for one in fetched.values()])
+        for msg_no in fetched:
+            del self._unnamed[msg_no]
+        return there
+
+    def _place(
+        self, context: InboundContext, arrivals: Mapping[int, Arrival], pending: dict[int, Arrival], *, resumed: bool
+    ) -> None:
+        whole = {msg_no: arrival.fetched for msg_no, arrival in arrivals.items() if arrival.fetched}
+        for msg_no, result in place(context, self.folder, whole, resumed=resumed).items():
+            if isinstance(result, Exception):
+                self._end(arrivals[msg_no], result, pending)
+            else:
+                self.refused = ""
+                self._mark_read(arrivals[msg_no], result, pending)
+
+    def _end(self, arrival: Arrival, error: Exception, pending: dict[int, Arrival]) -> None:
+        del pending[id(arrival)]
+        arrival.ended(arrival.unread, error)
+
+    def _fetch(self, arrival: Arrival, pending: dict[int, Arrival]) -> None:
+        del pending[id(arrival)]
+        arrival.context.submit(partial(self._fetched, arrival), partial(arrival.ended, arrival.unread))
+
+    def _mark_read(self, arrival: Arrival, row: MessageRow, pending: dict[int, Arrival]) -> None:
+        del pending[id(arrival)]
+        placed = replace(arrival, unread=replace(arrival.unread, row=row))
+        arrival.context.submit(partial(_mark_read, self.folder, placed), partial(arrival.ended, arrival.unread))
+
+    def _fetched(self, arrival: Arrival) -> None:
+        """Fetch a message. Called in a fetcher's thread."""
+        fetched, error = None, None
+        try:
+            if arrival.context.breaker.allows():
+                fetched = fetch(arrival.context, self.folder, arrival.unread.message, self._leftovers)
+        except (AccessPointError, NotTaken, DocumentError, OSError) as failure:
+            error = failure
+        finally:
+            if fetched is None:
+                arrival.ended(arrival.unread, error)
+            else:
+                self.put(replace(arrival, fetched=fetched))
+
+    def _is_available(self) -> bool:
+        folder = self.folder
+        try:
+            folder.take_up(self._journal)
+            folder.local = is_local(folder.path)
+            folder.clear_drafts_once(lambda: self._journal.drafts(str(folder.path)))
+            self._clear_leftovers()
+            free = folder.free_space()
+            if free is not None and free < self._min_free:
+                least = size(self._min_free)
+                raise FolderUnavailable(
+                    f"the disk of {folder.path} has less than {least} left (inbound.min_free): make room"
+                )
+        except (FolderUnavailable, OSError) as error:
+            if self.trouble != str(error):
+                self._log_unavailable(str(error))
+            self.trouble = str(error)
+            return False
+        self.trouble = ""
+        return True
+
+    def _discard(self, arrival: Arrival) -> None:
+        """Remove a fetched file that no row names; if it can't be removed now, before the next fetch."""
+        row = arrival.unread.row
+        if arrival.fetched and (row is None or row.state == "stuck"):
+            name = arrival.fetched.row.temporary
+            if not any(one.row.temporary == name for one in self._unnamed.values()):
+                self._leftovers.update(arrival.fetched.temporaries())
+                self._clear_leftovers()
+
+    def _clear_leftovers(self) -> None:
+        for name in self._leftovers.copy():  # of fetches that failed while the share was away
+            with suppress(OSError):
+                (self.folder.at() / name).unlink(missing_ok=True)
+                self._leftovers.discard(name)
+
+    def _log_unavailable(self, why: str) -> None:
+        facts = {"company": self.folder.company, "folder": str(self.folder.path)}
+        self._log.error("folder.unavailable", **facts, why=why)
+
+
+def _mark_read(folder: InboundFolder, arrival: Arrival) -> None:
+    """Mark a placed message as read. Called in a fetcher's thread."""
+    context, row, error = arrival.context, arrival.unread.row, None
+    is_marked = False
+    try:
+        if row is not None:
+            context.access_point.mark_read(row.msg_no)
+            is_marked = True
+            add_page(context, folder, arrival.unread.message, row)
+    except AccessPointError as failure:
+        error = failure
+    finally:
+        if not is_marked or row is None:
+            arrival.ended(arrival.unread, error)
+        elif row.state == "read":  # recorded before, but still listed
+            arrival.ended(arrival.unread)
+        else:
+            context.record(
+                MarkedRead(replace(row, state="read"), partial(arrival.ended, arrival.unread, was_read=True))
+            )

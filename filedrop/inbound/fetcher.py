@@ -1,0 +1,176 @@
+"""The requests for a message: its document is downloaded into a temporary file, and the message is marked as read.
+
+After a fetch, the document and its attachments are whole and on the disk. The temporary files have no row yet: what a
+process that was killed has left, the next one removes.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from filedrop import files, identify
+from filedrop.accesspoint import Gone
+from filedrop.errors import DocumentError, FiledropError
+from filedrop.files.patience import asking
+from filedrop.inbound.attachments import unpack
+from filedrop.inbound.temporary import DRAFT, Asked, discard
+from filedrop.journal import MessageRow
+from filedrop.model.document import local_name, new_id
+from filedrop.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    import structlog
+
+    from filedrop.accesspoint import AccessPoint
+    from filedrop.accesspoint.breaker import CircuitBreaker
+    from filedrop.config import Inbound
+    from filedrop.files.directory import Entry
+    from filedrop.files.patience import Ask
+    from filedrop.identify import Reading
+    from filedrop.inbound.attachments import Attachment
+    from filedrop.journal import Journal
+    from filedrop.model.message import Message
+    from filedrop.storage.folders import InboundFolder
+
+
+class NotTaken(FiledropError):
+    """This message can't be taken, and the cause is the message itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboundContext:
+    """Dependencies of one account's way in.
+
+    `now` is the wall clock with its offset, `steady` the monotonic clock in seconds. `submit` has a request made by
+    another thread, or calls its second argument where the request never begins; `record` queues a message that was
+    marked as read.
+    """
+
+    account: str
+    access_point: AccessPoint
+    breaker: CircuitBreaker
+    journal: Journal
+    rules: Inbound
+    now: Callable[[], datetime]
+    steady: Callable[[], float]
+    log: structlog.stdlib.BoundLogger
+    submit: Callable[[Callable[[], None], Callable[[], None]], None]
+    record: Callable[[MarkedRead], None]
+
+    def row_of(self, folder: InboundFolder, first: Message | MessageRow, state: str) -> MessageRow:
+        """The row of a message that belongs in this folder; `first` spells it as it was first recorded."""
+        return MessageRow(
+            identity=self.access_point.identity,
+            msg_no=first.msg_no,
+            received=first.received or "",
+            sender=first.sender or "",
+            receiver=first.receiver or "",
+            state=state,
+            company=folder.company,
+            folder=str(folder.path),
+        )
+
+
+class MarkedRead(NamedTuple):
+    """A message that was marked as read, still to be recorded; `returned` is called after that."""
+
+    row: MessageRow
+    returned: Callable[[], None]
+
+
+class Fetched(NamedTuple):
+    """A message whose document is whole in a temporary file, which `row` is to name; `whereabouts` of its folder."""
+
+    message: Message
+    row: MessageRow
+    reading: Reading
+    whereabouts: object
+    attachments: tuple[Attachment, ...] = ()
+
+    def temporaries(self) -> list[str]:
+        """The names of its temporary files, that of the document first."""
+        return [self.row.temporary, *(one.temporary for one in self.attachments if one.temporary)]
+
+
+def fetch(context: InboundContext, folder: InboundFolder, message: Message, leftovers: set[str]) -> Fetched:
+    """Fetch a message into a temporary file and bring that to the disk. A failed fetch leaves no file.
+
+    Where the file can't be removed, its name is added to `leftovers`.
+    Raises NotTaken, DocumentError, AccessPointError, JournalError, OSError.
+    """
+    ask, journal = asking(local=folder.local), context.journal
+    with folder.in_use():
+        temporary = ask(folder.at) / f".{new_id(context.now())}{DRAFT}"
+        first = journal.known(context.access_point.identity, [message]).get(message.msg_no, message)
+        row = replace(context.row_of(folder, first, "named"), temporary=temporary.name)
+        try:
+            file = ask(lambda: files.create_temporary(temporary))
+        except OSError:
+            discard(temporary, leftovers, ask)
+            raise
+        is_whole = False
+        try:
+            target: BinaryIO = Asked(file, ask)  # type: ignore[assignment] # it has the methods that are used
+            reading = _read(context, message, target)
+            ask(lambda: os.fsync(file.fileno()))
+            attachments = unpacked(context, target, reading, temporary, leftovers, ask=ask)
+            is_whole = True
+        finally:
+            with suppress(OSError):  # a whole file is on the disk already
+                ask(file.close)
+            if not is_whole:
+                discard(temporary, leftovers, ask)
+    return Fetched(message, row, reading, temporary.directory.whereabouts(), attachments)
+
+
+def unpacked(
+    context: InboundContext,
+    file: BinaryIO,
+    reading: Reading,
+    temporary: Entry,
+    leftovers: set[str],
+    *,
+    ask: Ask,
+) -> tuple[Attachment, ...]:
+    """The attachments of a document that is whole in a temporary file, where the configuration wants them.
+
+    After an error none is left, or its name is added to `leftovers`. Raises OSError, DocumentError.
+    """
+    if context.rules.attachments == "leave":
+        return ()
+    file.seek(0)
+    return unpack(file, reading, temporary, leftovers, ask)
+
+
+def _read(context: InboundContext, message: Message, target: BinaryIO) -> Reading:
+    try:
+        context.access_point.download(message, target, max_size=context.rules.max_size)
+    except Gone:
+        raise NotTaken(f"the access point lists message {message.msg_no}, but has no document for it") from None
+    target.seek(0)
+    try:
+        reading = identify.read(target, doctype="keep")
+    except DocumentError:
+        context.access_point.distrust()
+        raise
+    if not reading.goes_by(message.document_id):
+        context.access_point.distrust()
+        raise _another(message, reading)
+    return reading
+
+
+def _another(message: Message, reading: Reading) -> NotTaken:
+    """The error for a document that isn't the message's, however well-formed it is."""
+    wanted = local_name(message.document_id)
+    listed = f'it is listed as "{printable(wanted)}"' if wanted else "nothing says what kind of document it is"
+    return NotTaken(
+        f'in the place of message {message.msg_no} came a "{printable(reading.root_name[:40])}", and {listed}: see who '
+        f"answers there instead of the access point. To see it: filedrop download {message.msg_no}; if it is what was "
+        f"sent, take that file and run: filedrop read {message.msg_no}"
+    )

@@ -1,0 +1,136 @@
+"""The unread messages of an account: in its inbox, in the archive behind that, and unfinished ones of the journal.
+
+An inbox may show no more than its oldest 25 messages, or never come to an end. What can be read of it is used. If a
+message that it shows can't be taken now, others may never be shown, so the archive is searched for them. A message is
+known by its number, the time it was received, its sender and its receiver together, however these are written, and
+whatever the account's host was called (contract 6).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from datetime import UTC, date, timedelta
+from typing import TYPE_CHECKING
+
+from filedrop.accesspoint import MOST_LISTED
+from filedrop.errors import Interrupted, NoClearAnswer
+from filedrop.journal import is_same
+from filedrop.model.message import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from filedrop.accesspoint import Listing
+    from filedrop.inbound.fetcher import InboundContext
+    from filedrop.journal import MessageRow
+
+DAYS_WIDER = 2  # a pass begins this many days before the end of the last one
+EARLIEST = date(1970, 1, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A message of the inbox, and its row when it was listed."""
+
+    message: Message
+    row: MessageRow | None
+    listed: bool = True
+
+
+class Inbox:
+    """The unread messages of one account. Not `complete`: there may be more than were found."""
+
+    def __init__(self, context: InboundContext) -> None:
+        self._context = context
+        self._walked_from_start = False
+        self.complete = True
+
+    def unread(self, is_blocked: Callable[[Unread], bool]) -> list[Unread]:
+        """The unread messages with their rows, oldest first. Raises AccessPointError, JournalError.
+
+        `is_blocked`: whether a message can't be taken now, so that others may be hidden behind it.
+        """
+        context = self._context
+        listing = context.access_point.inbox()
+        if listing.trouble:
+            context.log.warning("list.cut_short", list="inbox", why=listing.trouble)
+        self.complete = listing.complete
+        unread = self._known(listing.messages)
+        if not self.complete and any(map(is_blocked, unread.values())):
+            unread = self._known(self._beyond(listing)) | unread
+        unread |= {one.message.msg_no: one for one in self._unfinished(unread)}
+        return [unread[number] for number in sorted(unread)]
+
+    def _known(self, messages: Sequence[Message]) -> dict[int, Unread]:
+        """The messages by number, each with its row. Rows under a former name of the account get its present one."""
+        context, identity = self._context, self._context.access_point.identity
+        rows = context.journal.known(identity, messages)
+        strays = [row for row in rows.values() if row.identity != identity]
+        if strays:
+            context.journal.adopt(identity, strays)
+            rows |= {row.msg_no: replace(row, identity=identity) for row in strays}
+            for before, number in Counter(row.identity for row in strays).items():
+                context.log.warning("messages.known", before=before, now=identity, number=number)
+        return {message.msg_no: Unread(message, rows.get(message.msg_no)) for message in messages}
+
+    def _beyond(self, listing: Listing) -> list[Message]:
+        """Unread messages from the archive that the inbox doesn't show (field notes).
+
+        The inbox shows the oldest, so the archive is read from the oldest shown on. After one complete pass, each
+        further pass begins shortly before the end of the last one.
+        """
+        context, identity, found = self._context, self._context.access_point.identity, list[Message]()
+        known_day = context.journal.inbox_day(identity) if self._walked_from_start else None
+        oldest = min((day for message in listing.messages if (day := _day(message))), default=date.min)
+        day = date.fromisoformat(known_day) if known_day else max(oldest, EARLIEST) - timedelta(days=DAYS_WIDER)
+        today = (context.access_point.clock() or context.now()).astimezone(UTC).date()
+        reached = day + timedelta(days=DAYS_WIDER)
+        try:
+            for message in context.access_point.messages(after=day, direction="IN"):
+                reached = max(reached, _day(message) or reached)
+                if not message.delivered and message.direction != "OUT":
+                    found.append(message)
+                if len(found) > MOST_LISTED:
+                    raise NoClearAnswer(f"the archive has more than the {MOST_LISTED} unread messages taken at once")
+            reached = today
+        except NoClearAnswer as error:
+            if isinstance(error, Interrupted):
+                raise
+            context.log.warning("list.cut_short", list="messages", why=str(error))
+        context.journal.record_inbox_day(identity, (min(today, reached) - timedelta(days=DAYS_WIDER)).isoformat())
+        self._walked_from_start = True
+        return found
+
+    def _unfinished(self, listed: Mapping[int, Unread]) -> list[Unread]:
+        """Messages that are unfinished in the journal and missing in the list.
+
+        If the list has another message of that number, the server was set up anew and would mark that one as read
+        instead. The unfinished message waits until the listed one is done.
+        """
+        context, found = self._context, list[Unread]()
+        for row in context.journal.messages_in(context.access_point.identity, "named", "placing", "stuck"):
+            there = listed.get(row.msg_no)
+            if there is not None and is_same(there.message, row):
+                continue
+            if row.state == "stuck" and (self.complete or there or len(found) >= MOST_LISTED):
+                context.journal.forget_message(row)  # read elsewhere, gone, or listed again
+            elif there is None:
+                found.append(Unread(_message(row), row, listed=False))
+        return found
+
+
+def _day(message: Message) -> date | None:
+    at = message.received_at
+    return at.astimezone(UTC).date() if at else None
+
+
+def _message(row: MessageRow) -> Message:
+    """A message as far as its row has it; its document is at the interface's usual address."""
+    return Message(
+        row.msg_no,
+        direction="IN",
+        received=row.received or None,
+        sender=row.sender or None,
+        receiver=row.receiver or None,
+    )

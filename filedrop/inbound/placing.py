@@ -1,0 +1,291 @@
+"""A whole received document gets its name in its company's folder, by the worker in the folder.
+
+The order is the safety:
+
+1. A row names the temporary file. If the file is gone now, somebody removed it: the message is fetched again.
+2. The sidecar reserves the document's name, and those of its attachments.
+3. The row says that the file is about to be renamed (`placing`). If it is gone now, it was placed, and perhaps taken.
+4. The attachments are renamed in, and their folder brought to the disk: where the document lies, they are whole.
+5. The document is renamed in, and its folder brought to the disk.
+
+Until 5, the attachments can be made again of the document: an attempt that was cut short is undone and begun anew.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filedrop import files, identify
+from filedrop.errors import DocumentError, FolderUnavailable
+from filedrop.files import Directory
+from filedrop.files.patience import asking
+from filedrop.identify.response import ROOTS, responses_in
+from filedrop.inbound.fetcher import Fetched, unpacked
+from filedrop.inbound.temporary import DRAFT, pieces_of, see_there
+from filedrop.journal import Answered
+from filedrop.storage import sidecar
+from filedrop.storage.marker import read_marker
+from filedrop.storage.names import inbound_beginning, inbound_name, page_name
+from filedrop.storage.reserved import withdraw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from filedrop.files import Entry
+    from filedrop.inbound.fetcher import InboundContext
+    from filedrop.journal import MessageRow
+    from filedrop.model.message import Message
+    from filedrop.storage.folders import InboundFolder
+
+
+def resume(
+    context: InboundContext, folder: InboundFolder, message: Message, row: MessageRow
+) -> Fetched | MessageRow | None:
+    """How far an earlier fetch has come: Fetched if its file is whole, the row if it is placed, None to fetch it anew.
+
+    Raises FolderUnavailable, JournalError, OSError.
+    """
+    message = replace(message, received=row.received or message.received)  # names begin with that
+    belongs = Path(row.folder) == folder.path
+    here = folder.at() if belongs else Directory.open(Path(row.folder))
+    marker = read_marker(here)
+    if marker is None or (belongs and marker.folder != folder.id):  # a missing share isn't a missing file
+        raise FolderUnavailable(f"message {row.msg_no} was fetched into {here.path}, which isn't there: bring it back")
+    temporary = here / row.temporary
+    if temporary.is_file():  # a folder or link isn't what was fetched
+        row = _not_placed(context, row)
+        if belongs:  # else it is fetched into the folder where it belongs now
+            try:
+                with files.open_regular(temporary) as file:
+                    reading = identify.read(file, doctype="keep")
+                    attachments = unpacked(context, file, reading, temporary, set(), ask=asking(local=True))
+                    return Fetched(message, row, reading, here.whereabouts(), attachments)
+            except DocumentError:  # somebody has written into it
+                pass
+        temporary.unlink(missing_ok=True)
+    elif row.state == "placing" or _lies_there(here, message, row):
+        here.sync()  # the process that renamed it may have ended before this
+        return row
+    for name in list(reserved(here, message, row)):
+        withdraw(here, name)
+    for piece in list(pieces_of(here, row.temporary)):
+        piece.unlink(missing_ok=True)
+    return None
+
+
+def place(
+    context: InboundContext, folder: InboundFolder, whole: Mapping[int, Fetched], *, resumed: bool
+) -> dict[int, MessageRow | Exception]:
+    """Place whole documents that are named, and bring that to the disk. Returns each one's row or error.
+
+    `resumed`: an earlier attempt may have begun with these. Raises JournalError.
+    """
+    if not whole:
+        return {}
+    try:
+        here = folder.at()  # opened once: the folder of the temporary files
+    except OSError as error:
+        return dict.fromkeys(whole, error)
+    return _Placing(context, folder, here, whole).place(resumed=resumed)
+
+
+class _Placing:
+    """The documents of a batch on the way to their names; `_results` gets what became of each."""
+
+    def __init__(
+        self, context: InboundContext, folder: InboundFolder, here: Directory, whole: Mapping[int, Fetched]
+    ) -> None:
+        self._context = context
+        self._folder = folder
+        self._here = here
+        self._whole = whole
+        self._names: dict[int, str] = {}
+        self._rows: dict[int, MessageRow] = {}
+        self._results: dict[int, MessageRow | Exception] = {}
+
+    def place(self, *, resumed: bool) -> dict[int, MessageRow | Exception]:
+        """Place all. Raises JournalError."""
+        for msg_no, one in self._whole.items():
+            try:
+                for temporary in one.temporaries():
+                    see_there(self._here / temporary)
+                self._names[msg_no] = self._reserve(one, resumed=resumed)
+            except (FolderUnavailable, OSError) as error:
+                self._results[msg_no] = error
+        # Before the first rename: a start must know which of the missing temporary files may be placed.
+        now, whole = self._context.now(), self._whole
+        self._rows = {msg_no: replace(whole[msg_no].row, state="placing", placed=now) for msg_no in self._names}
+        self._context.journal.record_responses(list(self._responses()))
+        self._context.journal.record_messages(list(self._rows.values()))
+        if any(self._whole[msg_no].attachments for msg_no in self._rows):
+            self._sync()  # the sidecars first: by them, attachments are found again
+            self._each(self._rename_attachments)
+        self._each(self._rename)
+        for msg_no in self._left():
+            name = self._names[msg_no]
+            self._results[msg_no] = replace(self._rows[msg_no], file=name)
+            self._context.log.info("message.received", company=self._folder.company, file=name, msg_no=msg_no)
+        return self._results
+
+    def _responses(self) -> Iterator[Answered]:
+        """What the documents answer that are responses. Before they are placed, so that a crash loses none."""
+        for msg_no, row in self._rows.items():
+            if self._whole[msg_no].reading.root_name not in ROOTS:
+                continue
+            with suppress(OSError), files.open_regular(self._here / row.temporary) as file:
+                for one in responses_in(file):
+                    yield Answered(
+                        row.identity,
+                        msg_no,
+                        self._folder.company,
+                        row.sender,
+                        row.receiver,
+                        one.number,
+                        one.type,
+                        one.code,
+                        one.reason,
+                        self._context.now(),
+                    )
+
+    def _left(self) -> list[int]:
+        return [msg_no for msg_no in self._rows if msg_no not in self._results]
+
+    def _each(self, rename: Callable[[Fetched, str], str]) -> None:
+        """Rename something of each document, which may get another name by it, and bring all that to the disk."""
+        for msg_no in self._left():
+            try:
+                self._names[msg_no] = rename(self._whole[msg_no], self._names[msg_no])
+            except OSError as error:
+                self._results[msg_no] = error
+                if isinstance(error, FileNotFoundError) or _is_there(self._here / self._rows[msg_no].temporary):
+                    _not_placed(self._context, self._rows[msg_no])  # if it is missing from now on, somebody removed it
+        self._sync()
+
+    def _sync(self) -> None:
+        try:
+            self._here.sync()
+        except OSError as error:
+            self._results |= dict.fromkeys(self._left(), error)
+
+    def _reserve(self, one: Fetched, *, resumed: bool) -> str:
+        """A name for the document, which its sidecar reserves, and with it those of the attachments."""
+        here = self._here
+        for name in list(reserved(here, one.message, one.row)) if resumed else ():
+            listed = (sidecar.read(here / f"{name}.json") or {}).get("attachments")
+            if not ((here / name).exists() or listed or one.attachments):
+                return name
+            withdraw(here, name)  # another file took the name meanwhile, or attachments may have been placed
+        for name in self._folder.free_names(here, inbound_name(one.message, one.reading.root_name)):
+            if any((here / target).exists() for target in self._beside(one, name)):
+                continue
+            try:
+                files.create_whole(here / f"{name}.json", self._sidecar(one, name))
+            except FileExistsError:
+                continue
+            return name
+        raise AssertionError  # there is always another name
+
+    def _beside(self, one: Fetched, name: str) -> Iterator[str]:
+        """The names that lie beside a document of this name, besides its sidecar."""
+        yield from (target for _, target in _pairs(one, name))
+        if self._context.rules.readable == "html":
+            yield page_name(name)
+
+    def _sidecar(self, one: Fetched, name: str) -> bytes:
+        more: dict[str, object] = {}
+        if self._context.rules.attachments == "beside":
+            more["attachments"] = [attachment.told(name) for attachment in one.attachments]
+        if self._context.rules.readable == "html":
+            more["page"] = page_name(name)
+        return sidecar.inbound(
+            one.message,
+            one.reading,
+            id=_id_of(one.row),
+            file=name,
+            company=self._folder.company,
+            account=self._context.account,
+            identity=self._context.access_point.identity,
+            fetched=self._context.now(),
+            **more,
+        )
+
+    def _rename_attachments(self, one: Fetched, name: str) -> str:
+        """Rename a document's attachments to their names, or to those of its next free name. Returns the document's."""
+        while True:
+            placed: list[tuple[str, str]] = []
+            try:
+                for temporary, target in _pairs(one, name):
+                    files.place(self._here / temporary, self._here / target)
+                    placed.append((temporary, target))
+            except FileExistsError:  # another file took the name meanwhile
+                name = self._rename_back(one, name, placed)
+            else:
+                return name
+
+    def _rename(self, one: Fetched, name: str) -> str:
+        """Rename a document to its reserved name, or to the next free one. Returns the name."""
+        while True:
+            try:
+                files.place(self._here / one.row.temporary, self._here / name)
+            except FileExistsError:  # likewise
+                name = self._rename_back(one, name, _pairs(one, name))
+                if one.attachments:
+                    name = self._rename_attachments(one, name)
+                    self._here.sync()
+            else:
+                return name
+
+    def _rename_back(self, one: Fetched, name: str, placed: Iterable[tuple[str, str]]) -> str:
+        """Give up a name and the attachments that have theirs by it, and reserve another."""
+        for temporary, target in placed:
+            files.place(self._here / target, self._here / temporary)
+        (self._here / f"{name}.json").unlink(missing_ok=True)
+        return self._reserve(one, resumed=False)
+
+
+def _pairs(one: Fetched, document: str) -> list[tuple[str, str]]:
+    """The temporary name of each attachment, with the one that it gets beside a document of this name."""
+    return [
+        (attachment.temporary, attachment.named(document)) for attachment in one.attachments if attachment.temporary
+    ]
+
+
+def _not_placed(context: InboundContext, row: MessageRow) -> MessageRow:
+    """The row, which is set back from `placing`: it only names the temporary file again."""
+    if row.state == "placing":
+        row = replace(row, state="named")
+        context.journal.record_message(row)
+    return row
+
+
+def _lies_there(here: Directory, message: Message, row: MessageRow) -> bool:
+    """Whether the document lies beside its sidecar although the rename seemed to fail."""
+    return any((here / name).exists() for name in reserved(here, message, row))
+
+
+def reserved(here: Directory, message: Message, row: MessageRow) -> Iterator[str]:
+    """The names that earlier attempts have reserved for this message."""
+    beginning = inbound_beginning(message)
+    for beside in here.names():
+        if (
+            beside.startswith(beginning)
+            and beside.endswith(".json")
+            and sidecar.identity_of(here / beside) == _id_of(row)
+        ):
+            yield beside.removesuffix(".json")
+
+
+def _is_there(temporary: Entry) -> bool:
+    """Whether the file certainly exists; False where that can't be determined."""
+    try:
+        return temporary.exists()
+    except OSError:
+        return False
+
+
+def _id_of(row: MessageRow) -> str:
+    """The id of a message, which its sidecar and the name of its temporary file have."""
+    return row.temporary[1:].removesuffix(DRAFT)

@@ -1,0 +1,170 @@
+"""The poller of one account's inbox: lists the unread messages and hands each to the delivery of its folder.
+
+A poll lists the whole inbox before anything is marked as read. A message that can't be taken is tried again with
+growing pauses and blocks no other.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from filedrop.errors import AccessPointError, DocumentError
+from filedrop.files import InUse
+from filedrop.inbound.delivery import Arrival
+from filedrop.inbound.fetcher import NotTaken
+from filedrop.inbound.inbox import Inbox, Unread
+from filedrop.model.document import participant_key
+from filedrop.times import backoff, is_due
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from filedrop.inbound.delivery import InboundDelivery
+    from filedrop.inbound.fetcher import InboundContext
+    from filedrop.model.message import Message
+
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)  # between tries of a message that can't be taken
+
+
+@dataclass(slots=True)
+class Summary:
+    """What the last poll found."""
+
+    last_poll: datetime | None = None
+    unread: int = 0
+    for_nobody: int = 0
+    stuck: dict[str, int] = field(default_factory=dict)
+
+
+class InboxPoller:
+    """Polls one account's inbox. `poll` is for one thread; the rest is thread-safe.
+
+    `deliveries`: by participant key; `unassigned`: for receivers that are not among these. `is_hung`: whether a
+    delivery's folder doesn't answer. `wake` is called when all messages that were handed out have ended.
+    """
+
+    def __init__(
+        self,
+        context: InboundContext,
+        deliveries: Mapping[str, InboundDelivery],
+        unassigned: InboundDelivery | None,
+        *,
+        is_hung: Callable[[InboundDelivery], bool],
+        wake: Callable[[], None],
+    ) -> None:
+        self.deliveries = {*deliveries.values(), *([unassigned] if unassigned else [])}
+        self.summary = Summary()
+        self._context = context
+        self._by_receiver = deliveries
+        self._unassigned = unassigned
+        self._is_hung = is_hung
+        self._wake = wake
+        self._inbox = Inbox(context)
+        self._under_way: dict[int, InboundDelivery] = {}
+        self._has_read = False
+        self._is_put_off = False
+        self._lock = threading.Lock()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no message is under way; those in folders that hang don't count."""
+        with self._lock:
+            return all(map(self._is_hung, self._under_way.values()))
+
+    @property
+    def again(self) -> bool:
+        """Whether to poll again once none is under way: a poll was put off, or some were read and there are more."""
+        return self._is_put_off or (self._has_read and not self._inbox.complete)
+
+    def poll(self) -> None:
+        """List the inbox and hand out what is to be taken. Raises AccessPointError, JournalError.
+
+        Put off while messages are being marked as read: the pages would shift.
+        """
+        self._is_put_off = not self.is_idle
+        if self._is_put_off:
+            return
+        if self._context.journal.trouble:  # before anything is fetched, which must be recorded
+            self._context.journal.check_writable()
+        self._has_read = False
+        unread = self._inbox.unread(self._is_blocked)
+        self._sum_up(unread)
+        for one in unread:
+            delivery = self._delivery(one.message)
+            if delivery is not None and self._is_due(one) and self._begins(one, delivery):
+                delivery.put(Arrival(self._context, one, self._ended))
+        for delivery in self.deliveries - {self._unassigned, *(self._delivery(one.message) for one in unread)}:
+            if delivery.trouble or delivery.refused:  # no message of it tells that all is well again
+                delivery.look_again()
+
+    def trouble(self) -> dict[Path, str]:
+        """The inbound folders that nothing can be put into, and why."""
+        troubles = ((delivery.folder.path, delivery.trouble or delivery.refused) for delivery in self.deliveries)
+        return {path: why for path, why in troubles if why}
+
+    def _begins(self, one: Unread, delivery: InboundDelivery) -> bool:
+        with self._lock:
+            return self._under_way.setdefault(one.message.msg_no, delivery) is delivery
+
+    def _ended(self, one: Unread, error: Exception | None = None, *, was_read: bool = False) -> None:
+        """Note that a message has come as far as it can now; `error` says what keeps it."""
+        try:
+            self._has_read |= was_read
+            if error is not None:
+                self._note_failure(one, error)
+        finally:
+            with self._lock:
+                self._under_way.pop(one.message.msg_no, None)
+                is_last = not self._under_way
+            if is_last:
+                self._wake()
+
+    def _note_failure(self, one: Unread, error: Exception) -> None:
+        delivery = self._delivery(one.message)
+        if isinstance(error, AccessPointError):
+            is_placed = one.row is not None and one.row.state in ("placing", "read")
+            if self._context.breaker.allows_again() and not is_placed:  # this message is the cause
+                self._stuck(one, delivery, str(error))
+        elif isinstance(error, NotTaken | DocumentError):
+            self._stuck(one, delivery, str(error))
+        elif not isinstance(error, InUse) and delivery:  # InUse, by a virus scanner say: the next poll places it
+            delivery.refuse(error)
+
+    def _stuck(self, one: Unread, delivery: InboundDelivery | None, why: str) -> None:
+        context = self._context
+        if delivery is None:
+            return
+        attempts = (one.row.attempts if one.row else 0) + 1
+        due = context.now() + backoff(attempts, FIRST_PAUSE, LONGEST_PAUSE)
+        stuck = context.row_of(delivery.folder, one.row or one.message, "stuck")
+        context.journal.record_message(replace(stuck, attempts=attempts, due=due, why=why))
+        company = delivery.folder.company
+        context.log.warning("message.stuck", company=company, msg_no=stuck.msg_no, why=why, attempt=attempts)
+
+    def _is_blocked(self, one: Unread) -> bool:
+        delivery = self._delivery(one.message)
+        if delivery is None or delivery.trouble or delivery.refused or self._is_hung(delivery):
+            return True
+        return one.row is not None and one.row.state == "stuck"
+
+    def _is_due(self, one: Unread) -> bool:
+        row = one.row
+        return row is None or row.state != "stuck" or is_due(row.due, self._context.now(), LONGEST_PAUSE)
+
+    def _delivery(self, message: Message) -> InboundDelivery | None:
+        return self._by_receiver.get(participant_key(message.receiver or ""), self._unassigned)
+
+    def _sum_up(self, unread: Sequence[Unread]) -> None:
+        summary = Summary(self._context.now(), len(unread))
+        for one in unread:
+            delivery = self._delivery(one.message)
+            if delivery is None:
+                summary.for_nobody += 1
+            elif one.row is not None and one.row.state == "stuck":
+                company = delivery.folder.company
+                summary.stuck[company] = summary.stuck.get(company, 0) + 1
+        self.summary = summary

@@ -1,0 +1,57 @@
+"""Commands that are still to be run for documents and messages (`commands`), in the order of what has happened.
+
+The rows are made by the change itself, in its transaction (triggers in schema), so that a crash loses none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filedrop.journal import statements
+from filedrop.journal.schema import from_name
+from filedrop.journal.store import Store
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """A command that is to be run: after what, and for which document (its id), or for which message and its file."""
+
+    number: int
+    event: str
+    company: str
+    document: str
+    msg_no: int | None
+    folder: str
+    file: str
+
+
+class Errands(Store):
+    """The errands' part of the journal."""
+
+    def want_errands(self, events: Iterable[str]) -> None:
+        """Write after which events (failed, delivered, received) commands are to be run from now on."""
+        wanted = [{"event": event} for event in sorted(events)]
+        if self.read(statements.WANTED) == [(one["event"],) for one in wanted]:
+            return
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(statements.WANT_NONE)
+            connection.executemany(statements.WANT, wanted)
+
+        self.write(work)
+
+    def errands(self) -> list[Errand]:
+        """The first errand of each company."""
+        return [
+            Errand(number, event, company, document, msg_no, from_name(folder), from_name(file))
+            for number, event, company, document, msg_no, folder, file in self.read(statements.ERRANDS)
+        ]
+
+    def end_errand(self, errand: Errand) -> None:
+        """Delete an errand: its command has come to an end."""
+        self.write(lambda connection: connection.execute(statements.END_ERRAND, {"number": errand.number}))

@@ -1,0 +1,76 @@
+"""What happened lately, by company: the latest documents and messages, and how many there were on each day."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from filedrop.journal import statements
+from filedrop.journal.schema import from_name
+from filedrop.journal.store import Store
+from filedrop.model.document import State
+from filedrop.times import from_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+
+class Sent(NamedTuple):
+    """A document that was accepted by the access point at this moment, and its state by now."""
+
+    at: datetime
+    company: str
+    file: str
+    type: str | None
+    number: str | None
+    receiver: str | None
+    msg_no: int | None
+    state: State
+
+
+class Received(NamedTuple):
+    """A message that got its file at this moment."""
+
+    at: datetime
+    company: str
+    file: str
+    sender: str
+    msg_no: int
+
+
+class Days(NamedTuple):
+    """How many documents were accepted by the access point, received, and failed, on each of some days."""
+
+    sent: list[int]
+    received: list[int]
+    failed: list[int]
+
+
+class Lately(Store):
+    """What the journal knows of the latest events. Each call reads an index, as far as it is asked."""
+
+    def last_sent(self, company: str, most: int) -> list[Sent]:
+        """The documents that the access point accepted last, the latest first."""
+        rows = self.read(statements.LAST_SENT, company=company, most=most)
+        return [
+            Sent(from_seconds(at), whose, from_name(file), type_, number, receiver, msg_no, State(state))
+            for at, whose, file, type_, number, receiver, msg_no, state in rows
+        ]
+
+    def last_received(self, company: str, most: int) -> list[Received]:
+        """The messages that were placed last, the latest first."""
+        rows = self.read(statements.LAST_RECEIVED, company=company, most=most)
+        return [
+            Received(from_seconds(at), whose, from_name(file), sender, msg_no)
+            for at, whose, file, sender, msg_no in rows
+        ]
+
+    def per_day(self, company: str, begins: Sequence[datetime]) -> Days:
+        """How much happened on each day. `begins`: when each of the days began, and when the last one ends."""
+        days = json.dumps([begin.timestamp() for begin in begins])
+
+        def counted(statement: str) -> list[int]:
+            return [number for (number,) in self.read(statement, company=company, days=days)]
+
+        return Days(*map(counted, (statements.SENT_PER_DAY, statements.RECEIVED_PER_DAY, statements.FAILED_PER_DAY)))

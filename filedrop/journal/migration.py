@@ -1,0 +1,76 @@
+"""Bringing a journal up to date that an older filedrop has written: a copy first, then all steps in one transaction."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from filedrop.errors import JournalError
+from filedrop.files import Directory
+from filedrop.journal import statements
+from filedrop.journal.schema import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STEPS = {
+    "1": (
+        # Schema 1 had `placing` as `named`, but for what stood in a second table; the first journals lacked that.
+        "CREATE TABLE IF NOT EXISTS only_named (identity, msg_no, received, sender, receiver)",
+        """
+        UPDATE messages SET state = 'placing' WHERE state = 'named' AND NOT EXISTS (
+            SELECT 1 FROM only_named AS one WHERE one.identity = messages.identity AND one.msg_no = messages.msg_no
+            AND one.received = messages.received AND one.sender = messages.sender AND one.receiver = messages.receiver
+        )
+        """,
+        "DROP TABLE only_named",
+        "DROP INDEX IF EXISTS messages_named",
+        "DROP TABLE IF EXISTS let_through",
+        "UPDATE documents SET error = NULL WHERE error = 'null'",
+    ),
+    "2": (),  # the schema's definitions add the index that it lacks
+    "3": (
+        "ALTER TABLE documents ADD COLUMN ended REAL",
+        """
+        UPDATE documents SET ended = CAST(strftime('%s', json_extract(history, '$[#-1][0]')) AS REAL)
+        WHERE state IN ('delivered', 'failed', 'taken')
+        """,
+        "ALTER TABLE messages ADD COLUMN placed REAL",
+        # By the access point's clock, which is near enough for the days before.
+        """
+        UPDATE messages SET placed = CAST(strftime('%s', received) AS REAL) WHERE state IN ('placing', 'read')
+        """,
+    ),
+}
+"""The statements that lead from each older schema to the next."""
+
+
+def migrate(connection: sqlite3.Connection, path: Path, schema: str) -> None:
+    """Bring the journal at `path` up to date from an older schema, within a transaction of the connection.
+
+    What it was is kept beside it: `journal-1.sqlite`. Raises JournalError, and after a rollback it is as it was.
+    """
+    try:
+        _copy(path, path.with_name(f"{path.stem}-{schema}{path.suffix}"))
+        for older in range(int(schema), SCHEMA_VERSION):
+            for statement in STEPS[str(older)]:
+                connection.execute(statement)
+        connection.execute(statements.SAY_SCHEMA, {"value": str(SCHEMA_VERSION)})
+    except (sqlite3.Error, OSError) as error:
+        raise JournalError(
+            f"{path} could not be brought up to date from schema {schema}: {error}. It is as it was, and nothing is "
+            "posted: see that its disk has room for a copy and that its folder belongs to the service, and start "
+            "filedrop again; or install the version that has written it"
+        ) from error
+
+
+def _copy(path: Path, target: Path) -> None:
+    draft = target.with_name(f"{target.name}.tmp")
+    draft.unlink(missing_ok=True)
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(draft)) as copy:
+        source.backup(copy)
+    draft.replace(target)
+    Directory.open(target.parent).sync()

@@ -1,0 +1,98 @@
+"""Message numbers in the journal: to which document each belongs, and when its message was received."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from filedrop.journal import statements
+from filedrop.journal.documents import Documents, put
+from filedrop.journal.schema import from_moment, from_name
+from filedrop.model.message import difference, is_known
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from filedrop.errors import FiledropError
+    from filedrop.model.document import Document
+    from filedrop.model.message import Message
+
+_LATEST = 20  # messages whose times are compared to judge the access point's clocks
+
+
+class Answer(NamedTuple):
+    """The result of a request: the document after the answer, and its message, if any.
+
+    `otherwise`: the document after the answer where the message turns out to be another document's.
+    """
+
+    document: Document
+    message: Message | None = None
+    otherwise: Document | None = None
+
+
+class Numbers(Documents):
+    """The message numbers' part of the journal."""
+
+    def owned(self, identity: str, numbers: Iterable[int], company: str = "") -> dict[int, list[str | None]]:
+        """Those of these message numbers that belong to a document or are surplus, each with all its `received`.
+
+        Rows restored from sidecars count only for their own `company`. A number may occur several times, since a server
+        that was set up anew counts from 1 again.
+        """
+        owned = defaultdict[int, list[str | None]](list)
+        wanted = json.dumps(list(numbers))
+        for msg_no, received in self.read(statements.OWNED, identity=identity, numbers=wanted, company=company):
+            owned[msg_no].append(received)
+        return owned
+
+    def owners(self, identity: str, numbers: Iterable[int], company: str) -> list[Document]:
+        """The documents behind `owned`; the document of a surplus message is returned with that message's number."""
+        return self._documents(statements.OWNERS, identity=identity, numbers=json.dumps(list(numbers)), company=company)
+
+    def is_owned(self, identity: str, message: Message, company: str) -> bool:
+        """Does this message belong to a recorded document, or may it, by all that both say?"""
+        number = message.msg_no
+        known = is_known(message, self.owned(identity, [number], company).get(number, ()))
+        if known is None:
+            return any(not difference(message, owner) for owner in self.owners(identity, [number], company))
+        return known
+
+    def record_answers(self, answers: Iterable[Answer]) -> list[Document | FiledropError]:
+        """Write the results of several requests in one commit; for each, the result or error of `record`.
+
+        The owner of a number is decided within the transaction: if two requests got the same answer, one keeps it.
+        """
+
+        def work(connection: sqlite3.Connection, answer: Answer) -> Document:
+            document = answer.document
+            if answer.message is not None and answer.otherwise is not None:
+                with self.reading_with(connection):
+                    if self.is_owned(document.identity, answer.message, document.company):
+                        document = answer.otherwise
+            return put(connection, document)
+
+        return self.write_each([partial(work, answer=answer) for answer in answers])
+
+    def times(self, identity: str) -> list[tuple[datetime, str]]:
+        """For the latest documents: when each was first posted, by `Date`, and when its message was received."""
+        rows = self.read(statements.TIMES, identity=identity, most=_LATEST)
+        return [(asked, received) for first, received in rows if (asked := from_moment(first))]
+
+    def received_before(self, document: Document) -> list[str]:
+        """The `received` of the latest messages of its account that were recorded before this document."""
+        values = {"identity": document.identity, "id": document.id, "most": _LATEST}
+        return [received for (received,) in self.read(statements.RECEIVED_BEFORE, **values)]
+
+    def surplus(self, identity: str) -> list[tuple[int, str]]:
+        """The messages that an account sent more often than intended: each number, and its document's name."""
+        return [(msg_no, from_name(name)) for msg_no, name in self.read(statements.SURPLUS_OF, identity=identity)]
+
+    def record_surplus(self, identity: str, msg_no: int, received: str | None, document: Document) -> None:
+        """Write that the access point has this document once more than intended, as this message."""
+        values = {"identity": identity, "msg_no": msg_no, "received": received, "document": document.id}
+        self.write(lambda connection: connection.execute(statements.INSERT_SURPLUS, values))

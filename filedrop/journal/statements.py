@@ -1,0 +1,288 @@
+"""All SQL statements of the journal, by subject; their callers say what each is for.
+
+They are written so that PostgreSQL can be a second engine. It differs in these: `json_each` is
+`json_array_elements_text`, `json_extract` is `->>`, `max` of two is `greatest`, `IS` of a value is `IS NOT DISTINCT
+FROM`, `UPDATE OR REPLACE` is a DELETE before it, and `rowid` a column that counts the rows. All records that precede a
+request have the same WHERE (`_THE_SAME`), to which a lease's epoch can be added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from filedrop.model.document import Document, State
+
+# Documents
+
+COLUMNS = tuple(field.name for field in fields(Document))
+# Columns that never change: an UPDATE without them leaves their indexes alone.
+_FIXED = {
+    "id",
+    "company",
+    "folder",
+    "account",
+    "dropped_as",
+    "size",
+    "sha256",
+    "meaning",
+    "type",
+    "number",
+    "issue_date",
+}
+_ALL = f"SELECT {', '.join(COLUMNS)} FROM documents WHERE"
+_THE_SAME = "id = :id AND revision = :before"
+_IS_DUE = "(due IS NULL OR due <= :now OR due > :latest)"  # as `times.is_due`
+_ON_ITS_WAY = f"open AND identity = :identity AND state = '{State.SENT}' AND place = 'sent'"
+_STEP = f"{_ALL} open AND folder = :folder AND"
+# UNION ALL, so that each part uses the index: for a condition with OR, SQLite scans all open rows.
+_ASTRAY = (
+    f"{_STEP} state IN ('{State.SENDING}', '{State.DELIVERED}', '{State.FAILED}')"
+    f" UNION ALL {_STEP} state = '{State.SENT}' AND place = 'sending'"
+)
+_WAITING = f"open AND folder = :folder AND state = '{State.WAITING}' AND place = 'sending'"
+_IN_ORDER = "ORDER BY id LIMIT :most"
+_BELIEVED = "(company = :company OR NOT EXISTS (SELECT 1 FROM restored WHERE document = documents.id))"
+
+INSERT = f"INSERT INTO documents (open, ended, {', '.join(COLUMNS)}) VALUES (:open, :ended, :{', :'.join(COLUMNS)})"
+UPDATE = (
+    "UPDATE documents SET open = :open, ended = coalesce(ended, :ended),"
+    f" {', '.join(f'{name} = :{name}' for name in COLUMNS if name not in _FIXED)}"
+    f" WHERE {_THE_SAME}"
+)
+MOVE = f"UPDATE documents SET open = :open, place = :place, file = :file, revision = :revision WHERE {_THE_SAME}"
+STEPS_ASTRAY = f"{_ASTRAY} {_IN_ORDER}"
+WAITING_DUE = f"{_ALL} {_WAITING} AND {_IS_DUE} {_IN_ORDER}"
+LYING_IN = f"{_ALL} open AND folder = :folder AND place = :place"
+FILES_IN = "SELECT file, id FROM documents WHERE open AND folder = :folder AND place = :place"
+KEPT_IN_SENDING = (
+    "SELECT id, state FROM documents WHERE open AND folder = :folder AND place = 'sending' AND claimed <= :claimed"
+    f" AND state IN ('{State.WAITING}', '{State.SENDING}', '{State.DOUBT}')"
+)
+NAMED = "SELECT 1 FROM documents WHERE open AND folder = :folder AND place = :place AND file = :file LIMIT 1"
+IN_STATE = f"{_ALL} open AND state = :state AND (:identity IS NULL OR identity = :identity) ORDER BY id"
+_UNFINISHED = "SELECT id, company, {kind} AS kind FROM documents WHERE open AND state = "
+_SENT_KINDS = "CASE WHEN accepted < :accepted_before THEN 'overdue' ELSE 'sent' END"
+# The inner SELECTs read few columns, in one scan for each state.
+NEWEST = f"""
+    SELECT company, kind, id, total FROM (
+        SELECT company, kind, id, count(*) OVER (PARTITION BY company, kind) AS total,
+            row_number() OVER (PARTITION BY company, kind ORDER BY id DESC) AS nth
+        FROM (
+            {_UNFINISHED.format(kind="'doubt'")} '{State.DOUBT}'
+            UNION ALL {_UNFINISHED.format(kind="'waiting'")} '{State.WAITING}' AND due IS NOT NULL
+            UNION ALL {_UNFINISHED.format(kind=_SENT_KINDS)} '{State.SENT}'
+                AND (accepted < :accepted_before OR warnings <> '[]')
+        )
+    ) WHERE nth <= :most ORDER BY id DESC
+"""
+OPEN_LIKE = f"{_ALL} open AND sha256 = :sha256 AND folder = :folder"
+BY_ID = f"{_ALL} id = :id"
+# Each once, by steps in an index: it has a row for each document.
+_IDENTITIES = """
+    WITH RECURSIVE known(identity) AS (
+        SELECT min(identity) FROM documents UNION ALL
+        SELECT (SELECT min(identity) FROM documents WHERE identity > known.identity)
+        FROM known WHERE known.identity IS NOT NULL
+    ) SELECT identity FROM known
+"""
+CALLED = f"""
+    {_ALL} id IN (
+        SELECT id FROM documents WHERE id = :name OR dropped_as = :file
+        UNION SELECT id FROM documents WHERE dropped_as = :unnumbered AND file = :file
+        UNION SELECT id FROM documents WHERE identity IN ({_IDENTITIES})
+            AND msg_no = :msg_no
+        UNION SELECT document FROM surplus WHERE msg_no = :msg_no
+    ) ORDER BY id DESC
+"""
+BY_IDS = f"{_ALL} id IN (SELECT value FROM json_each(:ids))"
+NEXT_DUE = f"SELECT min(due) FROM documents WHERE {_WAITING}"
+TRACKED = f"{_ALL} {_ON_ITS_WAY} AND {_IS_DUE} {_IN_ORDER}"
+TRACKING_DUE = f"SELECT coalesce(due, 0.0) FROM documents WHERE {_ON_ITS_WAY} ORDER BY due LIMIT 1"
+_IN_EACH_STATE = "SELECT state, count(*) FROM documents WHERE open AND folder = :folder"
+COUNTS = f"{_IN_EACH_STATE} GROUP BY state"
+COUNTS_IDENTIFIED = (
+    f"{_IN_EACH_STATE} AND sender <> '' AND receiver <> '' AND document_id <> '' AND process_id <> '' GROUP BY state"
+)
+# By the index of what has ended: the oldest first.
+ARCHIVED = (
+    f"SELECT id FROM documents WHERE company = :company AND state = '{State.DELIVERED}' AND ended < :before"
+    " AND folder = :folder AND NOT open AND place >= 'archive/' AND place < :first_kept ORDER BY ended LIMIT :most"
+)
+FORGET = (
+    "DELETE FROM restored WHERE document IN (SELECT value FROM json_each(:ids))",
+    "DELETE FROM surplus WHERE document IN (SELECT value FROM json_each(:ids))",
+    "DELETE FROM documents WHERE id IN (SELECT value FROM json_each(:ids))",
+)
+_NUMBERED = "identity = :identity AND msg_no IN (SELECT value FROM json_each(:numbers))"
+OWNED = (
+    f"SELECT msg_no, received FROM documents WHERE {_NUMBERED} AND {_BELIEVED}"
+    f" UNION ALL SELECT msg_no, received FROM surplus WHERE {_NUMBERED}"
+)
+ELSEWHERE = (
+    "SELECT identity, company, state, count(*) FROM documents"
+    f" WHERE open AND state IN ('{State.SENDING}', '{State.DOUBT}', '{State.SENT}') AND identity <> ''"
+    " AND identity NOT IN (SELECT value FROM json_each(:identities)) GROUP BY identity, company, state"
+)
+OWNERS = (
+    f"{_ALL} {_NUMBERED} AND {_BELIEVED} UNION ALL"
+    f" SELECT {', '.join('surplus.msg_no' if name == 'msg_no' else f'documents.{name}' for name in COLUMNS)}"
+    " FROM surplus JOIN documents ON documents.id = surplus.document"
+    " WHERE surplus.identity = :identity AND surplus.msg_no IN (SELECT value FROM json_each(:numbers))"
+)
+# In the order of an index, by number: the latest documents, unless the server was set up anew.
+TIMES = (
+    "SELECT first_attempt, received FROM documents WHERE identity = :identity AND msg_no IS NOT NULL"
+    " AND first_attempt IS NOT NULL AND received IS NOT NULL ORDER BY msg_no DESC LIMIT :most"
+)
+# By rowid, the order of insertion, which depends on no clock.
+RECEIVED_BEFORE = """
+    SELECT received FROM (
+        SELECT id, identity, received FROM documents WHERE rowid < (SELECT rowid FROM documents WHERE id = :id)
+        ORDER BY rowid DESC LIMIT 10000
+    ) AS before WHERE identity = :identity AND received IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM restored WHERE document = before.id) LIMIT :most
+"""
+SURPLUS_OF = """
+    SELECT surplus.msg_no, documents.dropped_as FROM surplus JOIN documents ON documents.id = surplus.document
+    WHERE surplus.identity = :identity ORDER BY surplus.msg_no
+"""
+INSERT_SURPLUS = (
+    "INSERT INTO surplus VALUES (:identity, :msg_no, :received, :document)"
+    " ON CONFLICT (identity, msg_no) DO UPDATE SET received = excluded.received, document = excluded.document"
+)
+_GIVEN = "SELECT id, dropped_as FROM documents WHERE folder = :folder AND file = :file"
+GIVEN_TO = f"""
+    SELECT dropped_as FROM (
+        {_GIVEN} AND meaning = :meaning
+        UNION ALL {_GIVEN} AND number = :number AND type = :type AND issue_date IS :issue_date
+    ) ORDER BY id DESC LIMIT 1
+"""
+SAME_MEANING = f"{_ALL} meaning = :meaning AND id <> :id AND {_BELIEVED}"
+SAME_NUMBER = f"{_ALL} number = :number AND id <> :id AND {_BELIEVED}"
+INSERT_RESTORED = "INSERT INTO restored VALUES (:id) ON CONFLICT DO NOTHING"
+
+# Messages of the inbox
+
+MESSAGE_COLUMNS = (
+    "identity", "msg_no", "received", "sender", "receiver",
+    "state", "company", "folder", "temporary", "file", "attempts", "due", "why", "placed",
+)  # fmt: skip
+MESSAGE_KEY = MESSAGE_COLUMNS[:5]
+_THIS_MESSAGE = " AND ".join(f"{name} = :{name}" for name in MESSAGE_KEY)
+_MESSAGES = f"SELECT {', '.join(MESSAGE_COLUMNS)} FROM messages WHERE"
+_OF_NUMBERS = "msg_no IN (SELECT value FROM json_each(:numbers))"
+RECORD_MESSAGE = (
+    f"INSERT INTO messages ({', '.join(MESSAGE_COLUMNS)}) VALUES (:{', :'.join(MESSAGE_COLUMNS)})"
+    f" ON CONFLICT ({', '.join(MESSAGE_KEY)}) DO UPDATE SET"
+    f" {', '.join(f'{name} = excluded.{name}' for name in MESSAGE_COLUMNS[5:])}"
+)
+_HAS_DRAFT = "folder = :folder AND state IN ('named', 'placing')"  # as its index has it
+NAME_ALL = f"UPDATE messages SET state = 'named' WHERE {_HAS_DRAFT}"
+FORGET_MESSAGE = """
+    DELETE FROM messages WHERE identity = :identity AND msg_no = :msg_no AND received = :received AND state = :state
+"""
+NUMBERED = f"{_MESSAGES} identity = :identity AND {_OF_NUMBERS}"
+NUMBERED_ANYWHERE = f"{_MESSAGES} {_OF_NUMBERS}"
+# The plus makes SQLite sort the result; else it would read all messages ever received, in the order of an index.
+IN_STATES = f"{_MESSAGES} identity = :identity AND state IN (SELECT value FROM json_each(:states)) ORDER BY +msg_no"
+ADOPT = f"UPDATE OR REPLACE messages SET identity = :ours WHERE {_THIS_MESSAGE}"
+DRAFTS = f"SELECT temporary FROM messages WHERE {_HAS_DRAFT}"
+INBOX_DAY = "SELECT inbox_day FROM accounts WHERE identity = :identity"
+RECORD_INBOX_DAY = """
+    INSERT INTO accounts VALUES (:identity, :inbox_day)
+    ON CONFLICT (identity) DO UPDATE SET inbox_day = excluded.inbox_day
+"""
+
+# How many
+
+TOTALS = "SELECT company, event, code, number, accepted FROM totals"
+UNDER_WAY = (
+    "SELECT company, state, count(*), min(coalesce(accepted, claimed)) FROM documents"
+    f" WHERE open AND state IN ('{State.WAITING}', '{State.SENDING}', '{State.DOUBT}', '{State.SENT}')"
+    " GROUP BY company, state"
+)
+
+# What happened lately
+
+LAST_SENT = (
+    "SELECT accepted, company, file, type, number, receiver, msg_no, state FROM documents"
+    " WHERE company = :company AND accepted IS NOT NULL ORDER BY accepted DESC LIMIT :most"
+)
+LAST_RECEIVED = (
+    "SELECT placed, company, file, sender, msg_no FROM messages"
+    " WHERE company = :company AND placed IS NOT NULL AND file <> '' ORDER BY placed DESC LIMIT :most"
+)
+# A SELECT for each day, which only counts entries of an index; a join would sort them first.
+_PER_DAY = """
+    SELECT (SELECT count(*) FROM {of} AND company = :company AND {moment} >= day AND {moment} < next) FROM (
+        SELECT value AS day, lead(value) OVER (ORDER BY value) AS next FROM json_each(:days)
+    ) AS days WHERE next IS NOT NULL ORDER BY day
+"""
+SENT_PER_DAY = _PER_DAY.format(of="documents WHERE accepted IS NOT NULL", moment="accepted")
+RECEIVED_PER_DAY = _PER_DAY.format(of="messages WHERE placed IS NOT NULL", moment="placed")
+FAILED_PER_DAY = _PER_DAY.format(of=f"documents WHERE state = '{State.FAILED}'", moment="ended")
+
+# Folders
+
+FOLDER_PATH = "SELECT path FROM folders WHERE id = :id"
+FOLDER_AT = "SELECT id FROM folders WHERE path = :path"
+RECORD_FOLDER = "INSERT INTO folders VALUES (:id, :path, FALSE) ON CONFLICT (id) DO UPDATE SET path = excluded.path"
+SETTLED = "SELECT settled FROM folders WHERE id = :id"
+SETTLE = "UPDATE folders SET settled = :settled WHERE id = :id"
+CHANGES = "SELECT counted, marked, least FROM changes WHERE folder = :id"
+COUNT_ON = """
+    INSERT INTO changes VALUES (:id, :seen + 1, 0, 0)
+    ON CONFLICT (folder) DO UPDATE SET counted = max(changes.counted, :seen) + 1
+"""
+MARK = "UPDATE changes SET marked = counted WHERE folder = :id"
+MARK_AT = "UPDATE changes SET marked = :seen WHERE folder = :id"
+LEAST = "UPDATE changes SET least = counted WHERE folder = :id"
+
+# Waivers
+
+GIVE_WAIVER = """
+    INSERT INTO waivers VALUES (:folder, :file, :sha256, :modified)
+    ON CONFLICT (folder, file) DO UPDATE SET sha256 = excluded.sha256, modified = excluded.modified
+"""
+WAIVER = "SELECT sha256, modified FROM waivers WHERE folder = :folder AND file = :file"
+WAIVED = "SELECT file FROM waivers WHERE folder = :folder"
+END_WAIVER = "DELETE FROM waivers WHERE folder = :folder AND file = :file"
+
+# Responses
+
+RESPONSE_COLUMNS = (
+    "identity", "msg_no", "company", "sender", "receiver", "number", "type", "code", "reason", "at", "document",
+)  # fmt: skip
+_RESPONSES = f"SELECT {', '.join(RESPONSE_COLUMNS)} FROM responses WHERE"
+RECORD_RESPONSE = f"INSERT INTO responses VALUES (:{', :'.join(RESPONSE_COLUMNS)}) ON CONFLICT DO NOTHING"
+UNTIED = f"{_RESPONSES} document = '' AND at >= :since ORDER BY at LIMIT 200"
+REJECTIONS = f"{_RESPONSES} code = 'RE' AND document NOT IN ('', '?') AND at >= :since ORDER BY at DESC LIMIT 200"
+ANSWERABLE = f"""
+    {_ALL} company = :company AND msg_no IS NOT NULL AND id IN (
+        SELECT id FROM documents WHERE number = :number UNION SELECT id FROM documents WHERE uuid = :number
+    )
+"""
+TIE = "UPDATE responses SET document = :document WHERE identity = :identity AND msg_no = :msg_no AND number = :number"
+
+# Errands
+
+WANTED = "SELECT event FROM wanted ORDER BY event"
+WANT_NONE = "DELETE FROM wanted"
+WANT = "INSERT INTO wanted VALUES (:event)"
+ERRANDS = """
+    SELECT number, event, company, document, msg_no, folder, file FROM errands
+    WHERE number IN (SELECT min(number) FROM errands GROUP BY company) ORDER BY number
+"""
+END_ERRAND = "DELETE FROM errands WHERE number = :number"
+
+# About the journal itself
+
+TRY = "INSERT INTO about VALUES ('tried', :value) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+SAY_ABOUT = "INSERT INTO about VALUES (:key, :value) ON CONFLICT DO NOTHING"
+SAY_SCHEMA = "UPDATE about SET value = :value WHERE key = 'schema'"
+ABOUT = "SELECT key, value FROM about"
+# SQLite's own: how its file becomes smaller. PostgreSQL sees to that itself.
+CAN_SHRINK = "PRAGMA auto_vacuum"
+SHRINK = "PRAGMA incremental_vacuum(500); PRAGMA wal_checkpoint"  # 500 pages; what is in the -wal alone shrinks nothing
+UNUSED = "PRAGMA freelist_count"
+TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"

@@ -1,0 +1,47 @@
+"""Waivers: duplicates that a person lets through (`retry --anyway`), each for one file until its claim.
+
+A waiver names the folder, the name in `outbound/`, the content and the time of the last change, so that it holds for no
+other file with the name. After the claim, the document's history says that it was let through.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from filedrop.journal import statements
+from filedrop.journal.schema import as_name, from_name
+from filedrop.journal.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Waiver(NamedTuple):
+    """The content that is let through, and the last change of its file (in nanoseconds, by its file system)."""
+
+    sha256: str
+    modified: int
+
+
+class Waivers(Store):
+    """The waivers' part of the journal."""
+
+    def let_through(self, folder: str, file: str, waiver: Waiver) -> None:
+        """Let a duplicate be sent that is about to be moved to `outbound/` of a folder."""
+        values = {"folder": folder, "file": as_name(file), **waiver._asdict()}
+        self.write(lambda connection: connection.execute(statements.GIVE_WAIVER, values))
+
+    def waiver(self, folder: str, file: str) -> Waiver | None:
+        """The waiver for this name; None where there is none."""
+        rows = self.read(statements.WAIVER, folder=folder, file=as_name(file))
+        return Waiver(*rows[0]) if rows else None
+
+    def waived(self, folder: str) -> list[str]:
+        """The names of a folder's files that have waivers."""
+        return [from_name(file) for (file,) in self.read(statements.WAIVED, folder=folder)]
+
+    def end_waivers(self, folder: str, files: Iterable[str]) -> None:
+        """Delete the waivers for these names."""
+        ended = [{"folder": folder, "file": as_name(file)} for file in files]
+        if ended:
+            self.write(lambda connection: connection.executemany(statements.END_WAIVER, ended))

@@ -1,0 +1,81 @@
+"""A message at the access point, and whether it belongs to a document. Pure.
+
+One rule for every answer and every list: a message belongs to a document where all fields that both have agree. The
+number alone proves nothing: a server that was set up anew counts from 1 again, and an answer may be for another
+request. A field that is missing on either side is ignored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filedrop.model.document import same_participant
+from filedrop.times import moment, same_moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from filedrop.model.document import Document, Ids
+
+_SCHEMES = ("busdox-docid-qns::", "peppol-doctype-wildcard::")  # of document ids: Peppol policy for identifiers 5
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of a list or a single answer; a value that was missing, empty or malformed is None.
+
+    `received` and `delivered` are as written; `uuid` is without its prefix; `link` is the document's address as given.
+    """
+
+    msg_no: int
+    direction: str | None = None
+    received: str | None = None
+    delivered: str | None = None
+    uuid: str | None = None
+    sender: str | None = None
+    receiver: str | None = None
+    channel: str | None = None
+    document_id: str | None = None
+    process_id: str | None = None
+    link: str | None = None
+
+    @property
+    def received_at(self) -> datetime | None:
+        """`received` as a moment; None where it can't be parsed or has no offset."""
+        return moment(self.received)
+
+
+def contradiction(message: Message, posted: Document | Ids) -> str:
+    """How the message contradicts what was posted, in words; "" where it doesn't."""
+    if message.direction not in (None, "OUT"):
+        return f"its direction is {message.direction}"
+    for role, said, ours in (
+        ("sender", message.sender, posted.sender),
+        ("receiver", message.receiver, posted.receiver),
+    ):
+        if said and ours and not same_participant(said, ours):
+            return f"its {role} is {said}, not {ours}"
+    said, ours = message.document_id, posted.document_id
+    if said and ours and _document_key(said) != _document_key(ours):
+        return f"its document id is {said}, not {ours}"
+    return ""
+
+
+def difference(message: Message, document: Document) -> str:
+    """Why the message isn't that of an accepted document with the same number, in words; "" where it may be."""
+    if same_moment(message.received, document.received) is False:
+        return f"it was received at {message.received}, not at {document.received}"
+    return contradiction(message, document)
+
+
+def is_known(message: Message, received: Iterable[str | None]) -> bool | None:
+    """Was the message received at one of these times (of messages with its number)? None where that can't be told."""
+    says = {same_moment(message.received, moment) for moment in received}
+    return True if True in says else (None if None in says else False)
+
+
+def _document_key(document_id: str) -> str:
+    key = document_id.strip().lower()
+    return next((key.removeprefix(scheme) for scheme in _SCHEMES if key.startswith(scheme)), key)

@@ -1,0 +1,25 @@
+"""The way out: a dropped file becomes a document, is posted, followed and put away.
+
+    pipeline      the steps of one folder: claim, hand over, file
+    scanner       which names in outbound/ may be ready
+    readiness     whether a file's writer is done
+    claim         moves a ready file into sending/, where it becomes a document
+    identified    a document's ids, or why it can't be sent
+    leftovers     continues documents that already lie in sending/
+    handover      to the senders and back, and before that to the validator
+    validating    whether a document keeps the rules, before its first post
+    sender        the request, and what each answer means
+    upload        the file on the wire
+    filing        the last move: sidecar, note, file
+    reconcile     repairs differences between folder and journal
+    retention     removes old months of archive/, if the configuration says so
+    notes         say why a document is still in sending/
+    recovery      restores rows that the journal has lost
+    resolver      looks for documents in doubt; matching: a table of cases; question: asks a person
+    tracking      whether accepted documents have been delivered
+    answering     receivers' responses, written into the rows and sidecars of the documents that they answer
+    former        open documents at accounts that are no longer configured
+    context       shared dependencies, the window (most that a kill leaves in doubt), and the state of one folder
+
+The row is written before the request (handover), the answer is written before the file moves (filing).
+"""

@@ -1,0 +1,72 @@
+"""Responses of receivers are written into the row and the sidecar of the document that they answer.
+
+Only the worker of the document's folder does so. The journal keeps a response until it is written, so that one that
+comes before what it answers was recorded, or amid a crash, is tied later.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from filedrop.errors import Changed
+from filedrop.files import replace_whole
+from filedrop.identify.response import MEANINGS
+from filedrop.journal import AMBIGUOUS
+from filedrop.model.document import Event, State, same_participant
+from filedrop.storage import sidecar, told
+
+if TYPE_CHECKING:
+    from filedrop.journal import Answered
+    from filedrop.model.document import Document
+    from filedrop.outbound.context import FolderContext
+
+LONGEST = timedelta(days=7)  # that a response waits for what it answers
+
+
+def tie_responses(at: FolderContext) -> None:
+    """Tie the responses to documents of this folder that can be tied now. Raises OSError, JournalError."""
+    journal, now = at.shared.journal, at.shared.now()
+    for response in journal.untied(now - LONGEST):
+        if response.company != at.folder.company:
+            continue
+        found = [one for one in journal.answerable(response) if _is_answered(one, response)]
+        if len(found) > 1:
+            if at.folder.id == found[0].folder:
+                _tell_ambiguous(at, response, found)
+        elif found and found[0].folder == at.folder.id and found[0].id not in at.under_way:
+            document = found[0]
+            if document.place == document.home:  # else it is on its way, and tied when it is there
+                _tie(at, response, document)
+
+
+def _is_answered(document: Document, response: Answered) -> bool:
+    """Whether the response is by the document's receiver to its sender, and about such a document."""
+    parties = same_participant(document.receiver, response.sender) and same_participant(
+        document.sender, response.receiver
+    )
+    return parties and response.type in ("", document.type) and document.state is not State.TAKEN
+
+
+def _tie(at: FolderContext, response: Answered, document: Document) -> None:
+    journal = at.shared.journal
+    facts = {"code": response.code, "means": MEANINGS.get(response.code, ""), "reason": response.reason}
+    event = Event(response.at, told.RESPONSE, facts | {"message": response.msg_no})
+    if not any(one.event == event.event and one.facts == event.facts for one in document.history):
+        try:
+            document = journal.record(document.but(history=(*document.history, event)))
+        except Changed:  # the next scan tries again
+            return
+    beside = at.folder.at(document.place) / f"{document.file}.json"
+    if sidecar.identity_of(beside) == document.id:  # else somebody has taken it
+        replace_whole(beside, sidecar.outbound(document, document.file), draft_in=at.folder.at("sending"))
+    journal.tie(response, document.id)
+    said = {"code": response.code, "reason": response.reason, "msg_no": response.msg_no}
+    at.shared.log.info("document.answered", company=document.company, file=document.file, **said)
+
+
+def _tell_ambiguous(at: FolderContext, response: Answered, found: list[Document]) -> None:
+    named = ", ".join(f"{one.dropped_as} [{one.id}]" for one in found)
+    why = f"message {response.msg_no} answers {response.number} with {response.code}, which may be any of {named}"
+    at.shared.log.warning("response.ambiguous", company=response.company, why=why)
+    at.shared.journal.tie(response, AMBIGUOUS)

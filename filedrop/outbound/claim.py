@@ -1,0 +1,276 @@
+"""Claiming: a dropped file that is ready moves into `sending/` and becomes a document.
+
+A file is read whole before anything is decided. A file that isn't ready stays where it is. The scanner remembers what
+was seen of it, so that a large or broken file is read again only after a change.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filedrop.errors import DocumentError
+from filedrop.files import FileStamp, InUse, discard, identity_of, is_closed, place
+from filedrop.journal import Waiver
+from filedrop.model.document import LET_THROUGH, Document, Event, State, new_id
+from filedrop.model.fault import Fault
+from filedrop.outbound.filing import lies_at, put_back
+from filedrop.outbound.identified import identified, is_identified, why_not_identified
+from filedrop.outbound.readiness import LATER, Clock, look_again, wait_for_writer
+from filedrop.outbound.upload import Changing, OpenedDocument, unreadable
+from filedrop.storage import sidecar
+from filedrop.storage.own_name import clear_left, own_name
+
+if TYPE_CHECKING:
+    import os
+
+    from filedrop.identify import Reading
+    from filedrop.outbound.context import FolderContext
+    from filedrop.storage.folders import OutboundFolder
+
+AFTER_ITS_REQUEST = 0.5  # seconds between looks at a returned file while a sender has its document
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A document and its open file, read; `opened` is None where the file can't be read as a document.
+
+    `waived`: the name in `outbound/`, if a waiver was given for it, which is to be ended.
+    """
+
+    document: Document
+    opened: OpenedDocument | None
+    waived: str = ""
+
+    @property
+    def can_be_posted(self) -> bool:
+        """Whether it is waiting, has all its ids, and was read."""
+        waits = self.document.state is State.WAITING and is_identified(self.document)
+        return waits and self.opened is not None and self.opened.reading is not None
+
+
+def claim(at: FolderContext, name: str) -> Claimed | None:
+    """Claim a dropped file if it is ready. Returns its document with the open file. Raises OSError, JournalError."""
+    try:
+        opened = OpenedDocument.open(at.folder.at() / name)
+    except FileNotFoundError:
+        return None
+    except InUse as error:
+        _wait_for_others(at, name, error)
+        return None
+    except OSError as error:
+        return _claim_unreadable(at, name, error)
+    claimed = None
+    try:
+        claimed = _claim(at, name, opened)
+    except InUse as error:
+        _wait_for_others(at, name, error)
+    finally:
+        if claimed is None or claimed.opened is None:
+            opened.close()
+    return claimed
+
+
+def _wait_for_others(at: FolderContext, name: str, error: InUse) -> None:
+    """Remember a file that somebody has open. Logged once if that lasts: a missing permission looks the same."""
+    lies_there = at.folder.stamp("", name)
+    if lies_there is None:
+        return
+    now, seen, fault = at.shared.steady(), at.scanner.seen.get(name), None
+    in_use_for = now - seen.since if seen and seen.stamp == lies_there else 0.0
+    if in_use_for >= LATER:
+        fault = unreadable(at.folder.path / name, error)
+        if seen is None or seen.fault is None:
+            at.shared.log.info("document.in_use", company=at.folder.company, file=name, why=error.strerror)
+    at.scanner.remember(name, lies_there, now, look_again=look_again(in_use_for), fault=fault)
+
+
+def _claim(at: FolderContext, name: str, opened: OpenedDocument) -> Claimed | None:
+    rules, stamp, now = at.shared.rules, opened.stamp, _clock(at)
+    unchanged = at.scanner.unchanged(name, opened.status, now)
+    wait = _wait(at, name, opened, unchanged)
+    if wait:
+        at.scanner.remember(name, stamp, now.steady, look_again=wait, unchanged=unchanged)
+        return None
+    fault = at.scanner.fault(name, stamp)
+    if fault is None:
+        try:
+            reading = opened.read(rules.max_size, at.identification.xpaths)
+        except Changing:
+            at.scanner.closed.discard(name)
+            at.scanner.remember(name, stamp, now.steady, look_again=rules.settle.total_seconds())
+            return None
+        except DocumentError as error:
+            fault = error
+        else:
+            return _claim_whole(at, name, opened, reading)
+    patience = rules.incomplete_after.total_seconds() - unchanged
+    if fault.code == "not-xml" and patience > 0:
+        # Its writer may go on without a file event: look again, but read it only after a change.
+        look_again = min(patience, rules.rescan.total_seconds())
+        at.scanner.remember(name, stamp, now.steady, look_again=look_again, unchanged=unchanged, fault=fault)
+        return None
+    return _claim_failed(at, name, opened.status, fault)
+
+
+def _wait(at: FolderContext, name: str, opened: OpenedDocument, unchanged: float) -> float:
+    """How many more seconds the writer may need, 0 if it is done. Raises InUse where it certainly isn't."""
+    ready_file, entry = at.folder.ready_file(name), at.folder.at() / name
+    if ready_file is None:
+        closed = is_closed(entry) and at.folder.local  # on a server, not everybody is seen who writes
+        closed |= name in at.scanner.closed
+        return wait_for_writer(unchanged, settle=at.shared.rules.settle, closed=closed, local=at.folder.local)
+    try:
+        is_ready = (at.folder.at() / ready_file).lstat().st_mtime_ns >= opened.status.st_mtime_ns
+    except OSError:  # it is missing, or its name is too long
+        is_ready = False
+    if not is_ready:
+        return at.shared.rules.rescan.total_seconds()
+    is_closed(entry)  # asked last: for that moment, nobody else could open it for writing
+    return 0.0
+
+
+def _claim_whole(at: FolderContext, name: str, opened: OpenedDocument, reading: Reading) -> Claimed | None:
+    for document in at.shared.journal.open_like(at.folder.id, reading.sha256):
+        if not lies_at(at.folder, document):
+            return _claim_returned(at, name, opened, document)
+    new = _move_in(at, name, _own_name(at, name, reading), opened.status)
+    if new is None:
+        return None
+    new, waived = waiving(at, new, name, Waiver(reading.sha256, opened.stamp.modified))
+    return Claimed(identified_in(at, new, reading), opened, waived=name if waived else "")
+
+
+def waiving(at: FolderContext, document: Document, name: str, claimed: Waiver) -> tuple[Document, bool]:
+    """The document, let through if a person has let this file through; and whether there is a waiver of its name."""
+    waiver = at.shared.journal.waiver(at.folder.id, name)
+    if waiver == claimed:
+        document = document.but(history=(*document.history, Event(document.claimed, LET_THROUGH)))
+    return document, waiver is not None
+
+
+def _own_name(at: FolderContext, name: str, reading: Reading | None = None) -> str:
+    folder = at.folder
+    return own_name(folder.at() / name, folder.at("failed"), folder.id, at.shared.journal, reading)
+
+
+def _claim_returned(at: FolderContext, name: str, opened: OpenedDocument, document: Document) -> Claimed | None:
+    """Continue an open document whose own file is gone, with this file of the same bytes (contract 1).
+
+    A person has moved it back, or the disk has lost the claim's rename in a power cut.
+    """
+    shared, folder = at.shared, at.folder
+    if document.id in at.under_way:  # its sender has the file open
+        at.scanner.remember(name, opened.stamp, shared.steady(), look_again=AFTER_ITS_REQUEST)
+        return None
+    if document.place == "sending" and folder.stamp("sending", document.file) is None:
+        place(folder.at() / name, folder.at(document.place) / document.file, identity_of(opened.status))
+    else:  # its sidecar may be gone and its name in use: it starts again from sending/
+        file = _moved_in(at, name, document.dropped_as, opened.status)
+        document = shared.journal.record(document.at("sending", file))
+    at.scanner.forget(name)
+    at.missed.pop(document.id, None)
+    shared.log.info("document.returned", company=folder.company, file=document.file, state=document.state.value)
+    return Claimed(document, opened)
+
+
+def _claim_failed(at: FolderContext, name: str, status: os.stat_result, fault: DocumentError) -> Claimed | None:
+    document = _move_in(at, name, _own_name(at, name), status)
+    if document is None:
+        return None
+    return Claimed(document.failed(at.shared.now(), Fault(fault.code, fault.message, fault.hint)), None)
+
+
+def _claim_unreadable(at: FolderContext, name: str, error: OSError) -> Claimed | None:
+    path = at.folder.path / name
+    try:
+        status = (at.folder.at() / name).lstat()
+    except FileNotFoundError:
+        return None
+    now = _clock(at)
+    unchanged = at.scanner.unchanged(name, status, now)
+    patience, rescan = at.shared.rules.incomplete_after.total_seconds() - unchanged, at.shared.rules.rescan
+    seen = at.scanner.seen.get(name)
+    failed_before = seen is not None and seen.fault is not None and seen.stamp == FileStamp.of(status)
+    if patience > 0 or not failed_before:  # its writer may lock it (Windows) or set rights last; a share may fail once
+        again_in = min(patience if patience > 0 else math.inf, rescan.total_seconds())
+        fault = unreadable(path, error)
+        at.scanner.remember(
+            name, FileStamp.of(status), now.steady, look_again=again_in, unchanged=unchanged, fault=fault
+        )
+        return None
+    return _claim_failed(at, name, status, unreadable(path, error))
+
+
+def _move_in(at: FolderContext, name: str, own: str, status: os.stat_result) -> Document | None:
+    """Rename a file, dropped as `own`, into `sending/`. None if it is gone, or was replaced before the rename."""
+    folder = at.folder
+    try:
+        file = _moved_in(at, name, own, status)
+    except FileNotFoundError:
+        return None
+    if folder.stamp("sending", file) != FileStamp.of(status):
+        put_back(folder, file, name)
+        return None
+    at.shared.log.info("document.claimed", company=folder.company, file=file)
+    at.scanner.forget(name)
+    _clear_beside(folder, name)
+    document, in_failed = new_document(at, own, file, FileStamp.of(status)), folder.at("failed") / name
+    if in_failed.beside(".json").exists() or in_failed.beside(".why.txt").exists():
+        at.names_in_failed[document.id] = name
+        if own != name:  # its note has named this file, and must not name the next one
+            clear_left(in_failed, folder.id, at.shared.journal)
+    return document
+
+
+def _moved_in(at: FolderContext, name: str, own: str, status: os.stat_result) -> str:
+    """Move a file to a free name in `sending/` that is in no row, and return it: a power cut can undo a row's move."""
+
+    def is_spoken_for(file: str) -> bool:
+        return at.shared.journal.speaks_of(at.folder.id, "sending", file)
+
+    return at.folder.claim(name, is_spoken_for, dropped_as=own, identity=identity_of(status))
+
+
+def _clear_beside(folder: OutboundFolder, name: str) -> None:
+    """Remove the ready file, and the note and sidecar of a document that was moved back: they have been read."""
+    ready_file, here = folder.ready_file(name), folder.at()
+    if ready_file is not None:
+        discard(here / ready_file)
+    discard(here / f"{name}.why.txt")
+    beside = here / f"{name}.json"
+    if sidecar.read(beside) is not None:
+        discard(beside)
+
+
+def new_document(at: FolderContext, name: str, file: str, stamp: FileStamp) -> Document:
+    """A new document without a row yet: it was dropped as `name` and lies in `sending/` as `file`."""
+    shared, now = at.shared, at.shared.now()
+    return Document(
+        id=new_id(now),
+        company=at.folder.company,
+        folder=at.folder.id,
+        account=shared.account,
+        file=file,
+        dropped_as=name,
+        claimed=now,
+        size=stamp.size,
+        history=(Event(now, "claimed"),),
+    )
+
+
+def identified_in(at: FolderContext, document: Document, reading: Reading) -> Document:
+    """The document with its ids, failed, or still without ids; a new reason to wait is logged."""
+    shared = at.shared
+    after = identified(at.identification, document, reading, shared.rules, shared.now())
+    why, before = why_not_identified(after), at.unanswered.pop(document.id, "")
+    if why:
+        at.unanswered[document.id] = why
+    if why not in ("", before):
+        shared.log.warning("document.waits", company=after.company, file=after.file, why=why)
+    return after
+
+
+def _clock(at: FolderContext) -> Clock:
+    return Clock(at.shared.steady(), at.shared.now().timestamp())

@@ -1,0 +1,224 @@
+"""Documents are handed to the senders, and come back; before their first post they may be validated by another thread.
+
+The order is the safety: the row "sending" is on the disk before a sender has the document, and the answer is on the
+disk before the document is back in its folder's mailbox.
+"""
+
+from __future__ import annotations
+
+import queue
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from filedrop.errors import Changed, FiledropError
+from filedrop.journal import Answer, Duplicate
+from filedrop.model.document import Document, State
+from filedrop.outbound.claim import Claimed
+from filedrop.outbound.context import Outcome
+from filedrop.outbound.sender import duplicate, log_doubt, send
+from filedrop.outbound.validating import why_not_validated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.filing import Moves
+    from filedrop.outbound.upload import OpenedDocument
+    from filedrop.outbound.validating import Judgement, Validating
+
+
+class Returned(NamedTuple):
+    """A document that comes back to its folder: from its sender, with its file, or from the follower.
+
+    `is_recorded` is False where another step was recorded meanwhile.
+    """
+
+    document: Document
+    opened: OpenedDocument | None = None
+    is_recorded: bool = True
+
+
+class Validated(NamedTuple):
+    """A document that comes back from its validation, still waiting in the journal, with its file and its window place.
+
+    `judgement` is None where it was broken off.
+    """
+
+    document: Document
+    opened: OpenedDocument
+    judgement: Judgement | None
+
+
+class Handover:
+    """Hands one folder's documents to senders. Only its worker calls `take_on`; `wake`: one is back in the mailbox."""
+
+    def __init__(self, at: FolderContext, moves: Moves, wake: Callable[[], None]) -> None:
+        self.mailbox: queue.SimpleQueue[Returned | Validated] = queue.SimpleQueue()
+        self._at = at
+        self._shared = at.shared
+        self._moves = moves
+        self._wake = wake
+
+    def take_on(self, claimed: Sequence[Claimed], *, sends: bool) -> bool:
+        """Record claimed documents in one commit, and hand over those that are to be posted. Raises JournalError.
+
+        Returns whether the window had room for all of these; another folder may have filled it since they were claimed.
+        """
+        posts: list[Claimed] = []
+        others: list[Claimed] = []
+        for one in claimed:
+            is_post = sends and one.can_be_posted and self._shared.window.take(one.document.id)
+            (posts if is_post else others).append(one)
+        try:
+            self._record([one.document for one in others if one.document.revision == 0])
+            for one in others:
+                if one.document.revision:
+                    self._moves.put_away(one.document, left=True)
+        finally:
+            _close(others)
+            if posts:
+                self._set_out(posts)
+        return not (sends and any(one.can_be_posted for one in others))
+
+    def go_on(self, validated: Validated, *, sends: bool) -> None:
+        """Post a document after its validation, or record what keeps it from that. Raises JournalError."""
+        document, opened, judgement = validated
+        self._at.under_way.discard(document.id)
+        if judgement is not None:
+            if why := why_not_validated(judgement.document):
+                self._at.unvalidated[document.id] = f"{document.company}: {document.file}: {why}"
+            else:
+                self._at.unvalidated.pop(document.id, None)
+        if judgement is not None and judgement.passes and sends:
+            self._begin([Claimed(judgement.document, opened)])
+            return
+        try:
+            if judgement is not None and not judgement.passes:
+                self._record([judgement.document])
+        finally:
+            self._shared.window.release(document.id)
+            opened.close()
+
+    def _set_out(self, posts: Sequence[Claimed]) -> None:
+        validating = self._shared.validating
+        unvalidated = [one for one in posts if validating is not None and validating.is_due(one.document)]
+        try:
+            if unvalidated:
+                self._validate(unvalidated)
+        finally:
+            if others := [one for one in posts if one not in unvalidated]:
+                self._begin(others)
+
+    def _validate(self, posts: Sequence[Claimed]) -> None:
+        """Record in one commit that these documents wait, as far as they are new, and have them validated."""
+        kept = list(posts)
+        try:
+            new = iter(self._shared.journal.record_each([one.document for one in posts if one.document.revision == 0]))
+            errors: list[FiledropError] = []
+            for one in posts:
+                row = one.document if one.document.revision else next(new)
+                if isinstance(row, Document):
+                    kept.remove(one)
+                    self._hand_to_validator(row, one)
+                else:
+                    errors.append(row)
+            self._file(errors)
+        finally:
+            for one in kept:
+                self._shared.window.release(one.document.id)
+            _close(kept)
+
+    def _begin(self, posts: Sequence[Claimed]) -> None:
+        """Record in one commit that these documents are about to be posted, and hand them to senders."""
+        shared, kept = self._shared, list(posts)
+        try:
+            with self._at.tolerant():
+                # Before the rows: so the marker shows if an older copy of the journal, which lacks them, is put back.
+                self._at.folder.mark_ahead(shared.journal, shared.steady())
+            identity, clock, now = shared.access_point.identity, shared.access_point.clock(), shared.now()
+            begun = shared.journal.record_sending(
+                [one.document.sending(now, identity=identity, clock=clock) for one in posts], shared.rules.duplicates
+            )
+            failed: list[Document] = []
+            errors: list[FiledropError] = []
+            for one, row in zip(posts, begun, strict=True):
+                if isinstance(row, Document):
+                    kept.remove(one)
+                    self._hand_over(row, one)
+                elif isinstance(row, Duplicate):
+                    failed.append(one.document.failed(now, duplicate(row.document)))
+                else:
+                    errors.append(row)
+            self._record(failed)
+            self._file(errors)
+        finally:
+            for one in kept:
+                shared.window.release(one.document.id)
+            _close(kept)
+
+    def _record(self, documents: Iterable[Document]) -> None:
+        self._file(self._shared.journal.record_each(documents))
+
+    def _file(self, recorded: Iterable[Document | FiledropError]) -> None:
+        """Put away each recorded document. Raises JournalError for one that could not be recorded."""
+        for document in recorded:
+            if isinstance(document, Document):
+                self._moves.put_away(document)
+            elif not isinstance(document, Changed):
+                raise document
+
+    def _hand_over(self, document: Document, claimed: Claimed) -> None:
+        opened = claimed.opened
+        if opened is None:
+            raise ValueError(f"{document.id} was not opened, so that it can't be posted")
+        self._at.under_way.add(document.id)
+        self._shared.submit(partial(self._send, document, opened), partial(self._give_back, document, opened))
+
+    def _hand_to_validator(self, document: Document, claimed: Claimed) -> None:
+        validating, opened = self._shared.validating, claimed.opened
+        if validating is None or opened is None:
+            raise ValueError(f"{document.id} can't be validated")
+        self._at.under_way.add(document.id)
+        back = partial(self._put, Validated(document, opened, None))
+        validating.submit(partial(self._judge, validating, document, opened), back)
+
+    def _judge(self, validating: Validating, document: Document, opened: OpenedDocument) -> None:
+        """Validate a document. Called in a validator's thread."""
+        judgement = None
+        try:
+            with self._at.folder.in_use():
+                judgement = validating.judge(document, opened, local=self._at.folder.local)
+        finally:
+            self._put(Validated(document, opened, judgement))
+
+    def _send(self, document: Document, opened: OpenedDocument) -> None:
+        """Post a document. Called in a sender's thread."""
+        answer = Answer(document.doubted(self._shared.now(), "its request was broken off in filedrop"))
+        try:
+            with self._at.folder.in_use():
+                answer = send(self._shared, document, opened, self._at.folder)
+        finally:
+            self._shared.record(Outcome(answer, partial(self._return, answer.document, opened)))
+
+    def _give_back(self, document: Document, opened: OpenedDocument) -> None:
+        """Return a document whose request never began, because the senders were stopped."""
+        answer = Answer(document.never_arrived(self._shared.now(), "its turn did not come any more"))
+        self._shared.record(Outcome(answer, partial(self._return, answer.document, opened)))
+
+    def _return(self, document: Document, opened: OpenedDocument, recorded: Document | FiledropError) -> None:
+        """Return a document after its answer was recorded or given up. Called in the recorder's thread."""
+        if isinstance(recorded, Document) and recorded.state is State.DOUBT is not document.state:
+            log_doubt(self._shared, recorded)  # its message number is another document's
+        self._shared.window.release(document.id)
+        is_recorded = isinstance(recorded, Document)
+        self._put(Returned(recorded if isinstance(recorded, Document) else document, opened, is_recorded=is_recorded))
+
+    def _put(self, returned: Returned | Validated) -> None:
+        self.mailbox.put(returned)
+        self._wake()
+
+
+def _close(claimed: Iterable[Claimed]) -> None:
+    for one in claimed:
+        if one.opened:
+            one.opened.close()

@@ -1,0 +1,92 @@
+"""What was read of a file becomes its document's ids, or the reason why the document can't be sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from filedrop import identify
+from filedrop.errors import DocumentError, Unanswered
+from filedrop.model.document import Document, Event, State, same_participant
+from filedrop.model.fault import Fault
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from filedrop.config import Outbound
+    from filedrop.identify import Reading
+    from filedrop.outbound.context import Identification
+
+UNANSWERED = "not identified yet"
+
+
+def identified(by: Identification, document: Document, reading: Reading, rules: Outbound, now: datetime) -> Document:
+    """The document with what was read of its file and with its ids; failed, if it can't be sent.
+
+    If a mapping rule's table doesn't answer now, the document waits without ids, to be identified again.
+    """
+    document = document.but(
+        sha256=reading.sha256,
+        meaning=reading.meaning,
+        type=reading.root_name,
+        number=reading.number,
+        issue_date=reading.issue_date,
+    )
+    try:
+        identity = by.identify(reading, document.dropped_as)
+        document = document.but(
+            sender=_valid(identity.sender),
+            receiver=_valid(identity.receiver),
+            document_id=_valid(identity.document_id),
+            process_id=_valid(identity.process_id),
+            channel=_valid(identity.channel) or "",
+            sources=dict(identity.sources),
+            warnings=tuple(identity.warnings),
+        )
+        identify.demand(identity, reading)
+        return _check_sender(document, by.participants, rules.foreign_sender)
+    except Unanswered as error:
+        return _unanswered(document, now, str(error), due=now + min(rules.rescan, rules.retry.longest))
+    except DocumentError as error:
+        return document.failed(now, Fault(error.code, error.message, error.hint))
+
+
+def is_identified(document: Document) -> bool:
+    """Whether the document has all ids that are needed to post it."""
+    return bool(document.sender and document.receiver and document.document_id and document.process_id)
+
+
+def why_not_identified(document: Document) -> str:
+    """Why a waiting document has no ids yet, in half a sentence; "" for any other document."""
+    reasons = [event.facts.get("why", "") for event in document.history if event.event == UNANSWERED]
+    return reasons[-1] if reasons and document.state is State.WAITING and not is_identified(document) else ""
+
+
+def _unanswered(document: Document, now: datetime, why: str, *, due: datetime) -> Document:
+    if why_not_identified(document) == why:  # one event for each reason
+        return document.later(due)
+    return document.but(due=due, history=(*document.history, Event(now, UNANSWERED, {"why": why})))
+
+
+def _valid(text: str | None) -> str | None:
+    """The text as valid Unicode: a mapping rule may have taken it from a file name that is not."""
+    return None if text is None else text.encode("utf-8", "replace").decode()
+
+
+def _check_sender(document: Document, participants: tuple[str, ...], rule: str) -> Document:
+    """Check the company's right to the sender (contract 2, `foreign_sender`): warn, or raise DocumentError."""
+    if rule == "allow" or not participants or document.sources.get("sender", "").startswith("mapping"):
+        return document
+    if any(same_participant(document.sender, participant) for participant in participants):
+        return document
+    company, sender = document.company, document.sender
+    message = f"the document's sender {sender} is none of {company}'s participants ({', '.join(participants)})"
+    if rule == "warn":
+        return document.warned(message)
+    raise DocumentError(
+        "foreign-sender",
+        message,
+        f"If {company} may send as {sender}, add that to companies.{company}.participants, or set the sender by a "
+        "mapping rule, and run filedrop reload. Otherwise the file was dropped into the wrong company's folder: move "
+        "it to the right one, together with this note, which tells the name that it was dropped with."
+        + "".join(f"\nNote: {warning}" for warning in document.warnings if warning.startswith("sender ")),
+    )

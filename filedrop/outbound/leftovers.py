@@ -1,0 +1,83 @@
+"""Documents that already lie in `sending/` are continued: left by a crash or an outage, or decided by a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from filedrop.errors import DocumentError
+from filedrop.model.document import A_PERSON_SAYS, Document, State
+from filedrop.outbound.claim import Claimed, identified_in
+from filedrop.outbound.filing import put_back_changed
+from filedrop.outbound.identified import is_identified
+from filedrop.outbound.sender import log_doubt
+from filedrop.outbound.upload import Changing, OpenedDocument, unreadable
+
+if TYPE_CHECKING:
+    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.filing import Moves
+
+
+class Leftovers:
+    """Continues the documents in one folder's `sending/`. `unreadable`: ids of those whose file can't be opened now."""
+
+    def __init__(self, at: FolderContext, moves: Moves) -> None:
+        self._at = at
+        self._shared = at.shared
+        self._moves = moves
+        self.unreadable: set[str] = set()
+        self._logged: set[tuple[str, int]] = set()
+
+    def take_up(self, document: Document) -> Claimed | None:
+        """Continue a document that lies in `sending/`. Returns it if it is to be posted."""
+        shared = self._shared
+        self.unreadable.discard(document.id)
+        if document.state is State.SENDING:  # no sender has it: a crash came before its answer
+            why = "filedrop was stopped before the answer came"
+            shared.journal.record(log_doubt(shared, document.doubted(shared.now(), why)))
+            return None
+        self._log_resolved(document)
+        if document.state is State.WAITING:
+            return self._reopened(document)
+        self._moves.put_away(document, left=True)
+        return None
+
+    def _log_resolved(self, document: Document) -> None:
+        """Log once that a person has ended a doubt: the command is another process and can't use our log."""
+        key, last = (document.id, document.revision), document.history[-1].event if document.history else ""
+        if document.unclear and last.endswith(A_PERSON_SAYS) and key not in self._logged:
+            self._logged.add(key)
+            facts = {"company": document.company, "file": document.file}
+            self._shared.log.info("document.resolved", **facts, decision=last, msg_no=document.msg_no)
+
+    def _reopened(self, document: Document) -> Claimed | None:
+        """A waiting document with its file opened. None if the file is missing, changed, or can't be read now."""
+        at, shared = self._at, self._shared
+        entry = self._at.folder.at("sending") / document.file
+        try:
+            opened = OpenedDocument.open(entry)
+        except FileNotFoundError:  # a person took it: handled by the comparison, or by the claim if it comes back
+            at.missed.setdefault(document.id, shared.steady())
+            return None
+        except OSError as error:
+            self.unreadable.add(document.id)
+            at.refuses(error)
+            why = unreadable(entry.path, error).message
+            shared.log.warning("document.unreadable", company=document.company, file=document.file, why=why)
+            shared.journal.record(document.later(shared.now() + shared.rules.retry.longest))
+            return None
+        claimed = None
+        try:
+            xpaths = () if is_identified(document) else at.identification.xpaths
+            reading = opened.read(shared.rules.max_size, xpaths)
+            if reading.sha256 == document.sha256:
+                if not is_identified(document):  # a mapping rule had no answer at the claim
+                    document = shared.journal.record(identified_in(at, document, reading))
+                claimed = Claimed(document, opened)
+        except (Changing, DocumentError):
+            claimed = None
+        finally:
+            if claimed is None:
+                opened.close()
+        if claimed is None:
+            put_back_changed(at, document)
+        return claimed

@@ -1,0 +1,80 @@
+"""The notes in `sending/`: a document that has been there for long gets a note that says why (contract 1)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from filedrop.files import InUse, replace_whole
+from filedrop.model.document import State
+from filedrop.outbound.identified import why_not_identified
+from filedrop.outbound.question import question
+from filedrop.outbound.validating import why_not_validated
+from filedrop.storage import sidecar
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from filedrop.model.document import Document
+    from filedrop.outbound.context import FolderContext
+
+NOTE_AFTER = timedelta(minutes=5)  # in `sending/` (contract 1)
+NOTES_AT_ONCE = 200
+
+
+def write_notes(
+    at: FolderContext, notes: dict[str, str], there: frozenset[str]
+) -> Generator[None, None, OSError | None]:
+    """Write the notes that are due. Returns the last error of the disk.
+
+    `notes`: by document id, what its note says. `there`: ids of all documents in `sending/`.
+    """
+    journal, written, trouble = at.shared.journal, 0, None
+    waits = _why_it_waits(at)
+    for document_id, state in journal.kept_in_sending(at.folder.id, at.shared.now() - NOTE_AFTER):
+        noted = notes.get(document_id)
+        if written >= NOTES_AT_ONCE or (
+            noted == waits and state is not State.DOUBT and document_id not in at.unvalidated
+        ):
+            continue
+        document = journal.document(document_id)
+        if document is None or noted == (why := _why_it_is_there(at, document, waits)):
+            continue
+        written += 1
+        note = at.folder.at("sending") / f"{document.file}.why.txt"
+        try:
+            replace_whole(note, sidecar.waits(document, why))
+            notes[document.id] = why
+        except InUse:  # a program has the old note open: the next comparison writes it
+            continue
+        except OSError as error:
+            trouble = error
+        yield
+    for known in (notes, at.unvalidated):
+        for document_id in known.keys() - there:
+            del known[document_id]
+    return trouble
+
+
+def _why_it_is_there(at: FolderContext, document: Document, waits: str) -> str:
+    if document.state is State.DOUBT:
+        return _why_in_doubt(at, document)
+    return why_not_identified(document) or why_not_validated(document) or waits
+
+
+def _why_in_doubt(at: FolderContext, document: Document) -> str:
+    if document.identity != at.shared.access_point.identity:
+        return (
+            f"it was posted to {document.identity}, which the configuration doesn't name any more, and there was "
+            "no clear answer: put that account back, or say what became of it: filedrop resolve"
+        )
+    return question(document) or (
+        f"it may have arrived at the access point ({document.why_in_doubt}); filedrop looks for it there and "
+        "sends it again only when it certainly didn't. To end this yourself: filedrop resolve"
+    )
+
+
+def _why_it_waits(at: FolderContext) -> str:
+    if at.folder.held():
+        return f"a file HOLD lies in {at.folder.path}; it is sent when that is removed"
+    return at.shared.breaker.report.why or "it is waiting for its turn"

@@ -1,0 +1,270 @@
+"""The way out of one outbound folder: claim what is ready, hand it to the senders, put away what comes back.
+
+A step takes a batch, of one or more documents, as far as it goes without waiting. All that a step needs is on the disk
+and in the journal. Mailbox and file events are short cuts: what is lost with them, the next scan finds. Where disk and
+journal differ, after a crash or because a person moved a file, `reconcile` repairs that.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Protocol
+
+from filedrop.errors import FolderUnavailable
+from filedrop.model.document import Document, State
+from filedrop.outbound.answering import tie_responses
+from filedrop.outbound.claim import Claimed, claim
+from filedrop.outbound.filing import Moves, lies_at
+from filedrop.outbound.handover import Handover, Returned, Validated
+from filedrop.outbound.leftovers import Leftovers
+from filedrop.outbound.reconcile import Reconciliation
+from filedrop.outbound.retention import Retention
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filedrop.outbound.context import FolderContext
+
+BATCH = 16  # documents claimed in one step
+READ_AT_ONCE = 200  # documents read from the journal in one step: bounds the memory
+
+
+class Stepped(Protocol):
+    """A callback after each step."""
+
+    def __call__(self, *, has_news: bool) -> None:
+        """`has_news`: a document came back or was put away, and senders have no other document of this folder."""
+
+
+class OutboundPipeline:
+    """The pipeline of one folder. Only its worker uses `step`, `close` and `at`; the rest is thread-safe.
+
+    `watch` starts the folder's file events; `wake` tells the workers that a step is due; `stepped` is called after each
+    step. `was_scanned`: a scan was tried since the start, with or without success.
+    """
+
+    def __init__(
+        self, at: FolderContext, *, watch: Callable[[], None], wake: Callable[[], None], stepped: Stepped
+    ) -> None:
+        self.at = at
+        self.folder = at.folder
+        self.was_scanned = False
+        self.reconciliation = Reconciliation(at)
+        self._shared = at.shared
+        self._watch = watch
+        self._wake = wake
+        self._stepped = stepped
+        self._moves = Moves(at)
+        self._handover = Handover(at, self._moves, wake)
+        self._not_before = -math.inf
+        self._next_documents = math.inf
+        self._is_woken = False  # documents may have become due; set by any thread
+        self._has_documents = False
+        self._leftovers = Leftovers(at, self._moves)
+        self._retention = Retention(at)
+
+    def due(self) -> float:
+        """When the next step is due, by the steady clock."""
+        if not self._handover.mailbox.empty():
+            return -math.inf
+        scanner = self.at.scanner
+        if scanner.woken or self._is_woken or self.reconciliation.is_under_way or self._may_claim():
+            return self._not_before
+        others = (self.reconciliation.next, self._next_documents, self._retention.next)
+        return max(self._not_before, min(scanner.next_settled, *others))
+
+    def step(self) -> None:
+        """Take the folder's documents one batch further. Raises JournalError."""
+        with self.folder.in_use():
+            moved, has_news = self._moves.total, self._file_returned()
+            if self.due() <= self._shared.steady():
+                self._not_before = self._in_a_rescan()  # after an error; else reset below
+                try:
+                    if self._take_up_folder():
+                        self._take_further()
+                        self._not_before = -math.inf
+                finally:
+                    self.was_scanned = True
+                    self._moves.flush()
+        self._stepped(has_news=(has_news or self._moves.total > moved) and not self.at.under_way)
+
+    def close(self) -> None:
+        """Take the last step: the marker gets the journal's count, which will show if an older copy is put back."""
+        with self.folder.in_use():
+            self._file_returned()
+            if self.folder.id and not self.at.health.trouble:
+                self.reconciliation.mark()
+
+    def concluded(self, document: Document) -> None:
+        """Take back a document that doubt or tracking has finished, or returned to waiting."""
+        self._handover.mailbox.put(Returned(document))
+        self._wake()
+
+    def look_at_documents(self) -> None:
+        """Look again at waiting documents: they may be posted now."""
+        self._is_woken = True
+        self._wake()
+
+    def is_done(self) -> bool:
+        """Whether all that can be done now is done.
+
+        A file that waits for its writer isn't done; a held document is, and one whose file can't be opened.
+        """
+        at, steady = self.at, self._shared.steady()
+        if not self.was_scanned or at.under_way or not self._handover.mailbox.empty():
+            return False
+        if at.health.trouble:
+            return True
+        if self.due() <= steady or at.scanner.ready or at.scanner.waits_for_writers():
+            return False
+        counts = self._shared.journal.counts(self.folder.id, identified=bool(at.unanswered))
+        if counts.get(State.SENDING):
+            return False
+        try:
+            waits = len(self._leftovers.unreadable | self.at.unvalidated.keys())
+            return counts.get(State.WAITING, 0) <= waits or self.folder.held()
+        except OSError:  # the share is away, or fails: the next scan reports it
+            return True
+
+    def _in_a_rescan(self) -> float:
+        return self._shared.steady() + self._shared.rules.rescan.total_seconds()
+
+    def _may_claim(self) -> bool:
+        """Whether something is to be claimed or sent again and there is room; what can't be posted needs none."""
+        if not (self.at.scanner.ready or self._has_documents):
+            return False
+        window = self._shared.window
+        return window.room > 0 and (window.room >= window.size // 2 or not self._shared.ready())
+
+    def _take_up_folder(self) -> bool:
+        """Take up the folder, compare and scan it as far as due. False if it is unavailable; a change is logged."""
+        health, folder, shared = self.at.health, self.folder, self._shared
+        if shared.journal.trouble:
+            shared.journal.check_writable()  # before anything is claimed
+        try:
+            folder.take_up(shared.journal)
+            self.at.scanner.woken |= shared.steady() >= self.reconciliation.next
+            self.reconciliation.step(comes_first=bool(health.trouble))
+            if self.at.scanner.is_due(shared.steady()):
+                self._scan()
+        except FolderUnavailable as error:
+            if health.trouble != str(error):
+                health.trouble = str(error)
+                shared.log.warning(
+                    "folder.unavailable", company=folder.company, folder=str(folder.path), why=health.trouble
+                )
+            return False
+        if health.trouble:
+            shared.log.info("folder.back", company=folder.company, folder=str(folder.path))
+            health.trouble = ""
+        return True
+
+    def _scan(self) -> None:
+        self.at.scanner.woken = False
+        self.at.forget_refusals()
+        try:
+            self.at.scanner.scan(self.folder.dropped(), self._shared.steady())
+        except OSError as error:
+            self.at.scanner.woken = True
+            why = f"{self.folder.path} can't be listed: {error.strerror or error}; see that the service may read it"
+            raise FolderUnavailable(why) from error
+        self._is_woken = True
+        with self.at.tolerant():
+            tie_responses(self.at)
+        self._watch()
+
+    def _take_further(self) -> None:
+        is_woken, self._is_woken = self._is_woken, False  # reset first: a later wake must count
+        sends = self._may_send()
+        if is_woken or self._has_documents or self._next_documents <= self._shared.steady():
+            self._take_up_documents(sends=sends)
+        self._claim(sends=sends)
+        if self._retention.next <= self._shared.steady():
+            self._retention.step()
+
+    def _may_send(self) -> bool:
+        try:
+            return self._shared.ready() and not self.folder.held()
+        except OSError as error:
+            self.at.refuses(error)
+            return False
+
+    def _claim(self, *, sends: bool) -> None:
+        """Claim the next files that may be ready; no more than there is room for if they are to be sent."""
+        claimed: list[Claimed] = []
+        try:
+            for name in self.at.scanner.next_ready(min(BATCH, self._shared.window.room) if sends else BATCH):
+                with self.at.tolerant():
+                    one = claim(self.at, name)
+                    if one is not None:
+                        claimed.append(one)
+        finally:  # also when the last one failed
+            self._is_woken |= not self._handover.take_on(claimed, sends=sends)
+        waived = [one.waived for one in claimed if one.waived]
+        if waived:  # after the rows, which tell by themselves that a person has let these through
+            self._shared.journal.end_waivers(self.folder.id, waived)
+
+    def _take_up_documents(self, *, sends: bool) -> None:
+        """Continue what a crash, an outage or a hindrance has left in `sending/`, and what a person has decided."""
+        shared, room = self._shared, self._shared.window.room if sends else 0
+        now, longest = shared.now() if room > 0 else None, shared.rules.retry.longest
+        due = shared.journal.steps_due(self.folder.id, now, longest=longest, limit=READ_AT_ONCE)
+        documents = [document for document in due if document.id not in self.at.under_way]
+        documents.sort(key=lambda document: document.claimed)  # in the order of the drops, as far as known
+        reopened: list[Claimed] = []
+        has_more = False
+        try:
+            for document in documents:
+                if document.state is State.WAITING and len(reopened) >= room:
+                    has_more = sends
+                    continue
+                if document.id in self.at.missed and self._is_seen_to(document):
+                    continue
+                with self.at.tolerant():
+                    one = self._leftovers.take_up(document)
+                    if one is not None:
+                        reopened.append(one)
+        finally:
+            has_more |= not self._handover.take_on(reopened, sends=sends)
+        self._moves.may_resume &= len(due) >= READ_AT_ONCE
+        self._has_documents = has_more
+        moment = shared.journal.next_due(self.folder.id) if sends and not self._has_documents else None
+        if len(due) >= READ_AT_ONCE:
+            self._next_documents = shared.steady() + 1.0
+        elif moment is not None:
+            self._next_documents = shared.steady() + max(1.0, (moment - shared.now()).total_seconds())
+        else:
+            self._next_documents = math.inf
+
+    def _is_seen_to(self, document: Document) -> bool:
+        """Whether a comparison, or the claim of a file that came back, handles a document whose file was missing."""
+        try:
+            if lies_at(self.folder, document):
+                return False
+            is_compared = self.reconciliation.is_under_way and document.home == document.place
+            return is_compared or self.folder.came_back(document)
+        except OSError:  # `take_up` reports it
+            return False
+
+    def _file_returned(self) -> bool:
+        """Put away what has come back. Returns whether there was any."""
+        has_news = False
+        while not self._handover.mailbox.empty():
+            returned = self._handover.mailbox.get()
+            has_news = True
+            if isinstance(returned, Validated):
+                self._is_woken = True
+                self._handover.go_on(returned, sends=not self.at.health.trouble and self._may_send())
+                continue
+            document, opened, is_recorded = returned
+            try:
+                if is_recorded and not self.at.health.trouble:
+                    self._moves.put_away(document)
+            finally:
+                if opened:  # from its sender; what the follower concluded may have been handed to one since
+                    opened.close()
+                    self.at.under_way.discard(document.id)
+            if document.state is State.WAITING:
+                self._is_woken = True
+        self._moves.flush()
+        return has_news

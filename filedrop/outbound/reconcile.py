@@ -1,0 +1,276 @@
+"""Comparisons of a folder with the journal: differences after a crash, or because a person moved a file, are repaired.
+
+A comparison is made at the start, when the folder is back, and every `rescan`. The first runs to its end before
+anything there is claimed or posted; later ones advance a little in each step, so that new files don't wait for a large
+`sent/`. The lists of a comparison grow stale meanwhile, so each difference is checked again before it is repaired. A
+missing file counts only when two comparisons in a row miss it: a person may be moving it.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from filedrop.errors import Changed, DocumentError
+from filedrop.files import discard
+from filedrop.files.disk import is_local
+from filedrop.journal import Waiver
+from filedrop.model.document import State
+from filedrop.outbound.claim import identified_in, new_document, waiving
+from filedrop.outbound.filing import lies_at, put_back
+from filedrop.outbound.notes import write_notes
+from filedrop.outbound.recovery import restore, suspect_all
+from filedrop.outbound.sender import log_doubt
+from filedrop.outbound.upload import Changing, OpenedDocument
+from filedrop.storage import sidecar
+from filedrop.storage.names import Names
+from filedrop.storage.own_name import told_beside
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Generator, Iterable, Iterator
+
+    from filedrop.model.document import Document
+    from filedrop.outbound.context import Context, FolderContext
+
+    Slices = Generator[None, None, None]
+
+T = TypeVar("T")
+
+SLICES = 4  # slices of a comparison in one step
+LISTED_AT_ONCE = 1000  # names
+
+
+class Findings:
+    """What the last comparison of a folder has found missing, by kind, and what the notes in `sending/` say, by id.
+
+    `is_first`: no comparison has ended yet.
+    """
+
+    def __init__(self) -> None:
+        self.is_first = True
+        self.notes: dict[str, str] = {}
+        self._last: dict[str, frozenset[str]] = {}
+
+    def last(self, what: str) -> frozenset[str]:
+        """What the last comparison has found."""
+        return self._last.get(what, frozenset())
+
+    def twice(self, what: str, found: frozenset[str]) -> frozenset[str]:
+        """What both this comparison and the last have found: a person may still be moving the rest."""
+        before, self._last[what] = self.last(what), found
+        return found & before
+
+
+class Reconciliation:
+    """The comparisons of one folder. `next`: when one is due (steady)."""
+
+    def __init__(self, at: FolderContext) -> None:
+        self.next = -math.inf
+        self._at = at
+        self._begun: Iterator[None] | None = None
+        self._findings = Findings()
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a comparison has begun and not ended."""
+        return self._begun is not None
+
+    def step(self, *, comes_first: bool) -> None:
+        """Advance a comparison, if one is due; to its end where it `comes_first`. Raises JournalError."""
+        at, steady = self._at, self._at.shared.steady
+        if self._begun is None or comes_first:
+            if steady() < self.next and not comes_first:
+                return
+            at.folder.local = is_local(at.folder.path)
+            suspect_all(at)
+            if self._findings.is_first or not at.shared.journal.is_settled(at.folder.id):
+                comes_first = True
+            self._begun = _compare(at, self._findings)
+        try:
+            for number, _ in enumerate(self._begun, 1):
+                if number == SLICES and not comes_first:
+                    return
+            at.health.unreconciled = ""
+        except OSError as error:  # one unusable entry must not keep the others from being sent
+            why = f"{error.filename or at.folder.path} can't be used: {error.strerror or error}"
+            if at.health.unreconciled != why:
+                at.shared.log.error("folder.not_reconciled", folder=str(at.folder.path), why=why)  # noqa: TRY400 - said
+            at.health.unreconciled = why
+        except BaseException:
+            self._begun = None
+            raise
+        self._begun, self._findings.is_first = None, False
+        self.next = steady() + at.shared.rules.rescan.total_seconds()
+
+    def mark(self) -> None:
+        """Write into the folder's marker how far the journal has counted; errors of the disk are ignored."""
+        _mark(self._at)
+
+
+def _compare(at: FolderContext, findings: Findings) -> Slices:
+    """Compare `outbound/`, `sending/`, `sent/` and `failed/` with the journal. Raises OSError, JournalError."""
+    folder, journal = at.folder, at.shared.journal
+    known = journal.is_settled(folder.id)
+    if findings.is_first:
+        folder.clear_drafts()
+    if not known:
+        yield from restore(at)
+    sending = yield from _listed(folder.documents("sending"))
+    files = yield from _listed(journal.files_in(folder.id, "sending"))
+    known_names, there = {name for name, _ in files}, set(sending)
+    trouble = yield from _adopt(at, sorted(there - known_names), doubtful=not known)
+    _end_gone(at, findings, "sending", [document_id for name, document_id in files if name not in there])
+    unwritten = yield from write_notes(at, findings.notes, frozenset(document_id for _, document_id in files))
+    del files, sending, known_names, there  # each may have a hundred thousand
+    yield from _compare_sent(at, findings)
+    _clear_notes(at, findings, "failed", (yield from _names(folder.documents("failed"))))
+    _end_waivers(at, findings)
+    for place in ("", "sending"):  # few files have a note there, and there may be very many files
+        noted = {document for _, document in folder.notes(place)}
+        _clear_notes(at, findings, place, noted.intersection(folder.names(place) if noted else ()))
+        yield
+    if trouble is not None:
+        raise trouble
+    if not known:
+        journal.settle(folder.id)
+    _mark(at)
+    if unwritten is not None:
+        raise unwritten
+
+
+def _listed(names: Iterable[T]) -> Generator[None, None, list[T]]:
+    """All items in a list, which may become very long."""
+    listed = []
+    for name in names:
+        listed.append(name)
+        if len(listed) % LISTED_AT_ONCE == 0:
+            yield
+    return listed
+
+
+def _names(names: Iterable[str]) -> Generator[None, None, Names]:
+    """All names, in a set that takes little memory."""
+    found = Names()
+    for number, name in enumerate(names, 1):
+        found.add(name)
+        if number % LISTED_AT_ONCE == 0:
+            yield
+    return found
+
+
+def _adopt(at: FolderContext, names: list[str], *, doubtful: bool) -> Generator[None, None, OSError | None]:
+    """Write rows for files in `sending/` that have none. Returns the last error of the disk, if any."""
+    trouble = None
+    for name in filter(at.folder.names_document, names):
+        try:
+            if not at.shared.journal.speaks_of(at.folder.id, "sending", name):
+                document = _adopted(at, name, doubtful=doubtful)
+                if document is not None:
+                    with suppress(Changed):  # a document that came back was just taken a step further
+                        at.shared.journal.record(document)
+        except OSError as error:
+            trouble = error
+        yield
+    return trouble
+
+
+def _adopted(at: FolderContext, file: str, *, doubtful: bool) -> Document | None:
+    """The document of a file in `sending/` that has no row. `doubtful`: it may have been posted.
+
+    Raises OSError (for a doubtful file also when it can't be read), JournalError.
+    """
+    entry, shared = at.folder.at("sending") / file, at.shared
+    own = told_beside(entry) or file
+    try:
+        with closing(OpenedDocument.open(entry)) as opened:
+            reading = opened.read(shared.rules.max_size, at.identification.xpaths)
+    except OSError:
+        if not entry.is_file():  # gone meanwhile, or not a regular file
+            return None
+        if doubtful:
+            raise
+        put_back(at.folder, file, own)  # in outbound/ it fails in the end, and a note says why
+        return None
+    except (DocumentError, Changing):  # it was never ready: readiness begins again
+        put_back(at.folder, file, own)
+        return None
+    for document in shared.journal.open_like(at.folder.id, reading.sha256):
+        if not lies_at(at.folder, document):  # a person has renamed it here, or moved it in from `sent/`
+            return document.at("sending", file)
+    waiver = Waiver(reading.sha256, opened.stamp.modified)
+    document, _ = waiving(at, new_document(at, own, file, opened.stamp), own, waiver)
+    document = identified_in(at, document, reading)
+    if doubtful and document.state is State.WAITING:
+        suspect = document.suspected(shared.now(), shared.access_point.identity, since=opened.modified)
+        document = log_doubt(shared, suspect)
+    return document
+
+
+def _mark(at: FolderContext) -> None:
+    with suppress(OSError):
+        at.folder.mark(at.shared.journal)
+
+
+def _end_gone(at: FolderContext, findings: Findings, place: str, document_ids: list[str]) -> None:
+    """End documents whose file a person has taken, after the access point was asked once more (contract 1)."""
+    shared, what = at.shared, f"missing from {place}"
+    missing = {
+        document.id: document
+        for document in (shared.journal.documents(document_ids) if document_ids else ())
+        if document.home == place and document.id not in at.under_way
+    }
+    for document_id in findings.last(what) - missing.keys():
+        shared.gone.pop(document_id, None)  # it was put back
+    for document_id in findings.twice(what, frozenset(missing)):
+        document = missing[document_id]
+        if at.folder.stamp(place, document.file) is not None or at.folder.came_back(document):
+            shared.gone.pop(document_id, None)
+            continue
+        _end_or_ask(shared, document)
+
+
+def _end_or_ask(shared: Context, document: Document) -> None:
+    with suppress(Changed):  # just taken a step further: the next comparison sees it
+        elsewhere = document.identity not in ("", shared.access_point.identity)  # another account: not asked from here
+        if document.state is State.WAITING or elsewhere or shared.gone.get(document.id):
+            shared.journal.record(document.taken(shared.now()))
+            shared.log.warning("document.taken", company=document.company, file=document.file)
+            shared.gone.pop(document.id, None)
+        elif document.id not in shared.gone:
+            shared.gone[document.id] = False
+            if document.state is State.SENT:
+                shared.journal.record(document.later(shared.now()))  # asked after once more: due now
+
+
+def _compare_sent(at: FolderContext, findings: Findings) -> Slices:
+    there, missing = (yield from _names(at.folder.documents("sent"))), list[str]()
+    for number, (name, document_id) in enumerate(at.shared.journal.files_in(at.folder.id, "sent"), 1):
+        if name not in there:
+            missing.append(document_id)
+        if number % LISTED_AT_ONCE == 0:
+            yield
+    _end_gone(at, findings, "sent", missing)
+    _clear_notes(at, findings, "sent", there)
+
+
+def _end_waivers(at: FolderContext, findings: Findings) -> None:
+    """End the waivers of files that were let through and taken away before their claim."""
+    folder, journal = at.folder, at.shared.journal
+    gone = (name for name in journal.waived(folder.id) if folder.stamp("", name) is None)
+    journal.end_waivers(folder.id, findings.twice("let through", frozenset(gone)))
+
+
+def _clear_notes(at: FolderContext, findings: Findings, place: str, documents: Container[str]) -> None:
+    """Remove notes and sidecars whose document isn't there; `documents` are those that are."""
+    alone = frozenset(note for note, document in at.folder.notes(place) if document not in documents)
+    orphans = findings.twice(f"notes in {place}", alone)
+    for name in alone if findings.is_first else orphans:
+        note = at.folder.at(place) / name
+        if place == "" and name.endswith(".json") and sidecar.read(note) is None:
+            continue  # not ours: others write into outbound/, too
+        document = name.removesuffix(".json").removesuffix(".why.txt")
+        if place == "failed" and at.folder.stamp("", document) is not None:
+            continue  # moved back: the claim reads in these the name that it was dropped with
+        if not note.with_name(document).exists():
+            discard(note)

@@ -1,0 +1,106 @@
+"""Restores the rows of a folder that knows more than the journal, which is new or an older copy of itself.
+
+A sidecar has all that a row needs, but anybody could have written it. What the journal has no record of counts for the
+sidecar's company alone, and a number in the journal stays its document's. A file without a sidecar may have been
+posted: it is looked for before it is sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from filedrop.files import open_regular
+from filedrop.model.document import Document, State
+from filedrop.outbound.sender import log_doubt
+from filedrop.storage import sidecar
+from filedrop.storage.marker import why_outdated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from filedrop.outbound.context import FolderContext
+    from filedrop.storage.folders import OutboundFolder
+
+ROWS_AT_ONCE = 500
+_MOVED_ON = ("state", "place", "file", "delivered", "error", "warnings", "history")  # fields that change after the 201
+
+
+def suspect_all(at: FolderContext) -> None:
+    """Put all waiting documents in doubt if the journal is older than the folder's marker."""
+    shared, folder = at.shared, at.folder
+    missing = folder.changes - shared.journal.changes(folder.id).marked
+    if missing <= 0:
+        return
+    at.health.outdated = why_outdated(missing)
+    shared.log.error("journal.outdated", company=folder.company, folder=str(folder.path), why=at.health.outdated)
+    waiting = [row for row in shared.journal.lying_in(folder.id, "sending") if row.state is State.WAITING]
+    identity = shared.access_point.identity
+    suspects = [log_doubt(shared, document.suspected(shared.now(), identity)) for document in waiting]
+    shared.journal.unsettle(folder.id, folder.changes, suspects)
+
+
+def restore(at: FolderContext) -> Iterator[None]:
+    """Bring the rows up to the folder's sidecars, in slices. Raises OSError, JournalError."""
+    journal, moved, claimed = at.shared.journal, list[Document](), list[Document]()
+    for document in _restored(at.folder):
+        row = journal.document(document.id)
+        if row is None:
+            claimed.append(document)
+        elif row.folder == document.folder and _whereabouts(row) != _whereabouts(document):
+            if row.msg_no is None:
+                claimed.append(document.but(revision=row.revision))
+            elif (row.identity, row.msg_no) == (document.identity, document.msg_no):
+                moved.append(row.but(due=None, **{name: getattr(document, name) for name in _MOVED_ON}))
+        if len(moved) + len(claimed) >= ROWS_AT_ONCE:
+            journal.record_all(moved)
+            journal.restore(claimed)
+            moved, claimed = [], []
+            yield
+    journal.record_all(moved)
+    journal.restore(claimed)
+    _end_replaced(at)
+
+
+def _restored(folder: OutboundFolder) -> Iterator[Document]:
+    """The documents that lie there with a sidecar of ours, in the order of the places that a document goes through."""
+    archive = folder.at("archive")
+    for place in ("sent", "failed", *(f"archive/{month}" for month in folder.months())):
+        within = archive.folder(place.removeprefix("archive/")) if "/" in place else folder.at(place)
+        names = frozenset(within.names())
+        for name in sorted(names):
+            if name.endswith(".json") and name.removesuffix(".json") in names:
+                content = sidecar.read(within / name)
+                document = (
+                    sidecar.restore(content, folder=folder.id, company=folder.company, place=place) if content else None
+                )
+                if document is not None and document.home == place:
+                    yield document.at(place, name.removesuffix(".json"))
+
+
+def _end_replaced(at: FolderContext) -> None:
+    """End documents under whose name another document's file lies: their own files were taken."""
+    journal, folder, now = at.shared.journal, at.folder, at.shared.now()
+    replaced = [
+        document
+        for place, is_its_own in (("sending", _has_its_bytes), ("sent", _has_its_sidecar))
+        for document in journal.lying_in(folder.id, place)
+        if not is_its_own(folder, document)
+    ]
+    journal.record_all(document.gone(now) for document in replaced)
+
+
+def _whereabouts(document: Document) -> tuple[State, str, str]:
+    return document.state, document.place, document.file
+
+
+def _has_its_bytes(folder: OutboundFolder, document: Document) -> bool:
+    """Whether the file has the document's bytes. True for a missing file: comparisons find out whether it was taken."""
+    with suppress(OSError), open_regular(folder.at(document.place) / document.file) as file:
+        return not document.sha256 or hashlib.file_digest(file, "sha256").hexdigest() == document.sha256
+    return True
+
+
+def _has_its_sidecar(folder: OutboundFolder, document: Document) -> bool:
+    return sidecar.identity_of(folder.at(document.place) / f"{document.file}.json") in (None, document.id)

@@ -1,0 +1,272 @@
+"""Looks for documents in doubt at the access point: when to look, and what follows.
+
+A *look* reads the archive from two days before the first attempt on; `matching.decide` judges what it found. A document
+may be sent again only after two complete looks that did not find it: the first begun after the unclear answer, the
+second at least `doubt` after that, by our steady clock. A look that breaks off decides nothing.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from filedrop import identify
+from filedrop.accesspoint import Gone
+from filedrop.errors import DocumentError, NoClearAnswer, Unavailable, WrongAddress
+from filedrop.model.document import UNCLEAR_AT_MOST, UNEXPLAINED_AT_MOST, State
+from filedrop.model.fault import Fault
+from filedrop.model.message import contradiction, difference, is_known
+from filedrop.outbound.matching import Candidate, Clocks, Found, decide, may_be, same_document
+from filedrop.outbound.question import asked, question, sentence
+from filedrop.outbound.sender import rejected
+from filedrop.times import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import BinaryIO
+
+    from filedrop.identify import Reading
+    from filedrop.model.document import Document
+    from filedrop.model.message import Message
+    from filedrop.outbound.context import Context
+    from filedrop.outbound.matching import Decision
+
+DAYS_WIDER = 2  # contract 6: a day is what the access point takes for one, and operators differ
+EARLIEST = datetime(1970, 1, 4, tzinfo=UTC)  # no message is older; some servers write the year 1 for "never"
+SOON = (5.0, 15.0, 45.0, 150.0, 450.0)  # seconds after the first look: more looks before `doubt` is over
+AT_ONCE = 0.5  # seconds after a first look that other requests hindered: most have their answers then
+BEFORE_A_PERSON = 30.0  # seconds at least between looks while a person is asked
+IN_MEMORY = 1_000_000  # bytes of a candidate that are kept in memory while it is read
+REMEMBERED = 10_000  # candidates whose content is kept, which saves downloads; bounds the memory
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What is remembered of one doubt: when its first complete look began, and when the next look is due (steady).
+
+    `hindered`: since when each look has been incomplete because a message can't be downloaded.
+    """
+
+    first: float | None = None
+    next: float = 0.0
+    hindered: float | None = None
+    needs_a_person: bool = False
+    was_undecided: bool = False
+
+
+class DoubtResolver:
+    """The looks of one account. Their memory ends with the process: after a start, a document needs two new looks."""
+
+    def __init__(self, shared: Context) -> None:
+        self._shared = shared
+        self._memory: dict[tuple[str, int], _Memory] = {}
+        self._compared: dict[tuple[int, str | None], Candidate] = {}
+
+    def wait(self) -> float | None:
+        """Seconds until the next look is due; None when nothing is in doubt."""
+        doubtful = self._doubtful()
+        there = {_key(document) for document in doubtful}
+        self._memory = {key: memory for key, memory in self._memory.items() if key in there}
+        now = self._shared.steady()
+        return min((max(0.0, self._remembered(document).next - now) for document in doubtful), default=None)
+
+    def undecided(self) -> bool:
+        """Whether anything is in doubt that further looks may decide."""
+        needs_a_person = self.needs_a_person()
+        return any(document.id not in needs_a_person for document in self._doubtful())
+
+    def needs_a_person(self) -> set[str]:
+        """The ids of the documents in doubt that only a person can decide."""
+        return {document for (document, _), memory in list(self._memory.items()) if memory.needs_a_person}
+
+    def resolve(self) -> list[Document]:
+        """Look once for all documents in doubt, and record what is decided. Returns the documents that changed.
+
+        Raises AccessPointError when the look can't be completed: then nothing is decided.
+        """
+        documents, begun = self._doubtful(), self._shared.steady()
+        changed = self._look(documents, begun) if documents else []
+        for document in changed:
+            self._log_verdict(document)
+        return changed
+
+    def _look(self, documents: list[Document], begun: float) -> list[Document]:
+        shared, identity, clocks = self._shared, self._shared.access_point.identity, self._clocks()
+        others = self._others(documents)
+        listed = {
+            message.msg_no: message  # by number: pages may shift, and repeat a message
+            for message in self._walk(documents, clocks)
+            if any(not contradiction(message, document) for document in documents)
+        }
+        others += self._others(documents)
+        # Owners are read last: a request that is no longer in `others` has its answer in the journal.
+        decision = decide(documents, list(self._candidates(documents, listed, others, clocks)), clocks)
+        for message, document in decision.surplus:
+            shared.log.error("message.surplus", msg_no=message.msg_no, file=document.file, company=document.company)
+            shared.journal.record_surplus(identity, message.msg_no, message.received, document)
+        steps = [self._conclude(document, decision, begun) for document in documents]
+        return shared.journal.record_all(after for after in steps if after is not None)
+
+    def _candidates(
+        self, documents: Iterable[Document], listed: Mapping[int, Message], others: Iterable[Document], clocks: Clocks
+    ) -> Iterator[Candidate]:
+        """The messages that may be documents in doubt, for all companies with such documents."""
+        journal, identity = self._shared.journal, self._shared.access_point.identity
+        companies = {document.company for document in documents}
+        owned = {company: journal.owned(identity, listed, company) for company in companies}
+        for number, message in listed.items():
+            known = {company: is_known(message, owned[company].get(number, ())) for company in companies}
+            owned_for = {company for company in companies if known[company]}
+            if owned_for == companies:
+                continue
+            candidate = self._compare(message, others, clocks)
+            contested_for = {
+                company
+                for company in companies
+                if known[company] is None
+                for rival in journal.owners(identity, [number], company)
+                if not difference(message, rival) and same_document(rival, candidate)
+            }
+            yield replace(candidate, owned_for=frozenset(owned_for), contested_for=frozenset(contested_for))
+
+    def _conclude(self, document: Document, decision: Decision, begun: float) -> Document | None:
+        shared, memory = self._shared, self._remembered(document)
+        verdict, hindrances = decision.verdicts[document.id], decision.hindrances.get(document.id, ())
+        missing = verdict == "undecided" and all(one.content != "on the wire" for one in hindrances)
+        memory.hindered = (begun if memory.hindered is None else memory.hindered) if missing else None
+        doubt, now = shared.rules.doubt.total_seconds(), shared.now()
+        for_long = memory.hindered is not None and begun - memory.hindered >= doubt
+        memory.needs_a_person = verdict == "ask a person" or for_long
+        if isinstance(verdict, Found):
+            message = verdict.message
+            found = document.sent(now, message.msg_no, received=message.received, uuid=message.uuid, event="found")
+            return found.later(now + shared.rules.track)
+        if memory.needs_a_person:
+            memory.next = shared.steady() + max(BEFORE_A_PERSON, doubt)
+            shared.asked_after(document.id)
+            return self._ask(document, hindrances)
+        if verdict == "not found":
+            shared.asked_after(document.id)
+            return self._not_found(document, memory, begun)
+        memory.next = shared.steady() + (SOON[0] if memory.was_undecided else AT_ONCE)
+        memory.was_undecided = True
+        return None
+
+    def _not_found(self, document: Document, memory: _Memory, begun: float) -> Document | None:
+        """What follows from a complete look that did not find the document; None: look again. `begun` is steady."""
+        now, steady = self._shared.now(), self._shared.steady()
+        if memory.first is None:
+            memory.first = begun
+        over = memory.first + self._shared.rules.doubt.total_seconds()
+        if begun == memory.first or begun < over:
+            moments = (memory.first + moment for moment in SOON)
+            memory.next = min((moment for moment in moments if steady < moment < over), default=over)
+            return None
+        if document.unexplained >= UNEXPLAINED_AT_MOST:
+            return document.failed(now, rejected(document.why_in_doubt, 400))
+        if document.unclear >= UNCLEAR_AT_MOST:
+            return document.failed(now, _no_answer(document))
+        return document.not_found(now)
+
+    def _log_verdict(self, document: Document) -> None:
+        """Log what a look has decided, or asks a person. A failure is logged when the document is put away."""
+        facts = {"company": document.company, "file": document.file}
+        match document.state:
+            case State.SENT:
+                self._shared.log.info("document.found", **facts, msg_no=document.msg_no)
+            case State.WAITING:
+                self._shared.log.warning("document.not_found", **facts, attempt=document.unclear + 1)
+            case State.DOUBT:
+                self._shared.log.error("document.undecided", **facts, why=question(document))
+
+    def _ask(self, document: Document, hindrances: Sequence[Candidate]) -> Document | None:
+        """The document with a question to a person, where note and `status` find it; None if that was asked last."""
+        why = sentence(document, hindrances)
+        return None if why == question(document) else asked(document, self._shared.now(), why)
+
+    def _clocks(self) -> Clocks:
+        times = self._shared.journal.times(self._shared.access_point.identity)
+        learned = [(asked, at) for asked, received in times if (at := moment(received))]
+        return Clocks.learned(learned, late=self._shared.rules.doubt)
+
+    def _doubtful(self) -> list[Document]:
+        return self._shared.journal.in_state(State.DOUBT, identity=self._shared.access_point.identity)
+
+    def _others(self, documents: Iterable[Document]) -> list[Document]:
+        """Other documents that may have made a message and don't own it yet: requests under way, newer doubts."""
+        looked_for = {document.id for document in documents}
+        under_way = self._shared.journal.in_state(State.SENDING, identity=self._shared.access_point.identity)
+        return [document for document in (*under_way, *self._doubtful()) if document.id not in looked_for]
+
+    def _remembered(self, document: Document) -> _Memory:
+        return self._memory.setdefault(_key(document), _Memory())
+
+    def _walk(self, documents: Iterable[Document], clocks: Clocks) -> Iterable[Message]:
+        earliest = [self._earliest(document, clocks) for document in documents]
+        after = None
+        if None not in earliest:
+            first = min(max(EARLIEST, moment) for moment in earliest if moment)
+            after = first.astimezone(UTC).date() - timedelta(days=DAYS_WIDER)
+        return self._shared.access_point.messages(after=after, direction="OUT")
+
+    def _earliest(self, document: Document, clocks: Clocks) -> datetime | None:
+        """The earliest time, by the clock of `received`, at which its message can have come. None if no clock tells."""
+        if document.first_attempt:
+            return document.first_attempt + min(clocks.least, timedelta(0))
+        theirs = self._shared.access_point.clock()
+        if theirs is not None:  # `claimed` may be wrong by as much as our clock is now
+            return document.claimed + min(theirs - self._shared.now(), timedelta(0))
+        before = [at for received in self._shared.journal.received_before(document) if (at := moment(received))]
+        return min([document.claimed, *before]) if before else None
+
+    def _compare(self, message: Message, others: Iterable[Document], clocks: Clocks) -> Candidate:
+        if any(may_be(other, message, clocks) for other in others):
+            return Candidate(message, "on the wire")
+        key = (message.msg_no, message.received)
+        if key in self._compared:
+            return self._compared[key]
+        with tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
+            try:
+                largest = max(self._shared.rules.max_size * 2, IN_MEMORY)  # a server may return it in a longer form
+                self._shared.access_point.download(message, file, max_size=largest)  # type: ignore[arg-type] # a spooled file is written like any other
+                file.seek(0)
+                reading = _read(message, file)  # type: ignore[arg-type] # and read like any other
+            except Gone:
+                return Candidate(message, "missing")
+            except (DocumentError, NoClearAnswer):
+                return Candidate(message, "incomparable")
+            except (Unavailable, WrongAddress):
+                if not self._shared.breaker.allows_again():
+                    raise
+                return Candidate(message, "missing")  # only this message fails: compare the others
+        compared = Candidate(
+            message, "compared", reading.meaning, reading.root_name, reading.number, reading.issue_date
+        )
+        if len(self._compared) >= REMEMBERED:
+            self._compared.clear()
+        if message.received:  # else the key may be another message's on a server set up anew
+            self._compared[key] = compared
+        return compared
+
+
+def _read(message: Message, file: BinaryIO) -> Reading:
+    """What a message's document says. Raises DocumentError where another document has come in its place."""
+    reading = identify.read(file, doctype="keep")
+    if not reading.goes_by(message.document_id):
+        raise DocumentError("unreadable", f"This is not the document of message {message.msg_no}.")
+    return reading
+
+
+def _key(document: Document) -> tuple[str, int]:
+    return document.id, document.unclear  # each unclear answer is a doubt of its own
+
+
+def _no_answer(document: Document) -> Fault:
+    return Fault(
+        "no-answer",
+        f"the access point gave no clear answer {document.unclear} times, and the document was not found there after "
+        f"any of them; the last time: {document.why_in_doubt}",
+        "ask the access point's operator whether it has the document; if not, send it again with retry --anyway",
+    )

@@ -1,0 +1,100 @@
+"""Months of `archive/` that are wholly older than `keep.archive` are removed, with their rows of the journal.
+
+A sidecar goes with the document that it stands beside; whatever else a person has put there stays. What the journal has
+as unfinished stays, too, wherever its file lies. A month is old enough only where our clock and the access point's say
+so: one may have been set.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from filedrop.storage import sidecar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from filedrop.files import Directory
+    from filedrop.outbound.context import FolderContext
+
+EVERY = 3600.0  # seconds between two rounds
+AT_ONCE = 0.05  # seconds that a step takes, about: documents that are sent meanwhile wait for it
+PAUSE = 0.1  # seconds between two steps
+WITHOUT_A_CLOCK = 10.0  # seconds until the access point's clock may be known
+ROWS_AT_ONCE = 200
+ANY_ZONE = timedelta(days=1)  # a month's name is from the access point's time zone
+_MONTH = re.compile(r"\d{4}-\d{2}")
+
+
+class Retention:
+    """What removes old months in one folder, a little at a time. `next` (steady): when the next step is due."""
+
+    def __init__(self, at: FolderContext) -> None:
+        self._at = at
+        self._round: Iterator[None] | None = None
+        self.next = -math.inf if at.shared.keep_archive else math.inf
+
+    def step(self) -> None:
+        """Remove some of what is too old. Raises JournalError."""
+        shared = self._at.shared
+        self.next = shared.steady() + EVERY
+        if self._round is None:
+            before = self._kept_from()
+            if before is None:
+                self.next = shared.steady() + WITHOUT_A_CLOCK
+                return
+            self._round = self._remove(before)
+        with self._at.tolerant():
+            for _ in self._round:
+                self.next = shared.steady() + PAUSE
+                return
+        self._round = None  # at its end, or where the disk refused: the next round begins anew
+
+    def _kept_from(self) -> datetime | None:
+        """What was delivered before this moment is too old; None while that can't be told."""
+        shared, theirs = self._at.shared, self._at.shared.access_point.clock()
+        if theirs is None or shared.keep_archive is None:
+            return None
+        return min(shared.now(), theirs.astimezone()) - shared.keep_archive
+
+    def _remove(self, before: datetime) -> Iterator[None]:
+        """Remove what is too old, in slices. Raises OSError, JournalError."""
+        folder, journal = self._at.folder, self._at.shared.journal
+        first_kept = (before - ANY_ZONE).strftime("%Y-%m")
+        for month in folder.months():
+            if _MONTH.fullmatch(month) and month < first_kept:
+                yield from self._remove_month(month)
+        while journal.forget_archived(folder.id, folder.company, before, f"archive/{first_kept}", ROWS_AT_ONCE):
+            yield
+        while journal.shrink():
+            yield
+
+    def _remove_month(self, month: str) -> Iterator[None]:
+        folder, shared, removed = self._at.folder, self._at.shared, 0
+        sidecars = [name for name in folder.at(f"archive/{month}").names() if name.endswith(".json")]
+        until = shared.steady() + AT_ONCE
+        for name in sidecars:
+            removed += self._remove_document(folder.at(f"archive/{month}"), name)
+            if shared.steady() >= until:
+                yield
+                until = shared.steady() + AT_ONCE
+        with suppress(OSError):  # a person has put something there
+            (folder.at("archive") / month).rmdir()
+        if removed:
+            facts = {"company": folder.company, "folder": str(folder.path)}
+            shared.log.info("archive.removed", **facts, month=month, documents=removed)
+
+    def _remove_document(self, within: Directory, name: str) -> bool:
+        """Remove a document and its sidecar, if that is one. Returns whether it was."""
+        document_id = sidecar.identity_of(within / name)
+        row = self._at.shared.journal.document(document_id) if document_id else None
+        if document_id is None or (row and not row.state.finished):
+            return False
+        (within / name.removesuffix(".json")).unlink(missing_ok=True)
+        (within / name).unlink(missing_ok=True)  # the last: without it the document would stay
+        return True

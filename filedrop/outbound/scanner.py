@@ -1,0 +1,146 @@
+"""The names in an outbound folder: which may be ready, and what was seen of files that weren't.
+
+File events come from any thread; the worker in the folder does everything else. A start needs none of this.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from heapq import nsmallest
+from typing import TYPE_CHECKING
+
+from filedrop.files import FileStamp, changed_at
+from filedrop.outbound.readiness import Clock, Seen, unchanged_for
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator
+
+    from filedrop.errors import DocumentError
+    from filedrop.storage.folders import OutboundFolder
+
+CLOSED = 10_000  # names at most in `closed`: bounds the memory
+FEW = 100  # names left of a listing: with fewer, another listing costs little
+LISTED = 2000  # names kept of one listing: bounds the memory, and the time before a batch
+
+
+class Scanner:
+    """The names of one folder. All times are of the steady clock. `wake` requests a step.
+
+    `closed`: names whose writers have closed them, as far as there is room. `seen`: what was seen of files that weren't
+    ready; `settling`: when each may be ready. `ready`: names to be claimed. `has_more`: the last listing had more
+    names; `had_turn`: those that had their turn meanwhile. `woken`: something has happened in the folder. `last_scan`:
+    when the folder was last listed to its end.
+    """
+
+    def __init__(self, folder: OutboundFolder, wake: Callable[[], None]) -> None:
+        self.closed: set[str] = set()
+        self.seen: dict[str, Seen] = {}
+        self.ready: deque[str] = deque()
+        self.has_more = False
+        self.woken = True
+        self.last_scan = -math.inf
+        self.next_settled = math.inf
+        self._folder = folder
+        self._wake = wake
+        self._settling: dict[str, float] = {}
+        self._had_turn: set[str] = set()
+
+    def was_closed(self, name: str) -> None:
+        """Note that this file's writer has closed it. Beyond CLOSED names, a file has to settle. Thread-safe."""
+        if len(self.closed) < CLOSED:
+            self.closed.add(name)
+        self.look_now(name)
+
+    def is_written(self, name: str) -> None:
+        """Note that this file has been written again. Thread-safe."""
+        self.closed.discard(name)
+
+    def look_now(self, name: str = "") -> None:
+        """Note that something has happened in the folder, to this file if one is named. Thread-safe."""
+        ready_file = self._folder.ready_file("")
+        self._had_turn -= {name, name.removesuffix(ready_file) if ready_file else name}
+        self.woken = True
+        self._wake()
+
+    def scan(self, names: Iterable[str], now: float) -> None:
+        """Fill `ready` with up to LISTED names worth a look, sorted. Forget names not listed. Raises as `names`."""
+        self._had_turn.difference_update(self.ready)  # these had no turn
+        gone = self.closed | self.seen.keys()  # before the listing, which may miss what comes later
+
+        def worth_while() -> Iterator[str]:
+            for name in names:
+                gone.discard(name)
+                if self._is_worth_while(name, now):
+                    yield name
+
+        self.ready = deque(nsmallest(LISTED, worth_while()))  # an iterator: there may be a hundred thousand
+        for name in gone:
+            self.forget(name)
+        self.has_more = len(self.ready) == LISTED
+        if self.has_more:
+            self._had_turn.update(self.ready)
+        else:
+            self._had_turn.clear()
+        for name in self.ready:  # set again by a look that needs another one
+            self._settling.pop(name, None)
+        self.next_settled = min((moment for moment in self._settling.values() if moment > now), default=math.inf)
+        self.last_scan = now
+
+    def is_due(self, now: float) -> bool:
+        """Whether to list the folder now. Names that are left of the last listing come first, unless they are few."""
+        if not self.ready:
+            return self.woken or self.has_more or self.next_settled <= now
+        return self.woken and len(self.ready) < FEW
+
+    def next_ready(self, most: int) -> list[str]:
+        """The next names to be claimed, at most `most`."""
+        return [self.ready.popleft() for _ in range(min(most, len(self.ready)))]
+
+    def remember(
+        self,
+        name: str,
+        stamp: FileStamp,
+        now: float,
+        *,
+        look_again: float,
+        unchanged: float = 0.0,
+        fault: DocumentError | None = None,
+    ) -> None:
+        """Remember a file that isn't ready: its stamp, `unchanged` for how many seconds, in how many to look again."""
+        seen = self.seen.get(name)
+        since = seen.since if seen and seen.stamp == stamp else now - unchanged
+        self.seen[name] = Seen(stamp, since, fault)
+        self._settling[name] = moment = now + look_again
+        self.next_settled = min(self.next_settled, moment)
+
+    def unchanged(self, name: str, status: os.stat_result, now: Clock) -> float:
+        """For how many seconds this file has been as it is now."""
+        stamp = FileStamp.of(status)
+        return unchanged_for(self.seen.get(name), stamp, changed_at(status), now, local=self._folder.local)
+
+    def fault(self, name: str, stamp: FileStamp) -> DocumentError | None:
+        """Why the file wasn't well-formed when it was last read; None after a change. Saves reading it again."""
+        seen = self.seen.get(name)
+        return seen.fault if seen and seen.stamp == stamp and seen.fault and seen.fault.code == "not-xml" else None
+
+    def waits_for_writers(self) -> bool:
+        """Whether a file may become ready just because `settle` passes. Thread-safe."""
+        if self._folder.ready_file(""):
+            return False
+        return any(seen.fault is None for seen in self.seen.copy().values())
+
+    def forget(self, name: str) -> None:
+        """Forget a file that has been claimed or is gone."""
+        self.seen.pop(name, None)
+        self._settling.pop(name, None)
+        self.closed.discard(name)
+        self._had_turn.discard(name)
+
+    def _is_worth_while(self, name: str, now: float) -> bool:
+        if name in self._had_turn:
+            return self._settling.get(name, math.inf) <= now
+        if name in self.closed or self._settling.get(name, -math.inf) <= now:
+            return True
+        return self._folder.ready_file(name) is not None

@@ -1,0 +1,156 @@
+"""The request, and what each answer means (contract 6, the table of answers).
+
+The order is the safety: the row "sending" is on the disk before the request leaves, the answer is on the disk before
+the file moves. A crash at any point leaves a document that is looked for, never one that is sent twice.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from filedrop.accesspoint import BrokenOff
+from filedrop.errors import (
+    AccessPointError,
+    DocumentError,
+    JournalError,
+    NoClearAnswer,
+    Rejected,
+    Unauthorized,
+    Unavailable,
+    Unexplained,
+    WrongAddress,
+)
+from filedrop.files.patience import asking
+from filedrop.journal import Answer
+from filedrop.model.document import State
+from filedrop.model.fault import Fault
+from filedrop.model.message import contradiction
+from filedrop.times import backoff, local
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from filedrop.model.document import Document
+    from filedrop.model.message import Message
+    from filedrop.outbound.context import Context
+    from filedrop.outbound.upload import OpenedDocument
+    from filedrop.storage.folders import OutboundFolder
+
+STATUS_SILENCE = 4.0  # seconds to wait for the status of a new message; the next document waits meanwhile
+
+
+def send(shared: Context, document: Document, opened: OpenedDocument, folder: OutboundFolder) -> Answer:
+    """Post a document whose row says "sending". The calling thread owns only this document."""
+    try:
+        is_held = asking(local=folder.local)(folder.held)
+    except OSError as error:
+        why = f"{folder.path} can't be looked into: {error.strerror or error}"
+        return Answer(document.never_arrived(shared.now(), why, due=_next_try(shared, document)))
+    if is_held or not shared.ready():
+        return Answer(document.never_arrived(shared.now(), "its turn did not come any more"))
+    document = _ask_directory(shared, document)
+    return Answer(document) if document.state is State.FAILED else _posted(shared, document, opened, local=folder.local)
+
+
+def _posted(shared: Context, document: Document, opened: OpenedDocument, *, local: bool) -> Answer:
+    try:
+        message = opened.post(shared.access_point, document.ids, local=local)
+        message = _accepted(shared, document, message)
+    except BrokenOff as error:  # the file has changed, and is looked at now; or it can't be read, and may be later
+        due = _next_try(shared, document) if isinstance(error.__cause__, OSError) else None
+        return Answer(document.never_arrived(shared.now(), str(error), due=due))
+    except DocumentError as error:  # an invalid id; nothing was posted
+        return Answer(document.failed(shared.now(), Fault(error.code, error.message, error.hint)))
+    except Rejected as error:
+        shared.breaker.record_success()
+        return Answer(document.failed(shared.now(), rejected(error.text, error.status)))
+    except (Unauthorized, WrongAddress, Unavailable) as error:
+        shared.breaker.record_failure(error, document.id)
+        shared.log.info("document.held_back", file=document.file, company=document.company, why=str(error))
+        return Answer(document.never_arrived(shared.now(), str(error), due=_next_try(shared, document)))
+    except NoClearAnswer as error:
+        shared.breaker.record_failure(error, document.id)
+        doubted = document.doubted(shared.now(), str(error), unexplained=isinstance(error, Unexplained))
+        return Answer(log_doubt(shared, doubted))
+    shared.breaker.record_success()
+    now = shared.now()
+    sent = document.sent(now, message.msg_no, received=message.received, uuid=message.uuid)
+    return Answer(sent.later(now + shared.rules.track), message, document.doubted(now, str(_anothers(message))))
+
+
+def _next_try(shared: Context, document: Document) -> datetime:
+    """When to try a document again that never arrived."""
+    retry = shared.rules.retry
+    return shared.now() + backoff(document.attempts + 1, retry.first, retry.longest)
+
+
+def _ask_directory(shared: Context, document: Document) -> Document:
+    """The document, warned or failed if the receiver isn't in the directory (contract 2, `directory`)."""
+    objection = None if shared.rules.directory == "off" else shared.directory.objection(document.ids)
+    if objection is None:
+        return document
+    if shared.rules.directory == "refuse":
+        return document.failed(shared.now(), objection)
+    shared.log.warning("receiver.doubtful", company=document.company, file=document.file, why=objection.message)
+    return document.warned(objection.message)
+
+
+def log_doubt(shared: Context, document: Document) -> Document:
+    """Log that a document is in doubt now. Returns the same document."""
+    facts = {"company": document.company, "file": document.file, "attempt": document.unclear}
+    shared.log.warning("document.doubted", **facts, why=document.why_in_doubt)
+    return document
+
+
+def _accepted(shared: Context, document: Document, message: Message) -> Message:
+    """The message that a document became. Raises NoClearAnswer if the answer was another document's."""
+    message = _described(shared, message)
+    if otherwise := contradiction(message, document):
+        number = message.msg_no
+        raise NoClearAnswer(f"the answer was about another document, message {number}: {otherwise}; tell the operator")
+    is_anothers = not shared.window.tell(document.id, message)  # before the journal: what leaves the window is in there
+    if not is_anothers:
+        with suppress(JournalError):  # the recorder asks the journal again
+            is_anothers = shared.journal.is_owned(document.identity, message, document.company)
+    if is_anothers:
+        shared.access_point.distrust()
+        raise _anothers(message)
+    return message
+
+
+def _anothers(message: Message) -> NoClearAnswer:
+    return NoClearAnswer(f"the answer was another document's: message {message.msg_no} is known; tell the operator")
+
+
+def _described(shared: Context, message: Message) -> Message:
+    """The message; if the answer did not say when it was received, its status instead, if that comes soon.
+
+    Without `received`, another message with its number, on a server that was set up anew, would look the same.
+    """
+    if message.received is None:
+        with suppress(AccessPointError):
+            return shared.access_point.status(message.msg_no, silence=STATUS_SILENCE) or message
+    return message
+
+
+def rejected(text: str, status: int) -> Fault:
+    """The fault of a document that the access point refused, in its words."""
+    said = (
+        f'the access point refused it (HTTP {status}): "{text}"'
+        if text
+        else f"the access point refused it (HTTP {status}) and gave no reason"
+    )
+    return Fault("rejected", said, "Mend the document, or its ids in the mapping, and drop it again.")
+
+
+def duplicate(first: Document) -> Fault:
+    """The fault of a document when `first` was, or may have been, sent with the same content."""
+    number = f" (message number {first.msg_no})" if first.msg_no is not None else ""
+    what = f"{first.type or 'document'} {first.number or ''}".strip()
+    return Fault(
+        "duplicate",
+        f"the same {what} from {first.sender} to {first.receiver} was dropped before as {first.dropped_as} "
+        f"on {local(first.claimed)} and is {first.state}{number}",
+        "Delete it. Only if it really is to be sent once more, let it through with retry --anyway.",
+    )

@@ -1,0 +1,148 @@
+"""A dropped file that was opened: its content, and its way to the access point.
+
+What is posted is what was read. A change of the file is noticed while it is read, and until the last bytes of the
+request leave.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+from filedrop import files, identify
+from filedrop.errors import DocumentError
+from filedrop.files import FileStamp
+from filedrop.files.patience import asking
+from filedrop.times import from_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+    from filedrop.accesspoint import AccessPoint
+    from filedrop.files import Where
+    from filedrop.files.patience import Ask
+    from filedrop.identify import Reading
+    from filedrop.model.document import Ids
+    from filedrop.model.message import Message
+
+LATEST = 2.0**32  # seconds: a file's time may be any number
+IN_MEMORY = 256 * 1024  # bytes: files up to this size are kept in memory; larger ones are read again when sent
+
+
+class Changing(Exception):
+    """The file changed while it was read."""
+
+
+@dataclass(slots=True)
+class OpenedDocument:
+    """An open file with its status, and what was read of it."""
+
+    file: BinaryIO
+    status: os.stat_result
+    content: bytes | None = None
+    reading: Reading | None = None
+
+    @classmethod
+    def open(cls, where: Where) -> OpenedDocument:
+        """Open a file. Raises OSError."""
+        return cls(*files.open_known(where))
+
+    @property
+    def stamp(self) -> FileStamp:
+        """The file's stamp when it was opened."""
+        return FileStamp.of(self.status)
+
+    @property
+    def modified(self) -> datetime:
+        """When the file was last written, by the clock of its writer's system."""
+        return from_seconds(min(max(0.0, self.status.st_mtime), LATEST))
+
+    def read(self, max_size: int, xpaths: Collection[str] = ()) -> Reading:
+        """Read the file whole, once; `xpaths` are the mapping's. Raises DocumentError, Changing, OSError."""
+        if self.status.st_size <= IN_MEMORY:
+            self.content = self.file.read(self.status.st_size + 1)
+            stream: BinaryIO = io.BytesIO(self.content)
+        else:
+            stream = self.file
+        try:
+            self.reading = identify.read(stream, max_size=max_size, xpaths=xpaths)
+        finally:
+            if not self.unchanged():
+                raise Changing
+        return self.reading
+
+    def post(self, access_point: AccessPoint, ids: Ids, *, local: bool) -> Message:
+        """Post what was read. Raises as `AccessPoint.send` does. `local`: the file is on a disk of this computer."""
+        return access_point.send(ids, self.upload(local=local))
+
+    def upload(self, *, local: bool) -> Upload:
+        """What was read, as it is sent. `local`: the file is on a disk of this computer."""
+        if self.reading is None:
+            raise ValueError("nothing was read that could be posted")
+        return Upload(self, self.reading, asking(local=local))
+
+    def unchanged(self) -> bool:
+        """Whether the file looks as it did when it was opened."""
+        return FileStamp.of(_status(self.file)) == self.stamp
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+
+class Upload:
+    """A document on the wire: the `Source` of the request's body. Each call to the file goes through `ask`."""
+
+    def __init__(self, opened: OpenedDocument, reading: Reading, ask: Ask) -> None:
+        self._opened = opened
+        self._reading = reading
+        self._ask = ask
+        self._digest = ""
+        self.size = reading.wire_size
+
+    def chunks(self) -> Iterator[bytes]:
+        """The document in UTF-8; may be called again."""
+        if self._opened.content is not None:
+            self._digest = self._reading.sha256
+            yield from identify.wire(io.BytesIO(self._opened.content), self._reading)
+            return
+        self._ask(lambda: self._opened.file.seek(0))
+        digest = hashlib.sha256()
+        yield from identify.wire(_Digested(self._opened.file, digest, self._ask), self._reading)  # type: ignore[arg-type] # it is only read
+        self._digest = digest.hexdigest()
+
+    def unchanged(self) -> bool:
+        """Whether what was sent is what was read, and the file looks the same; asked before the last bytes leave."""
+        return self._digest == self._reading.sha256 and self._ask(self._opened.unchanged)
+
+
+class _Digested:
+    """A file that computes the digest of what is read from it."""
+
+    def __init__(self, file: BinaryIO, digest: hashlib._Hash, ask: Ask) -> None:
+        self._file = file
+        self._digest = digest
+        self._ask = ask
+
+    def read(self, size: int = -1) -> bytes:
+        chunk = self._ask(lambda: self._file.read(size))
+        self._digest.update(chunk)
+        return chunk
+
+
+def unreadable(path: Path, error: OSError) -> DocumentError:
+    """The fault of a file that can't be read."""
+    return DocumentError(
+        "unreadable",
+        f"the file can't be read: {error.strerror or error}",
+        f"See who owns the file, and give the service the right to read {path.parent} and what is in it.",
+    )
+
+
+def _status(file: BinaryIO) -> os.stat_result:
+    return os.fstat(file.fileno())

@@ -1,0 +1,153 @@
+"""The validation of documents before their first post (contract 8, `outbound.validate`).
+
+A document is waiting while it is validated, so that whatever ends filedrop meanwhile leaves nothing in doubt. What may
+have been posted before is never validated again: what became of it must be found out, whatever the rules say.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+from filedrop.errors import NoVerdict
+from filedrop.model.document import Document, Event, State
+from filedrop.model.fault import Fault
+from filedrop.times import backoff
+from filedrop.validation import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    import structlog
+
+    from filedrop.config import Retry
+    from filedrop.outbound.upload import OpenedDocument
+    from filedrop.validation import Validator, Verdict
+
+NOT_VALIDATED, VALIDATED = "not validated", "validated"  # events
+LISTED = 20  # findings in the warnings of a document
+NAMED = 5  # rules in one sentence
+
+
+class Judgement(NamedTuple):
+    """A document after its validation, and whether it may be posted now."""
+
+    document: Document
+    passes: bool
+
+
+class Validating:
+    """Validates the documents of all accounts. Thread-safe.
+
+    `submit` has a task done by another thread, or calls its second argument where the task never begins. `trouble`: why
+    the last document was sent without a verdict, "" where there was one; those that wait are `unvalidated` (context).
+    """
+
+    def __init__(
+        self,
+        validator: Validator,
+        *,
+        refuses: bool,
+        retry: Retry,
+        submit: Callable[[Callable[[], None], Callable[[], None]], None],
+        now: Callable[[], datetime],
+        log: structlog.stdlib.BoundLogger,
+    ) -> None:
+        self.submit = submit
+        self.trouble = ""
+        self._validator = validator
+        self._refuses = refuses
+        self._retry = retry
+        self._now = now
+        self._log = log
+        self._closed = threading.Event()
+
+    def is_due(self, document: Document) -> bool:
+        """Whether a document that is about to be posted must be validated before."""
+        return document.unclear == 0
+
+    def judge(self, document: Document, opened: OpenedDocument, *, local: bool) -> Judgement | None:
+        """Validate a waiting document. None where filedrop is stopping: it waits as before."""
+        try:
+            verdict = ask(self._validator, opened, local=local)
+        except NoVerdict as error:
+            return None if self._closed.is_set() else self._unjudged(document, str(error))
+        except OSError as error:  # the file can't be read now, or no copy be written
+            why = f"the document can't be handed to the validator: {error.strerror or error}"
+            return self._unjudged(document, why)
+        self.trouble = ""
+        return self._judged(document, verdict)
+
+    def end_if_idle(self) -> None:
+        """Let the validator give back what it needs only while there is work. Called now and then."""
+        self._validator.end_if_idle()
+
+    def close(self) -> None:
+        """Break off what is being validated."""
+        self._closed.set()
+        self._validator.close()
+
+    def _judged(self, document: Document, verdict: Verdict) -> Judgement:
+        now = self._now()
+        if self._refuses and not verdict.is_valid:
+            return Judgement(document.failed(now, invalid(verdict)), passes=False)
+        for warning in warnings(verdict):
+            document = document.warned(warning)
+        if verdict.rules:  # else nothing was looked at
+            document = document.but(history=(*document.history, Event(now, VALIDATED)))
+        return Judgement(document, passes=True)
+
+    def _unjudged(self, document: Document, why: str) -> Judgement:
+        is_new = why_not_validated(document) != why
+        if is_new:
+            self._log.warning("document.not_validated", company=document.company, file=document.file, why=why)
+        if not self._refuses:
+            self.trouble = f"documents can't be validated, and are sent with a warning: {why}"
+            return Judgement(document.warned(f"it could not be validated: {why}"), passes=True)
+        now, retry = self._now(), self._retry
+        due = now + backoff(document.attempts + 1, retry.first, retry.longest)
+        if is_new:  # one event for each reason
+            document = document.but(history=(*document.history, Event(now, NOT_VALIDATED, {"why": why})))
+        return Judgement(document.but(attempts=document.attempts + 1, due=due), passes=False)
+
+
+def why_not_validated(document: Document) -> str:
+    """Why a waiting document could not be validated when that was last tried; "" for any other."""
+    if document.state is not State.WAITING or not document.history or document.history[-1].event != NOT_VALIDATED:
+        return ""
+    return str(document.history[-1].facts.get("why", ""))
+
+
+def ask(validator: Validator, opened: OpenedDocument, *, local: bool) -> Verdict:
+    """What a validator says of a document that was read. Raises NoVerdict, OSError."""
+    reading = opened.reading
+    if reading is None:
+        raise ValueError("nothing was read that could be validated")
+    kind = Kind(reading.root_name, reading.customization, reading.wire_size)
+    return validator.judge(kind, opened.upload(local=local).chunks())
+
+
+def warnings(verdict: Verdict) -> Iterator[str]:
+    """What the sidecar of a document says that is sent with these findings."""
+    for finding in verdict.findings[:LISTED]:
+        yield f"{'breaks a rule' if finding.is_fatal else 'a rule warns'}: {finding}"
+    if more := len(verdict.findings[LISTED:]) + verdict.more:
+        yield f"and {more} more findings of the rules"
+
+
+def invalid(verdict: Verdict) -> Fault:
+    """The fault of a document that breaks rules."""
+    fatal = tuple(finding for finding in verdict.findings if finding.is_fatal)
+    rules = list(dict.fromkeys(finding.rule for finding in fatal if finding.rule))
+    if not rules:  # a program's words
+        return Fault("invalid", f"the validator refuses it: {fatal[0].message}", _HINT)
+    named = ", ".join(rules[:NAMED]) + (f" and {len(rules) - NAMED} more" if len(rules) > NAMED else "")
+    said = f"it breaks {len(rules)} rules: {named}" if len(rules) > 1 else f"it breaks the rule {named}"
+    return Fault("invalid", said, _HINT, fatal[:LISTED])
+
+
+_HINT = (
+    "Have it corrected in the system that wrote it, and drop it again: its receiver would refuse it as it is. Where a "
+    "rule seems wrong, ask whoever looks after filedrop whether its rules are the newest: filedrop check."
+)

@@ -1,0 +1,18 @@
+"""A document for people: a sheet of facts, parties, tables and texts, in one of five languages, and as a page.
+
+sheet = readable.sheet(file, "nb")               what the document says, in words, and nothing else
+readable.page(sheet, "invoice.xml", {})          the sheet as a page of HTML that stands on its own
+
+tree        a document as a small tree, without what is embedded in it
+sheets      the tree as a sheet: by our stylesheets (XSLT 1.0: ubl*.xsl, cii.xsl, common.xsl), else as an outline
+words       labels, codes and numbers in a language (languages/*.json)
+html        a sheet as a page
+
+Nothing is computed, and amounts and dates are as stated. lxml is loaded when the first document is shown.
+"""
+
+from filedrop.readable.html import page
+from filedrop.readable.sheets import LANGUAGES, Sheet, sheet
+from filedrop.readable.tree import LARGEST, NotReadable
+
+__all__ = ["LANGUAGES", "LARGEST", "NotReadable", "Sheet", "page", "sheet"]

@@ -1,0 +1,11 @@
+<?xml version="1.0" encoding="UTF-8"?>
+<!-- What both syntaxes share. A sheet is what a page or a text is made of: facts, parties, tables, totals, texts. What
+     the document doesn't say is an empty element here, and is left out when keys and codes become words (sheets.py). -->
+<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
+  <xsl:output method="xml"/>
+
+  <xsl:template match="*[normalize-space()]" mode="with-scheme">
+    <xsl:if test="normalize-space(@schemeID)"><xsl:value-of select="@schemeID"/>:</xsl:if>
+    <xsl:value-of select="normalize-space()"/>
+  </xsl:template>
+</xsl:stylesheet>

@@ -1,0 +1,67 @@
+"""Labels, codes and numbers in a language. A code without a word here is shown as it stands."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+_FOLDER = Path(__file__).parent / "languages"
+_NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?")
+# Letters that show nothing themselves, and turn or hide their neighbours (Unicode Annex 9; control characters).
+_HIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+class Words(NamedTuple):
+    """A language: labels by key, words by list and code, and how its numbers are written."""
+
+    language: str
+    words: dict[str, str]
+    lists: dict[str, dict[str, str]]
+    thousands: str
+    decimal: str
+
+    def label(self, key: str, kind: str = "") -> str:
+        """The word for a key, in a document of this kind; the key in words where there is none."""
+        return self.words.get(f"{key}.{kind}") or self.words.get(key) or spaced(key).replace("_", " ")
+
+    def code(self, list_name: str, code: str) -> str:
+        """What a code means, and the code itself, which is what the document says."""
+        if list_name == "allowance":
+            return self.words.get(code.lower(), code)
+        word = self.lists.get(list_name, {}).get(code)
+        return f"{word} ({code})" if word else code
+
+    def unit(self, code: str) -> str:
+        """A unit of measure (UN/ECE Recommendation 20)."""
+        return self.lists["unit"].get(code, code)
+
+    def number(self, stated: str) -> str:
+        """A number as stated, with all its digits, as it is written in this language."""
+        found = _NUMBER.fullmatch(stated)
+        if not found:
+            return stated
+        sign, whole, fraction = found.groups()
+        grouped = f"{int(whole):,}".replace(",", self.thousands) if len(whole) <= len("999999999999999") else whole
+        return f"{sign.replace('-', chr(0x2212))}{grouped}{self.decimal + fraction if fraction else ''}"
+
+
+@lru_cache
+def words(language: str) -> Words:
+    """The words of a language, one of `LANGUAGES`."""
+    said = json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8"))
+    return Words(language, said["words"], said["lists"], said["thousands"], said["decimal"])
+
+
+def spaced(name: str) -> str:
+    """An element's name as words: `PayableAmount` is "Payable Amount"."""
+    return _CAMEL.sub(" ", name)
+
+
+def clean(text: str | None) -> str:
+    """A text without what is hidden in it, and with single blanks; its lines stay."""
+    lines = (" ".join(line.split()) for line in _HIDDEN.sub("", (text or "").replace("\r\n", "\n")).split("\n"))
+    return "\n".join(lines).strip()

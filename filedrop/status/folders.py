@@ -1,0 +1,235 @@
+"""Snapshots of the folders of the configuration: is each there and ours, and what lies in it? Nothing is changed there.
+
+A thread of its own looks at each, mostly one after the other: a folder that hangs holds up the next for a moment only.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from heapq import nlargest
+from typing import TYPE_CHECKING, NamedTuple
+
+from filedrop.errors import FolderUnavailable, JournalError
+from filedrop.files.disk import free_space, shortage
+from filedrop.storage import sidecar
+from filedrop.storage.folders import PLACES, OutboundFolder, inbound_folder, outbound_folder, unassigned_folder
+from filedrop.storage.marker import MARKER, read_marker, why_outdated
+from filedrop.storage.names import HOLDS, is_received
+from filedrop.text import size
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+    from filedrop.config import Config
+    from filedrop.files import Entry
+    from filedrop.journal import Journal
+    from filedrop.model.fault import Fault
+    from filedrop.storage.folder import Folder
+
+PATIENCE = 3.0  # seconds for all folders together to answer
+HUNG = "it does not answer; see whether its server is up"
+LISTED = 20  # of each kind by name: enough to act on, little enough to read
+LONGEST = 2000  # letters of a reason that anybody may have written
+WITHOUT_SIDECAR = "it lies here without a sidecar of ours"
+IGNORED_AFTER = 3600.0  # seconds (contract 1, never documents)
+_NEVER_NAMED = frozenset({"thumbs.db", "desktop.ini", ".ds_store", MARKER, *HOLDS})
+
+
+class Lying(NamedTuple):
+    """Something that lies in a folder: since when, in seconds since 1970, under which name, and what is to be said.
+
+    `code`: of the fault that its sidecar tells, "" where there is none.
+    """
+
+    since: float
+    name: str
+    why: str = ""
+    code: str = ""
+
+
+@dataclass(slots=True)
+class FolderSnapshot:
+    """What lies in a folder: how many things of each kind, and the newest of those that a person may want to know of.
+
+    `counts`: documents by the name of their place, and what is `ignored`. `failed` and `ignored` are at most `LISTED`,
+    the newest first; `there` are those of the asked-for names that lie in it. `trouble` is the sentence that says why
+    the folder is unavailable, "" while it isn't; `warning` one that says what else is wrong with it, `refuses` one that
+    says why nothing can be written or moved there. `disk` is the number of its file system, `free` are the bytes free
+    there; None where they aren't known. `oldest` of what is `failed` and `inbound`, in seconds since 1970; of the
+    latter only where it was asked for.
+    """
+
+    trouble: str = ""
+    warning: str = ""
+    refuses: str = ""
+    counts: Counter[str] = field(default_factory=Counter)
+    failed: list[Lying] = field(default_factory=list)
+    ignored: list[Lying] = field(default_factory=list)
+    there: set[str] = field(default_factory=set)
+    held: bool = False
+    oldest: dict[str, float] = field(default_factory=dict)
+    disk: int | None = None
+    free: int | None = None
+
+
+class FolderSurvey:
+    """Looks at all folders of a configuration, as often as asked. Without a journal it can't tell whose they are.
+
+    `ages`: how old is what was received? That is asked of each file, which costs a share time.
+    """
+
+    def __init__(self, config: Config, journal: Journal | None, *, ages: bool = False) -> None:
+        self._journal = journal
+        self._ages = ages
+        self._min_free = config.inbound.min_free
+        self._folders = tuple(folders(config))
+        self._seen: dict[Path, FolderSnapshot] = {}
+
+    def look(self, now: datetime, asked_for: Iterable[Path] = ()) -> dict[Path, FolderSnapshot]:
+        """A snapshot of each folder, by its path. A folder that hangs is not looked at again before it answers.
+
+        `asked_for`: which of these files are there?
+        """
+        names: dict[Path, set[str]] = {}
+        for path in asked_for:
+            names.setdefault(path.parent, set()).add(path.name)
+        deadline = time.monotonic() + PATIENCE
+        moment = PATIENCE / 2 / max(1, len(self._folders))
+        threads = []
+        for folder in self._folders:
+            if folder.path not in self._seen or self._seen[folder.path].trouble != HUNG:
+                self._seen[folder.path] = FolderSnapshot(trouble=HUNG)
+                arguments = (folder, now, names.get(folder.path, ()))
+                threads.append(threading.Thread(target=self._look, args=arguments, daemon=True))
+                threads[-1].start()
+                threads[-1].join(moment)
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return self._seen.copy()
+
+    def _look(self, folder: Folder, now: datetime, names: Collection[str]) -> None:
+        try:
+            try:
+                snapshot = self._snapshot(folder, self._journal, now, names)
+            except JournalError:
+                snapshot = self._snapshot(folder, None, now, names)
+            if not isinstance(folder, OutboundFolder):
+                snapshot.warning = snapshot.warning or _too_full(snapshot.free, self._min_free)
+            self._seen[folder.path] = snapshot
+        except FolderUnavailable as error:
+            self._seen[folder.path] = FolderSnapshot(trouble=str(error))
+        except OSError as error:
+            self._seen[folder.path] = FolderSnapshot(trouble=f"it can't be looked into: {error.strerror or error}")
+
+    def _snapshot(
+        self, folder: Folder, journal: Journal | None, now: datetime, names: Collection[str]
+    ) -> FolderSnapshot:
+        with folder.in_use():
+            folder.check_ownership(journal)
+            if isinstance(folder, OutboundFolder):
+                snapshot = _outbound(folder, now, names)
+            else:
+                snapshot = _inbound(folder, ages=self._ages)
+            snapshot.refuses = shortage(folder.path)
+            snapshot.warning = outdated(folder, journal) or snapshot.refuses
+            snapshot.disk, snapshot.free = folder.at().identity[0], free_space(folder.path)
+        return snapshot
+
+
+def folders(config: Config) -> Iterable[Folder]:
+    """Every folder that the configuration names for documents."""
+    for company in config.companies.values():
+        for path in company.outbound:
+            yield outbound_folder(config, company, path)
+        yield inbound_folder(config, company)
+    if unassigned := unassigned_folder(config):
+        yield unassigned
+
+
+def outdated(folder: Folder, journal: Journal | None) -> str:
+    """The sentence that says that the journal is older than this folder, "" where it isn't. Raises OSError."""
+    marker = read_marker(folder.at())
+    if marker is None or journal is None:
+        return ""
+    missing = marker.changes - journal.changes(marker.folder).marked
+    return why_outdated(missing) if missing > 0 else ""
+
+
+def _outbound(folder: OutboundFolder, now: datetime, names: Collection[str]) -> FolderSnapshot:
+    snapshot = FolderSnapshot(held=folder.held())
+    ignored = []
+    for entry in folder.at().scan():
+        if folder.names_document(entry.name) and entry.is_file(follow_symlinks=False):
+            snapshot.counts["outbound"] += 1
+            if entry.name in names:
+                snapshot.there.add(entry.name)
+        elif entry.name.lower() not in _NEVER_NAMED and entry.name not in (*PLACES, *HOLDS):
+            status = entry.stat(follow_symlinks=False)
+            ignored.append(Lying(max(status.st_mtime, status.st_ctime), entry.name))
+    for_long = [one for one in ignored if one.since < now.timestamp() - IGNORED_AFTER]
+    snapshot.counts["ignored"], snapshot.ignored = len(for_long), nlargest(LISTED, for_long)
+    for place in ("sending", "sent"):
+        snapshot.counts[place] = sum(1 for _ in _documents(folder, place))
+    failed = list(_failed(folder))
+    snapshot.counts["failed"] = len(failed)
+    if failed:
+        snapshot.oldest["failed"] = min(failed).since
+    snapshot.failed = [_with_fault(one, folder.at("failed") / one.name) for one in nlargest(LISTED, failed)]
+    return snapshot
+
+
+def _with_fault(lying: Lying, document: Entry) -> Lying:
+    fault = _fault_of(document)
+    return lying._replace(why=_said(fault), code=fault.code if fault else "")
+
+
+def _failed(folder: OutboundFolder) -> Iterator[Lying]:
+    """The documents in `failed/`, each since its sidecar was written."""
+    names = set(folder.names("failed"))
+    for name in _documents(folder, "failed"):
+        document = folder.at("failed") / name
+        told_by = document.beside(".json") if f"{name}.json" in names else document
+        with suppress(FileNotFoundError):  # a person has just taken it
+            yield Lying(told_by.lstat().st_mtime, name)
+
+
+def _documents(folder: OutboundFolder, place: str) -> Iterator[str]:
+    """The documents in `sending/`, `sent/` or `failed/`, by name, one after the other: they may be very many."""
+    return filter(folder.names_document, folder.documents(place))
+
+
+def _too_full(free: int | None, least: int) -> str:
+    """Why nothing is fetched into a folder with so much room, "" where there is enough."""
+    if free is None or free >= least:
+        return ""
+    return f"only {size(free)} free: nothing is fetched below {size(least)} (inbound.min_free): make room"
+
+
+def why_failed(document: Entry) -> str:
+    """Why the document failed that lies there, by its sidecar."""
+    return _said(_fault_of(document))
+
+
+def _fault_of(document: Entry) -> Fault | None:
+    return sidecar.fault_in(sidecar.read(document.beside(".json")) or {})
+
+
+def _said(fault: Fault | None) -> str:
+    return fault.message[:LONGEST] if fault else WITHOUT_SIDECAR
+
+
+def _inbound(folder: Folder, *, ages: bool) -> FolderSnapshot:
+    snapshot = FolderSnapshot()
+    for entry in folder.at().scan():
+        if is_received(entry.name) and entry.is_file(follow_symlinks=False):
+            snapshot.counts["inbound"] += 1
+            if ages:
+                since = entry.stat(follow_symlinks=False).st_mtime
+                snapshot.oldest["inbound"] = min(since, snapshot.oldest.get("inbound", since))
+    return snapshot

@@ -1,0 +1,272 @@
+"""What needs a person, the most urgent first: page, `status` and alerts tell it in these words. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+from filedrop.outbound.question import commands_in, question
+from filedrop.status.folders import LISTED
+from filedrop.status.model import Item, Kind, Matter
+from filedrop.storage.folder import NOT_YET
+from filedrop.storage.sidecar import ANYWAY
+from filedrop.text import command
+from filedrop.times import as_duration, local, moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from filedrop.config import Company, Config
+    from filedrop.model.document import Document
+    from filedrop.status.model import (
+        AccountStatus,
+        CompanyStatus,
+        DocumentStatus,
+        FolderStatus,
+        MessageStatus,
+        Status,
+    )
+
+_KINDS: tuple[Kind, ...] = get_args(Kind)
+_BY_THE_JOURNAL: tuple[Kind, ...] = ("rejected", "doubt", "decide", "overdue", "stuck")
+_DOUBT = (
+    "filedrop goes on looking for them. To end it yourself: filedrop resolve ID --sent MSG_NO, or "
+    "filedrop resolve ID --send-again"
+)
+_NOUNS: dict[Kind, str] = {
+    "alert": "unsent alert",
+    "folder": "folder",
+    "table": "table",
+    "trouble": "trouble",
+    "decide": "document",
+    "failed": "document",
+    "rejected": "document",
+    "overdue": "document",
+    "doubt": "document",
+    "stuck": "message",
+}
+
+
+class Key(NamedTuple):
+    """What makes a matter the same one."""
+
+    kind: Kind
+    company: str = ""
+    about: str = ""
+
+
+def key_of(matter: Matter) -> Key:
+    """What this matter is known by."""
+    return Key(matter["kind"], matter["company"], matter["about"])
+
+
+def heading(matter: Matter) -> str:
+    """Whose a matter is, and what."""
+    return f"{matter['company']}: {matter['title']}" if matter["company"] else matter["title"]
+
+
+def line_of(item: Item, *, in_full: bool = True) -> str:
+    """A document or message in a line; `in_full`: with its path."""
+    known = f" {item['known']}" if item["known"] else ""
+    return f"{(in_full and item['path']) or item['name']}{known}: {item['why']}"
+
+
+def unlisted(matter: Matter) -> str:
+    """How many aren't named, "" where all are."""
+    more = matter["number"] - len(matter["items"])
+    return f"and {more} more" if matter["items"] and more > 0 else ""
+
+
+def find(
+    status: Status,
+    doubts: Sequence[Document],
+    rejected: Sequence[tuple[str, Item]],
+    config: Config,
+    now: datetime,
+    *,
+    start: str,
+) -> list[Matter]:
+    """What needs a person now; `doubts` are all documents in doubt, `rejected` those of companies that were lately.
+
+    `start`: the command that starts filedrop, where it isn't running.
+    """
+    found = [*_stopped(status, start), *_accounts(status)]
+    if status["journal"]:
+        found.append(_matter("journal", title=f"the journal can't be used: {status['journal']}"))
+    for name, company in status["companies"].items():
+        found += _folders(company["folders"], name, running=status["running"])
+        found += _in_doubt(doubts, company, config.companies[name], config, now)
+        found += _counted(company, config.companies[name], config)
+        found += _rejected([item for owner, item in rejected if owner == name], name)
+    found += _folders([status["unassigned"]] if status["unassigned"] else [], "", running=status["running"])
+    found += [_matter("trouble", about=about, title=why) for about, why in status["troubles"].items()]
+    found += [_matter("table", about=why, title=why) for why in status["tables"]]
+    found += [_matter("alert", about=why, title=why) for why in status["alerts"]]
+    return sorted(found, key=lambda matter: _KINDS.index(matter["kind"]))
+
+
+def unseen(status: Status) -> frozenset[Key]:
+    """The matters of which it can't be told whether they still are: journal or folder can't be read."""
+    keys = {Key(kind, name) for name in status["companies"] for kind in _BY_THE_JOURNAL if status["journal"]}
+    for name, company in status["companies"].items():
+        if not all(folder["available"] for folder in company["folders"]):
+            keys.add(Key("failed", name))
+    return frozenset(keys - set(map(key_of, status["matters"])))
+
+
+def verdict(status: Status) -> str:
+    """How it stands, in a sentence or two."""
+    kinds = {matter["kind"] for matter in status["matters"]}
+    sentences = ["filedrop isn't running."] if "stopped" in kinds else []
+    if "account" in kinds:
+        accounts = status["accounts"].values()
+        away = "is away" if any(account["reachable"] is False for account in accounts) else "has not been asked yet"
+        refused = any(account["login"] == "refused" for account in accounts)
+        sentences.append(f"The access point {'refuses the login' if refused else away}.")
+    if "journal" in kinds:
+        sentences.append("The journal can't be used, so nothing is sent.")
+    if needed := _needed(status["matters"]):
+        sentences.append(needed)
+    return " ".join(sentences) or "All is well."
+
+
+def _needed(matters: Sequence[Matter]) -> str:
+    """How many documents, messages, folders and tables need a person, as a sentence; "" for none."""
+    counts: Counter[str] = Counter()
+    for one in matters:
+        if noun := _NOUNS.get(one["kind"]):
+            counts[noun] += one["number"]
+    parts = [f"{number} {noun}{'s' if number > 1 else ''}" for noun, number in counts.items()]
+    listed = " and ".join([", ".join(parts[:-1]), *parts[-1:]] if parts[1:] else parts)
+    return f"{listed} {'needs' if counts.total() == 1 else 'need'} a person." if parts else ""
+
+
+def _matter(
+    kind: Kind,
+    company: str = "",
+    about: str = "",
+    *,
+    title: str,
+    advice: str = "",
+    items: Sequence[Item] = (),
+    number: int = 1,
+    newest: float | None = None,
+) -> Matter:
+    """A matter. `newest` is by default since when the newest of its items is one, in seconds since 1970."""
+    if newest is None:
+        newest = max((at.timestamp() for one in items if (at := moment(one["since"]))), default=0.0)
+    return Matter(
+        kind=kind,
+        company=company,
+        about=about,
+        title=title,
+        advice=advice,
+        items=list(items),
+        number=number,
+        newest=newest,
+    )
+
+
+def _stopped(status: Status, start: str) -> Iterator[Matter]:
+    if status["running"] is False:
+        advice = f"nothing is sent or fetched; start it: {start}"
+        yield _matter("stopped", title="filedrop isn't running", advice=advice)
+
+
+def _accounts(status: Status) -> Iterator[Matter]:
+    """The accounts that can't be used. How they stood before filedrop stopped is no news."""
+    for name, account in status["accounts"].items() if status["running"] is not False else ():
+        if account["reachable"] and account["login"] == "ok":
+            continue
+        what, why = "the access point is away", account["why"]
+        if account["login"] == "refused":
+            what = "the login is refused"
+        elif account["reachable"] is None and not why:
+            what, why = "the access point has not been asked yet", "see the log if this lasts"
+        yield _matter("account", about=name, title=f"account {name}: {what}", advice=f"{why}{asked_again(account)}")
+
+
+def _folders(folders: Sequence[FolderStatus], company: str, *, running: bool | None) -> Iterator[Matter]:
+    for folder in folders:
+        if running is False and folder["why"] == NOT_YET:  # needs no person but the one who starts filedrop
+            continue
+        if why := folder["why"] or folder["warning"]:
+            away = "" if folder["available"] else "unavailable: "
+            yield _matter("folder", company, folder["path"], title=f"{folder['path']}: {away}{why}")
+
+
+def _counted(status: CompanyStatus, company: Company, config: Config) -> Iterator[Matter]:
+    """What has failed, is overdue or stuck: `status` counts it, and has the reason of each count."""
+    kinds: tuple[Literal["failed", "overdue", "stuck"], ...] = ("failed", "overdue", "stuck")
+    for kind in kinds:
+        number, newest = status[kind], None
+        items = [_item(one, company) for one in status["documents"] if one["state"] == kind]
+        if kind == "stuck":
+            items = [_message(one, company, config) for one in status["messages"]]
+            newest = max((float(one["msg_no"]) for one in status["messages"]), default=0.0)
+        if number:
+            title, advice = f"{number} {kind}", status["reasons"][kind]
+            yield _matter(kind, company.name, title=title, advice=advice, items=items, number=number, newest=newest)
+
+
+def _rejected(items: list[Item], company: str) -> Iterator[Matter]:
+    if number := len(items):
+        advice = "see what each response says, in inbound/ and in the document's sidecar, and send a corrected one"
+        title = f"{number} rejected by the receiver"
+        yield _matter("rejected", company, title=title, advice=advice, items=items[:LISTED], number=number)
+
+
+def _in_doubt(
+    doubts: Sequence[Document], status: CompanyStatus, company: Company, config: Config, now: datetime
+) -> Iterator[Matter]:
+    """The documents that a person must decide about, and the others that have been in doubt for too long."""
+    paths = {one["id"]: one["path"] for one in status["documents"]}
+    doubts = sorted((one for one in doubts if one.company == company.name), key=_since, reverse=True)
+    asked = [one for one in doubts if question(one)]
+    for_long = [one for one in doubts if not question(one) and now - _since(one) > config.outbound.doubt]
+    kinds: tuple[tuple[Kind, list[Document], str, str], ...] = (
+        ("decide", asked, "to be decided by you", "see at the access point what is so, then run that command"),
+        ("doubt", for_long, f"in doubt for longer than {as_duration(config.outbound.doubt)}", _DOUBT),
+    )
+    for kind, documents, what, advice in kinds:
+        items = [_doubtful(one, paths.get(one.id, "")) for one in documents[:LISTED]]
+        if number := len(documents):
+            title = f"{number} {what}"
+            yield _matter(kind, company.name, title=title, advice=advice, items=items, number=number)
+
+
+def _since(document: Document) -> datetime:
+    return document.in_doubt_since or document.claimed
+
+
+def _retry(company: Company, document: DocumentStatus) -> str:
+    words = company.name, document["file"]
+    dashes = ["--"] if any(word.startswith("-") for word in words) else []  # else read as options
+    anyway = ["--anyway"] if document["code"] in ANYWAY else []  # else it only fails again
+    return command("filedrop", "retry", *anyway, *dashes, *words)
+
+
+def _item(one: DocumentStatus, company: Company) -> Item:
+    number = f"(message {one['msg_no']})" if one["msg_no"] is not None else ""
+    do = [_retry(company, one)] if one["state"] == "failed" else []
+    return Item(name=one["file"], known=number, path=one["path"], why=one["why"], do=do, since=one["since"])
+
+
+def _doubtful(one: Document, path: str) -> Item:
+    why, since = question(one) or one.why_in_doubt, _since(one).isoformat(timespec="seconds")
+    return Item(name=one.file, known=f"[{one.id}]", path=path, why=why, do=commands_in(why), since=since)
+
+
+def _message(one: MessageStatus, company: Company, config: Config) -> Item:
+    account = ["--account", company.account] if len(config.accounts) > 1 else []
+    do = [command("filedrop", "read", *account, str(one["msg_no"]))]
+    name = f"message {one['msg_no']} from {one['sender']}"
+    return Item(name=name, known="", path="", why=one["why"], do=do, since=None)
+
+
+def asked_again(account: AccountStatus) -> str:
+    """When a running daemon asks an account's access point again, as the end of a sentence; "" where that isn't so."""
+    at = moment(account["next_attempt"])
+    sooner = ", or as soon as its password file is changed" if account["login"] == "refused" else ""
+    return f"; the next attempt is at {local(at, 'seconds')}{sooner}" if at else ""

@@ -1,0 +1,199 @@
+"""The form of what `status --json` and status.json show (contract 5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypedDict, get_args
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+VERSION = 1
+Count = Literal["waiting", "sending", "doubt", "sent", "overdue", "failed", "received", "stuck"]
+COUNTS: tuple[Count, ...] = get_args(Count)
+
+
+class Counts(TypedDict):
+    """Contract 5's counts."""
+
+    waiting: int
+    sending: int
+    doubt: int
+    sent: int
+    overdue: int
+    failed: int
+    received: int
+    stuck: int
+
+
+class DocumentStatus(TypedDict):
+    """A document that somebody may want to look at, and where it lies, as far as is known.
+
+    `state` is waiting (not ready, or tried in vain), doubt, sent (with warnings), overdue or failed. `since`: when it
+    failed, was accepted, or last got no clear answer; else None. `code`: of the fault that it failed with, else "".
+    """
+
+    state: str
+    file: str
+    path: str
+    why: str
+    code: str
+    id: str | None
+    msg_no: int | None
+    since: str | None
+
+
+class MessageStatus(TypedDict):
+    """A message of the inbox that couldn't be taken, and when that is tried again."""
+
+    msg_no: int
+    sender: str
+    why: str
+    again: str | None
+
+
+Kind = Literal[
+    "stopped",
+    "journal",
+    "account",
+    "folder",
+    "trouble",
+    "table",
+    "decide",
+    "failed",
+    "rejected",
+    "overdue",
+    "stuck",
+    "doubt",
+    "alert",
+]
+"""Of matters, the most urgent first."""
+
+
+class Item(TypedDict):
+    """A document or message of a matter, and why it is one; `do` are the commands for it, to choose one from.
+
+    `known`: what tells it from others with its name, its id or its message. `path` is "" where it isn't known.
+    """
+
+    name: str
+    known: str
+    path: str
+    why: str
+    do: list[str]
+    since: str | None
+
+
+class Matter(TypedDict):
+    """Something that needs a person: of which kind, whose it is ("" for all), and which account or folder it is about.
+
+    `title` says what, `advice` what to do, `items` are its documents or messages, the newest first. `number` is how
+    many there are, and `newest` grows when there is another one.
+    """
+
+    kind: Kind
+    company: str
+    about: str
+    title: str
+    advice: str
+    items: list[Item]
+    number: int
+    newest: float
+
+
+class FolderStatus(TypedDict):
+    """One folder of the configuration; `why` says why it isn't available, `warning` what else a person should know.
+
+    `disk` tells the file systems of one computer apart, and `free` are the bytes free on it, where that is known.
+    """
+
+    path: str
+    use: str
+    available: bool
+    why: str
+    warning: str
+    disk: int | None
+    free: int | None
+
+
+class CompanyStatus(Counts):
+    """Contract 5's counts, and by each that isn't 0 its reason; then names, the newest first.
+
+    Where there are many, some aren't listed; `unlisted` says how many of each kind. `why` says why documents wait.
+    """
+
+    held: bool
+    why: str
+    reasons: dict[Count, str]
+    folders: list[FolderStatus]
+    documents: list[DocumentStatus]
+    messages: list[MessageStatus]
+    ignored: list[str]
+    unlisted: dict[str, int]
+
+
+class AccountStatus(TypedDict):
+    """How an account stands, as the daemon saw it; None, and login `unknown`, where nobody could tell.
+
+    `next_attempt`: when it is asked again, where that has failed. `lists` says which of the access point's lists could
+    not be read to their end, `left_behind` what is under way where the account was before, both in sentences; `surplus`
+    are messages there that we did not mean to send.
+    """
+
+    reachable: bool | None
+    login: str
+    unread: int | None
+    for_nobody: int | None
+    last_poll: str | None
+    why: str
+    next_attempt: str | None
+    lists: list[str]
+    left_behind: list[str]
+    surplus: list[int]
+
+
+class Status(TypedDict):
+    """The whole. What is said of the accounts and the mapping's tables was `heard` then.
+
+    `tables` says in sentences what is wrong with them, `troubles`, by what they are about, what else keeps work from
+    being done, `alerts` what couldn't be sent of mails and the like, `journal` why that can't be used, "" while it can.
+    `running`: does a daemon work with this state? None where we can't tell. `keep_archive`: for how long, or `forever`.
+    `matters` is what needs a person.
+    """
+
+    filedrop: int
+    written: str
+    heard: str | None
+    running: bool | None
+    journal: str
+    companies: dict[str, CompanyStatus]
+    accounts: dict[str, AccountStatus]
+    tables: list[str]
+    troubles: dict[str, str]
+    alerts: list[str]
+    unassigned: FolderStatus | None
+    configured: str
+    keep_archive: str
+    matters: list[Matter]
+
+
+def folders_of(status: Status) -> Iterator[tuple[str, FolderStatus]]:
+    """Every folder, with its company's name; that for nobody's messages last, with "" for a company."""
+    for name, company in status["companies"].items():
+        for folder in company["folders"]:
+            yield name, folder
+    if status["unassigned"]:
+        yield "", status["unassigned"]
+
+
+NO_REPORT = AccountStatus(
+    reachable=None,
+    login="unknown",
+    unread=None,
+    for_nobody=None,
+    last_poll=None,
+    why="",
+    next_attempt=None,
+    lists=[],
+    left_behind=[],
+    surplus=[],
+)

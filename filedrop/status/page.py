@@ -1,0 +1,153 @@
+"""STATUS.html as bytes: the status and what happened lately, for people. Pure; everything in it is escaped.
+
+It is one file, which needs nothing from the network. Its policy (Content-Security-Policy) lets a browser use the one
+style and the one script that are in it, by their digests, and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from filedrop import __version__
+from filedrop.status.folders import WITHOUT_SIDECAR
+from filedrop.status.lately import HEIGHT, SERIES, chart, highest
+from filedrop.status.matters import unlisted, verdict
+from filedrop.status.model import COUNTS, folders_of
+from filedrop.text import printable, size
+from filedrop.times import local, moment
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+
+    from filedrop.status.lately import Lately
+    from filedrop.status.model import FolderStatus, Item, Matter, Status
+
+LONGEST = 300  # letters of a reason; the note has all of it
+_TEMPLATES = Path(__file__).parent / "templates"
+_LEVELS = {"well": "#1a7f4b", "person": "#b26a00", "away": "#c0362c"}  # the dot in the browser's tab
+_STYLE = (_TEMPLATES / "style.css").read_text(encoding="utf-8")
+_SCRIPT = (_TEMPLATES / "stale.js").read_text(encoding="utf-8")
+
+
+def render(
+    status: Status, lately: Lately, *, place: Path, host: str, company: str = "", pages: Collection[str] = ()
+) -> bytes:
+    """The page for all, or of this `company`, to lie in `place`; `pages`: companies with a page of their own below."""
+    level = _level(status)
+    days = chart(lately)
+    html = _PAGE.render(
+        status=status,
+        company=company,
+        host=host,
+        pages=pages,
+        level=level,
+        verdict=verdict(status),
+        written=moment(status["written"]),
+        needed=[matter for matter in status["matters"] if matter["kind"] != "stopped"],
+        counts=COUNTS,
+        lately=lately,
+        days=days,
+        highest=highest(lately),
+        totals=dict(zip(SERIES, map(sum, lately.days), strict=True)),
+        height=HEIGHT,
+        disks=_disks(status, place),
+        path=lambda path: _shown(path, place),
+        note=lambda item, matter: _note(item, matter, place),
+        version=__version__,
+        color=_LEVELS[level],
+        style=Markup(_STYLE),  # noqa: S704 - ours
+        script=Markup(_SCRIPT),  # noqa: S704 - likewise
+        policy=f"default-src 'none'; style-src '{_digest(_STYLE)}'; script-src '{_digest(_SCRIPT)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'",
+    )
+    return html.encode()
+
+
+def _level(status: Status) -> str:
+    kinds = {matter["kind"] for matter in status["matters"]}
+    return "away" if kinds & {"account", "stopped", "journal"} else "person" if kinds else "well"
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _shown(path: str, place: Path) -> str:
+    """A path as somebody sees it who has opened the page's folder."""
+    return PurePath(path).relative_to(place).as_posix() if PurePath(path).is_relative_to(place) else path
+
+
+def _note(item: Item, matter: Matter, place: Path) -> str:
+    """The relative address of the note beside a document that failed, "" where there is none."""
+    path = PurePath(item["path"])
+    if matter["kind"] != "failed" or item["why"] == WITHOUT_SIDECAR or not path.is_relative_to(place):
+        return ""
+    return "/".join(quote(os.fsencode(part), safe="") for part in path.relative_to(place).parts) + ".why.txt"
+
+
+def _brief(why: str) -> str:
+    """The first sentence of a reason, and not too much of that."""
+    first = _sentence(re.split(r"(?<=[.!?])\s+(?=[A-Z])", why, maxsplit=1)[0])
+    return first if len(first) <= LONGEST else f"{first[:LONGEST]}…"
+
+
+def _sentence(text: str) -> str:
+    """A text that begins as a sentence does, unless it begins with a name or a number."""
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+('[a-z]+)?( |$)", text) else text
+
+
+def _disks(status: Status, place: Path) -> list[tuple[str, list[str]]]:
+    """How much room there is on each disk, and the folders there."""
+    disks: dict[int, list[FolderStatus]] = {}
+    for _, folder in folders_of(status):
+        if folder["disk"] is not None:
+            disks.setdefault(folder["disk"], []).append(folder)
+    found = []
+    for there in disks.values():
+        free = there[0]["free"]
+        shown = [_shown(folder["path"], place) for folder in there]
+        found.append((f"{size(free)} free" if free is not None else "unknown", shown))
+    return found
+
+
+def _time(at: datetime | str | None) -> Markup | str:
+    """A moment as it is read here: the day and the time."""
+    found = moment(at) if isinstance(at, str) else at
+    if found is None:
+        return ""
+    shown = local(found)
+    return Markup('<time datetime="{}">{}</time>').format(found.isoformat(timespec="seconds"), shown[:16])
+
+
+def _safe(value: Any) -> Any:
+    """Texts of strangers without what isn't printable."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_safe,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "brief": _brief, "time": _time, "local": local, "unlisted": unlisted,
+        "sentence": _sentence,
+    }  # fmt: skip
+    return environment
+
+
+_PAGE = _environment().get_template("STATUS.html")

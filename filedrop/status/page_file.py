@@ -1,0 +1,182 @@
+"""STATUS.html in the root, and one in each company's folder, which has nothing of the others.
+
+Each is written when something has changed, and at least each minute, by the thread that writes status.json. A company's
+folder is the one in the root that has its name, if it is there: nothing is made for the page alone, as whoever sees the
+root might see it then. A folder that hangs keeps a thread of its own, and holds up no other page. Where that folder is
+one for documents, none is written: programs would take it for one.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filedrop.errors import JournalError
+from filedrop.files import Directory, Entry, clear_drafts, replace_whole
+from filedrop.files.patience import within
+from filedrop.status import lately
+from filedrop.status.folders import HUNG
+from filedrop.storage.marker import read_marker
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import structlog
+
+    from filedrop.config import Company, Config
+    from filedrop.journal import Journal
+    from filedrop.status.model import AccountStatus, Status
+
+NAME = "STATUS.html"
+PATIENCE = 3.0  # seconds for a folder to take a page
+UNASSIGNED = "unassigned"  # the company of messages for nobody, in the journal
+ANYWAY = 55.0  # seconds after which a file is written though nothing has changed: it says who is alive
+
+
+class Pages:
+    """Keeps all pages up to date. For one thread."""
+
+    def __init__(self, config: Config, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
+        self._root = config.root
+        self._journal = journal
+        self._host = socket.gethostname()
+        folders = {"": config.root, **{name: config.root / name for name in config.companies}}
+        self._files = {
+            name: _PageFile(config.root, name, journal, log)
+            for name, path in folders.items()
+            if path not in config.folders
+        }
+        self._companies = config.companies
+        self._asked: object = None
+        self._found: dict[str, lately.Lately] = {}
+
+    @staticmethod
+    def prepare() -> None:
+        """Load what is needed once, so that it doesn't count as a page's time."""
+        from filedrop.status import page  # noqa: F401, PLC0415 - Jinja takes a tenth of a second and 4 MB
+
+    def write(self, status: Status, now: datetime) -> None:
+        """Write those pages that are due; the root is known to be ours."""
+        from filedrop.status import page  # noqa: PLC0415 - likewise
+
+        found = self._lately(now)
+        for name, file in self._files.items():
+            said = of_company(status, self._companies[name]) if name else status
+            happened = found[name] if name else lately.of_all(list(found.values()))
+            if file.is_due((without_trifles(said), happened)):
+                pages = {one for one, its in self._files.items() if its.is_there} if not name else ()
+                place = self._root / name
+                file.write(said, page.render(said, happened, place=place, host=self._host, company=name, pages=pages))
+
+    def _lately(self, now: datetime) -> dict[str, lately.Lately]:
+        """What happened lately, by company and to messages for nobody; not asked again before something happens."""
+        asked = self._journal.commits, now.date()
+        if asked != self._asked:
+            names = [*self._companies, UNASSIGNED]
+            try:
+                self._found, self._asked = {name: lately.gather(self._journal, name, now) for name in names}, asked
+            except JournalError:  # the status says so
+                return dict.fromkeys(names, lately.nothing(now))
+        return self._found
+
+
+class _PageFile:
+    """The page in the root, or in the folder there with a company's `name`. `is_there`: was it written?"""
+
+    def __init__(self, root: Path, name: str, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
+        self._root = root
+        self._name = name
+        self._journal = journal
+        self._log = log
+        self._is_busy = False
+        self._said: object = None
+        self._next = 0.0
+        self._trouble = ""
+        self.is_there = False
+
+    def is_due(self, said: object) -> bool:
+        """Is it to be written that this is so? Not while its folder hangs."""
+        is_due = not self._is_busy and (said != self._said or time.monotonic() >= self._next)
+        if is_due:  # also if it can't be written then: not again and again
+            self._said, self._next = said, time.monotonic() + ANYWAY
+        return is_due
+
+    def write(self, status: Status, content: bytes) -> None:
+        """Write it. Where that fails, the log has it."""
+        self._is_busy = True
+
+        def work() -> None:
+            try:
+                self._write(status, content)
+            finally:
+                self._is_busy = False
+
+        try:
+            within(PATIENCE, work)
+            self._trouble = ""
+        except FileNotFoundError:  # the company has no folder here
+            self.is_there = False
+        except OSError as error:
+            if str(error) != self._trouble:
+                self._log.warning("page.not_written", company=self._name, why=str(error))
+            self._trouble = str(error)
+
+    def _write(self, status: Status, content: bytes) -> None:
+        folder = Directory.open(self._root)
+        folder = folder.folder(self._name) if self._name else folder
+        if self._name and not is_at_home(folder / NAME, status, self._journal):
+            return
+        if not self.is_there:
+            clear_drafts(folder)
+        replace_whole(folder / NAME, content)
+        self.is_there = True
+
+
+def is_at_home(file: Entry, status: Status, journal: Journal) -> bool:
+    """Does this file lie in a folder of ours?
+
+    Not where all of the folders in the status belong to another filedrop, nor where those we know aren't mounted. Where
+    nothing is mounted, nothing is made; but a file that is there already goes on telling how it stands. OSError.
+    """
+    listed = [folder for company in status["companies"].values() for folder in company["folders"]]
+    paths = [Path(folder["path"]) for folder in listed if folder["why"] != HUNG]
+    owners = {marker.journal for path in paths if (marker := read_marker(path))}
+    if owners:
+        return journal.id in owners
+    known = (path for path in paths if path.is_relative_to(file.directory.path) and journal.folder_at(path))
+    return file.exists() or not any(known)
+
+
+def of_company(status: Status, company: Company) -> Status:
+    """The part of a status that is about one company, with nothing of the others."""
+    mine: AccountStatus = {
+        **status["accounts"][company.account], "unread": None, "for_nobody": None,
+        "lists": [], "left_behind": [], "surplus": [],
+    }  # fmt: skip
+    return {
+        **status,
+        "companies": {company.name: status["companies"][company.name]},
+        "accounts": {company.account: mine},
+        "tables": [],
+        "alerts": [],
+        "unassigned": None,
+        "matters": [
+            one
+            for one in status["matters"]
+            if one["company"] == company.name
+            or one["kind"] in ("stopped", "journal")
+            or (one["kind"] == "account" and one["about"] == company.account)
+        ],
+    }
+
+
+def without_trifles(status: Status) -> object:
+    """What is worth writing at once: not the time, nor how much room there is, while there is enough."""
+    companies = {
+        name: {**company, "folders": [{**folder, "free": None} for folder in company["folders"]]}
+        for name, company in status["companies"].items()
+    }
+    unassigned = {**(status["unassigned"] or {}), "free": None}
+    return {**status, "written": None, "heard": None, "companies": companies, "unassigned": unassigned}

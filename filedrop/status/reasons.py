@@ -1,0 +1,207 @@
+"""Why a count of `status` isn't 0, and what comes next or is to be done; and the documents and messages it is made of.
+
+Those are the newest of each kind, each with why a person may want to know of it.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from heapq import nlargest
+from typing import TYPE_CHECKING
+
+from filedrop.outbound.question import question
+from filedrop.status.folders import LISTED
+from filedrop.status.model import COUNTS, DocumentStatus, MessageStatus
+from filedrop.storage.sidecar import ANYWAY
+from filedrop.text import command
+from filedrop.times import as_duration, from_seconds, local, stated
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+    from datetime import datetime
+    from pathlib import Path
+
+    from filedrop.config import Company, Config
+    from filedrop.journal import Journal, MessageRow
+    from filedrop.model.document import Document
+    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.readiness import Seen
+    from filedrop.status.folders import FolderSnapshot
+    from filedrop.status.model import Count, Counts
+
+
+def reasons(
+    counts: Counts,
+    config: Config,
+    company: Company,
+    documents: Collection[DocumentStatus],
+    *,
+    waits_for: str,
+    sending: str,
+    running: bool | None,
+) -> dict[Count, str]:
+    """The sentence of each count that isn't 0; `documents` are those that are named below it, each with its own.
+
+    `waits_for`: what keeps all that waits from being sent. `sending`: what becomes of what lies in `sending/`.
+    `running`: does a daemon?
+    """
+    named = {document["state"] for document in documents}
+    account = ["--account", company.account] if len(config.accounts) > 1 else []
+    waits_anyway = (
+        "filedrop isn't running: start it; filedrop run --once takes what is ready by then"
+        if running is False
+        else "sent as soon as they are ready and it is their turn"
+    )
+    sentences: dict[Count, str] = {
+        "waiting": (waits_for or waits_anyway)
+        + ("; what is named below waits for what its line says" if "waiting" in named else ""),
+        "sending": sending,
+        "doubt": "there was no clear answer, so the access point may have them: they are looked for there, and sent "
+        "again only when they certainly aren't there. To end it yourself, by the id in brackets: "
+        "filedrop resolve ID --sent MSG_NO, or filedrop resolve ID --send-again",
+        "sent": "accepted by the access point, not reported as delivered yet; filedrop goes on asking"
+        + ("; what is named below may not arrive: see to what its warning says" if "sent" in named else ""),
+        "overdue": f"accepted longer than {as_duration(config.outbound.overdue)} ago (outbound.overdue), and not "
+        "delivered: ask the access point's operator what has become of them; filedrop goes on asking",
+        "failed": _mended(counts["failed"], company, documents),
+        "received": f"ready to be taken, in {company.inbound}",
+        "stuck": "tried again with growing pauses; one that nobody can use may be marked as read: "
+        f"{command('filedrop', 'read', *account)} MSG_NO",
+    }
+    return {count: sentences[count] for count in COUNTS if counts[count]}
+
+
+def in_sending(number: int, on_the_wire: int, refuses: str, *, running: bool | None) -> str:
+    """What becomes of so many documents that lie in `sending/`; `refuses`: why nothing can be moved there."""
+    others = number - on_the_wire
+    if running is False:
+        with_us = "looked at when filedrop runs again"
+        sent = "looked for at the access point when filedrop runs again"
+    else:
+        with_us = f"waiting to be put away{f' ({refuses})' if refuses else ''}"
+        sent = "on their way to the access point at this moment"
+    if others and on_the_wire:
+        return f"{on_the_wire} {sent}; {others} {with_us}"
+    return with_us if others else sent
+
+
+def _mended(number: int, company: Company, documents: Iterable[DocumentStatus]) -> str:
+    """What is to be done with what has failed. Some would only fail again until a person lets it through."""
+    again = sum(document["code"] in ANYWAY for document in documents)
+    if again == number:
+        return (
+            "do what the note beside each says (.why.txt): delete it; or, where it is to be sent all the same, run: "
+            f"{command('filedrop', 'retry', '--anyway', company.name)} NAME"
+        )
+    some = "; a duplicate only with --anyway (its note says so), else delete it" if again else ""
+    return (
+        "mend what the note beside each says (.why.txt), then move the file back to outbound/, or run: "
+        f"{command('filedrop', 'retry', company.name)} NAME{some}"
+    )
+
+
+def dropped(told: Mapping[Path, str], outbound: Mapping[Path, FolderSnapshot]) -> list[DocumentStatus]:
+    """The files that the daemon told that it has left where they were dropped, as far as they are still there."""
+    return [
+        DocumentStatus(
+            state="waiting", file=path.name, path=str(path), why=why, code="", id=None, msg_no=None, since=None
+        )
+        for path, why in told.items()
+        if path.parent in outbound and path.name in outbound[path.parent].there
+    ][:LISTED]
+
+
+def failed(outbound: Mapping[Path, FolderSnapshot]) -> list[DocumentStatus]:
+    """What lies in `failed/`."""
+    lying = [(one, path / "failed" / one.name) for path, snapshot in outbound.items() for one in snapshot.failed]
+    return [
+        DocumentStatus(
+            state="failed",
+            file=one.name,
+            path=str(path),
+            why=one.why,
+            code=one.code,
+            id=None,
+            msg_no=None,
+            since=stated(from_seconds(one.since)),
+        )
+        for one, path in nlargest(LISTED, lying)
+    ]
+
+
+def known(journal: Journal, documents: Iterable[Document], kind: str) -> list[DocumentStatus]:
+    """Documents that the journal knows, of one of its kinds (`Journal.newest`)."""
+    return [
+        DocumentStatus(
+            state=kind,
+            file=document.file,
+            path=path_of(journal, document),
+            why=_why(document, kind),
+            code="",
+            id=document.id,
+            msg_no=document.msg_no,
+            since=stated(document.in_doubt_since if kind == "doubt" else document.accepted),
+        )
+        for document in documents
+    ]
+
+
+def path_of(journal: Journal, document: Document) -> str:
+    """The path where a document lies; "" where its folder isn't known."""
+    folder = journal.folder_path(document.folder)
+    return str(folder / document.place / document.file) if folder else ""
+
+
+def stuck_messages(stuck: Iterable[MessageRow]) -> list[MessageStatus]:
+    """The messages that are stuck."""
+    return [
+        MessageStatus(
+            msg_no=row.msg_no,
+            sender=row.sender,
+            why=row.why,
+            again=stated(row.due),
+        )
+        for row in nlargest(LISTED, stuck, key=lambda row: row.msg_no)
+    ]
+
+
+def _why(document: Document, kind: str) -> str:
+    match kind:
+        case "doubt":
+            return question(document) or document.why_in_doubt
+        case "overdue":
+            since = local(document.accepted) if document.accepted else "an unknown time"
+            return f"accepted at {since}, not delivered yet"
+        case "sent":
+            return "; ".join(document.warnings)
+        case _:
+            last = document.history[-1].facts.get("why") if document.history else None
+            again = f"; tried again at {local(document.due)}" if document.due else ""
+            return f"{last or 'it could not be read or sent'}{again}"
+
+
+def left_where_they_are(at: FolderContext, *, most: int, now: datetime) -> list[tuple[Path, str]]:
+    """The files of a folder that weren't ready when they were looked at, the newest of them first, each with why not.
+
+    `now` is the time by the wall clock.
+    """
+    steady = at.shared.steady()
+    newest = nlargest(most, at.scanner.seen.copy().items(), key=lambda one: one[1].since)
+    return [
+        (at.folder.path / name, _why_left(at, name, seen, now - timedelta(seconds=steady - seen.since)))
+        for name, seen in newest
+    ]
+
+
+def _why_left(at: FolderContext, name: str, seen: Seen, since: datetime) -> str:
+    """Why this file wasn't ready, which has been as it is since then."""
+    ready_file = at.folder.ready_file(name)
+    if seen.fault is None:
+        if ready_file is not None:
+            return f"it waits for {ready_file}"
+        return "its writer may not be done; it is taken when it stays as it is"
+    what = seen.fault.message.rstrip(".")
+    if seen.fault.code == "not-xml":
+        fails = local(since + at.shared.rules.incomplete_after)
+        return f"{what}; it may not be whole yet: it fails at {fails} unless it changes before"
+    return f"{what}; it is looked at again until that is mended"

@@ -1,0 +1,214 @@
+"""status.json in the root, beside the page: the state of it all for programs, and what only the daemon knows.
+
+It is written by a thread of its own, when something has changed and at least each minute, whole or not at all. A share
+that is away or hangs costs the daemon nothing but this file.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from filedrop.daemon.loop import attempt
+from filedrop.daemon.systemd import notify
+from filedrop.files import Directory, clear_drafts, replace_whole
+from filedrop.files.patience import within
+from filedrop.status.folders import LISTED
+from filedrop.status.model import NO_REPORT, VERSION, Status, folders_of
+from filedrop.status.page_file import ANYWAY, Pages, is_at_home, without_trifles
+from filedrop.status.reasons import left_where_they_are
+from filedrop.status.survey import DaemonReport, Survey, account_status
+from filedrop.storage import claims
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import structlog
+
+    from filedrop.config import Config
+    from filedrop.daemon.account import Account
+    from filedrop.daemon.daemon import Daemon
+    from filedrop.journal import Journal
+
+NAME = "status.json"
+LARGEST = 10_000_000  # bytes: anybody may write to the share
+PATIENCE = 5.0  # seconds for the last word
+REST = 20  # times as long as a survey took before the next: it costs a twentieth at most,
+LONG_REST = 500  # and much less where we have done and heard nothing since: only a person may have moved something
+
+
+class StatusFile:
+    """Keeps status.json up to date while a daemon works. `alerts` says what couldn't be sent of mails and the like."""
+
+    def __init__(
+        self,
+        config: Config,
+        journal: Journal,
+        log: structlog.stdlib.BoundLogger,
+        *,
+        alerts: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        self._alerts = alerts
+        self._root = config.root
+        self._journal = journal
+        self._survey = Survey(config, journal)
+        self._log = log
+        self._thread: threading.Thread | None = None
+        self._next = self._next_anyway = 0.0
+        self._news: object = None
+        self._last: Status | None = None
+        self._written: object = None
+        self._written_next = 0.0
+        self._pages = Pages(config, journal, log)
+        self._told = ""
+        self._table_troubles: list[str] = []
+
+    def report(self, daemon: Daemon) -> None:
+        """Write what has changed, soon; returns at once."""
+        standing = [_standing(account) for account in daemon.accounts]
+        news = (
+            (daemon.journal.commits, daemon.journal.trouble, daemon.configured, daemon.troubles()),
+            (standing, self._alerts()),
+        )
+        due = self._next_anyway if news == self._news else self._next
+        if (self._thread and self._thread.is_alive()) or time.monotonic() < due:
+            return
+        self._news = news
+        self._start(daemon, running=True)
+
+    def wait(self) -> None:
+        """Wait for what is being written, unless the share hangs."""
+        if self._thread:
+            self._thread.join(PATIENCE)
+
+    def close(self, daemon: Daemon) -> Status | None:
+        """Write the last word, unless the share hangs, and return it."""
+        deadline = time.monotonic() + PATIENCE
+        self.wait()
+        if not (self._thread and self._thread.is_alive()):
+            self._start(daemon, running=False).join(max(0.0, deadline - time.monotonic()))
+        return self._last if self._last and not self._last["running"] else None
+
+    def _start(self, daemon: Daemon, *, running: bool) -> threading.Thread:
+        def work() -> None:
+            self._write(daemon, running=running)
+
+        self._thread = threading.Thread(target=attempt, args=(self._log, NAME, work), name=NAME, daemon=True)
+        self._thread.start()
+        return self._thread
+
+    def _write(self, daemon: Daemon, *, running: bool) -> None:
+        self._pages.prepare()
+        begun = time.monotonic()
+        now = datetime.now().astimezone()
+        told = replace(heard_from(daemon, now), tables=self._tables(daemon), alerts=self._alerts())
+        self._last = status = self._survey.take(told, running=running, now=now)
+        self._tell_manager(status)
+        with suppress(OSError):  # the ways in and out say so already, and loud enough
+            self._write_down(status, now)
+        ended = time.monotonic()
+        self._next, self._next_anyway = (ended + min(ANYWAY - 1, rest * (ended - begun)) for rest in (REST, LONG_REST))
+
+    def _write_down(self, status: Status, now: datetime) -> None:
+        """Write status.json and the pages, where they are due and the root is ours."""
+        root = Directory.open(self._root)
+        if not is_at_home(root / NAME, status, self._journal):
+            return
+        said = without_trifles(status)
+        if said != self._written or time.monotonic() >= self._written_next:
+            if not self._written:
+                clear_drafts(root)
+            replace_whole(root / NAME, json.dumps(status, indent=1).encode() + b"\n")
+            self._written, self._written_next = said, time.monotonic() + ANYWAY
+        self._pages.write(status, now)
+
+    def _tables(self, daemon: Daemon) -> list[str]:
+        """What is wrong with the mapping's tables; what is new of it is told. They may hang, so it is asked here."""
+        before, self._table_troubles = self._table_troubles, daemon.mapping.troubles
+        for why in self._table_troubles:
+            if why not in before:
+                self._log.error("table.broken", why=why)
+        return self._table_troubles
+
+    def _tell_manager(self, status: Status) -> None:
+        line = in_a_line(status)
+        if line != self._told:
+            notify(f"STATUS={line}")
+            self._told = line
+
+
+def heard_from(daemon: Daemon, now: datetime) -> DaemonReport:
+    """What a running daemon can tell without looking at a disk."""
+    pipelines = [one for account in daemon.accounts for one in account.pipelines]
+    warnings = [(str(one.folder.path), one.at.health.warning) for one in pipelines]
+    warnings += [(str(path), why) for account in daemon.accounts for path, why in account.poller.trouble().items()]
+    waiting = [one for pipeline in pipelines for one in left_where_they_are(pipeline.at, most=LISTED, now=now)]
+    return DaemonReport(
+        heard=now.isoformat(timespec="seconds"),
+        accounts={account.name: account_status(account) for account in daemon.accounts},
+        warnings=dict(warnings),
+        waiting=dict(waiting),
+        troubles=daemon.troubles(),
+        journal=daemon.journal.trouble,
+        configured=daemon.configured.read,
+    )
+
+
+def _standing(account: Account) -> object:
+    """What has changed where this has."""
+    troubles = [(one.at.health.trouble, one.at.health.warning, len(one.at.scanner.seen)) for one in account.pipelines]
+    return account_status(account), troubles, account.poller.trouble()
+
+
+def in_a_line(status: Status) -> str:
+    """The whole in one line, as `systemctl status` shows it."""
+    parts = [status["journal"]] if status["journal"] else []
+    for count in ("waiting", "sending", "doubt", "overdue", "failed", "stuck"):
+        number = sum(company[count] for company in status["companies"].values())
+        if number:
+            parts.append(f"{number} {count}")
+    for name, account in status["accounts"].items():
+        parts += [f"{name}: {why}" for why in (account["why"], *account["lists"], *account["left_behind"]) if why]
+    parts += [f"{one['path']}: {why}" for _, one in folders_of(status) if (why := one["why"] or one["warning"])]
+    parts += status["tables"]
+    parts += status["troubles"].values()
+    parts += status["alerts"]
+    return "; ".join(parts) or "all is well"
+
+
+def read(root: Path) -> Status | None:
+    """What status.json says; None where there is none that can be read, or its share doesn't answer."""
+    try:
+        status = within(PATIENCE, lambda: claims.read_object(root / NAME, LARGEST))
+    except OSError:
+        return None
+    if status is None or status.keys() != Status.__annotations__.keys() or status["filedrop"] != VERSION:
+        return None
+    return cast("Status", status)
+
+
+def told_in(status: Status | None) -> DaemonReport:
+    """What the daemon has told in a status.json; nothing where its form is wrong: anybody may write to the share."""
+    if status is None:
+        return DaemonReport()
+    try:
+        documents = [one for company in status["companies"].values() for one in company["documents"]]
+        return DaemonReport(
+            heard=str(status["written"]),
+            accounts={name: one for name, one in status["accounts"].items() if one.keys() == NO_REPORT.keys()},
+            tables=[*map(str, status["tables"])],
+            troubles={about: str(why) for about, why in status["troubles"].items()},
+            alerts=[*map(str, status["alerts"])],
+            warnings={str(one["path"]): str(one["warning"]) for _, one in folders_of(status)},
+            waiting={Path(one["path"]): str(one["why"]) for one in documents if one["state"] == "waiting"},
+            journal=str(status["journal"]),
+            configured=str(status["configured"]),
+        )
+    except (KeyError, TypeError, AttributeError):
+        return DaemonReport()

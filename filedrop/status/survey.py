@@ -1,0 +1,266 @@
+"""What `status` shows: what lies in the folders, what the journal knows, and how the accounts stand.
+
+One survey serves the command and the daemon's status.json (contract 5, `status --json`). Counts are what lies in the
+folders; what is in doubt or overdue, the journal says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from heapq import nlargest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filedrop.daemon.systemd import start_command
+from filedrop.errors import JournalError
+from filedrop.model.document import State
+from filedrop.outbound.context import REFUSES
+from filedrop.outbound.former import left_behind
+from filedrop.outbound.validating import why_not_validated
+from filedrop.status import matters
+from filedrop.status.folders import LISTED, FolderSurvey
+from filedrop.status.model import (
+    COUNTS,
+    NO_REPORT,
+    VERSION,
+    AccountStatus,
+    CompanyStatus,
+    Counts,
+    FolderStatus,
+    Item,
+    Status,
+)
+from filedrop.status.reasons import dropped, failed, in_sending, known, path_of, reasons, stuck_messages
+from filedrop.times import as_duration, stated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from filedrop.config import Company, Config
+    from filedrop.daemon.account import Account
+    from filedrop.journal import Journal, MessageRow, Newest
+    from filedrop.status.folders import FolderSnapshot
+
+REJECTED_FOR = timedelta(days=7)  # for which a rejection is shown: nobody tells us when it was dealt with
+_ORDER = {str(count): place for place, count in enumerate(COUNTS)}
+_REACHABLE = {"ok": True, "refused": True, "away": False, "wrong address": False}
+
+
+def account_status(account: Account) -> AccountStatus:
+    """How an account of the running daemon stands."""
+    report, summary = account.breaker.report, account.poller.summary
+    polled, cut_short = summary.last_poll, account.access_point.cut_short.copy()
+    return AccountStatus(
+        reachable=_REACHABLE.get(report.condition),
+        login=report.condition if report.condition in ("ok", "refused") else "unknown",
+        unread=summary.unread if polled else None,
+        for_nobody=summary.for_nobody if polled else None,
+        last_poll=stated(polled),
+        why=report.why,
+        next_attempt=stated(report.next_attempt),
+        lists=[f"/{name} could not be read to its end: {why}" for name, why in sorted(cut_short.items()) if why],
+        left_behind=[],
+        surplus=[],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonReport:
+    """What only the daemon can tell, `heard` then. `warnings`: of available folders, by their paths.
+
+    `waiting`: the dropped files that it has left where they are, and why.
+    """
+
+    heard: str | None = None
+    accounts: Mapping[str, AccountStatus] = field(default_factory=dict)
+    tables: Sequence[str] = ()
+    troubles: Mapping[str, str] = field(default_factory=dict)
+    alerts: Sequence[str] = ()
+    warnings: Mapping[str, str] = field(default_factory=dict)
+    waiting: Mapping[Path, str] = field(default_factory=dict)
+    journal: str = ""
+    configured: str = ""
+
+
+class Survey:
+    """Looks at everything, as often as it is asked. Without a journal it shows what lies in the folders.
+
+    `snapshots`: what the last look has found in each folder; with its `ages`, if these are asked for.
+    """
+
+    def __init__(self, config: Config, journal: Journal | None, *, ages: bool = False) -> None:
+        self.snapshots: Mapping[Path, FolderSnapshot] = {}
+        self._config = config
+        self._journal = journal
+        self._lookout = FolderSurvey(config, journal, ages=ages)
+
+    def take(self, told: DaemonReport, *, running: bool | None, now: datetime) -> Status:
+        """The status now, with what the daemon has `told`."""
+        try:
+            return self._take(self._journal, told, running=running, now=now)
+        except JournalError as error:
+            return self._take(None, replace(told, journal=str(error)), running=running, now=now)
+
+    def _take(self, journal: Journal | None, told: DaemonReport, *, running: bool | None, now: datetime) -> Status:
+        config = self._config
+        self.snapshots = self._lookout.look(now, told.waiting)
+        for path, snapshot in self.snapshots.items():
+            snapshot.warning = snapshot.warning or told.warnings.get(str(path), "")
+            if REFUSES in snapshot.warning:
+                snapshot.refuses = snapshot.warning
+        newest = journal.newest(now - config.outbound.overdue, LISTED) if journal else {}
+        stuck: list[MessageRow] = []
+        accounts: dict[str, AccountStatus] = {}
+        strays = left_behind(config, journal) if journal else {}
+        for name, account in config.accounts.items():
+            accounts[name] = {**told.accounts.get(name, NO_REPORT)}
+            if running is False:
+                accounts[name]["next_attempt"] = None
+            if journal:
+                stuck += journal.messages_in(account.identity, "stuck")
+                accounts[name]["left_behind"] = strays.get(name, [])
+                accounts[name]["surplus"] = [msg_no for msg_no, _ in journal.surplus(account.identity)][::-1]
+        status = Status(
+            filedrop=VERSION,
+            written=now.isoformat(timespec="seconds"),
+            heard=told.heard,
+            running=running,
+            journal=told.journal,
+            companies={
+                company.name: self._company(
+                    journal,
+                    company,
+                    newest={kind: found for (name, kind), found in newest.items() if name == company.name},
+                    stuck=[row for row in stuck if row.company == company.name],
+                    told=told,
+                    why_account=accounts[company.account]["why"],
+                    running=running,
+                )
+                for company in config.companies.values()
+            },
+            accounts=accounts,
+            tables=list(told.tables),
+            troubles=dict(told.troubles),
+            alerts=list(told.alerts),
+            unassigned=self._folder("unassigned", config.unassigned) if config.unassigned else None,
+            configured=told.configured,
+            keep_archive=as_duration(kept) if (kept := config.keep.archive_for()) else "forever",
+            matters=[],
+        )
+        in_doubt = any(company["doubt"] for company in status["companies"].values())
+        doubts = journal.in_state(State.DOUBT) if journal and in_doubt else []
+        rejected = list(_rejected(journal, now)) if journal else []
+        start = start_command(Path(config.source)) if running is False else ""
+        status["matters"] = matters.find(status, doubts, rejected, config, now, start=start)
+        return status
+
+    def _company(
+        self,
+        journal: Journal | None,
+        company: Company,
+        *,
+        newest: Mapping[str, Newest],
+        stuck: list[MessageRow],
+        told: DaemonReport,
+        why_account: str,
+        running: bool | None,
+    ) -> CompanyStatus:
+        outbound = {path: self.snapshots[path] for path in company.outbound}
+        lies = sum((snapshot.counts for snapshot in outbound.values()), Counter[str]())
+        under_way = _under_way(journal, company)
+        claimed = min(under_way[State.WAITING], lies["sending"])
+        many = Counter({kind: found.total for kind, found in newest.items()})
+        held = any(snapshot.held for snapshot in outbound.values())
+        why = "a file HOLD lies in outbound/; what waits is sent when that is removed" if held else why_account
+        refuses = "; ".join(f"{path}: {one.refuses}" for path, one in outbound.items() if one.refuses)
+        why = why or (refuses if running else "")
+        counts = Counts(
+            waiting=lies["outbound"] + claimed,
+            sending=max(0, lies["sending"] - claimed - many["doubt"]),
+            doubt=many["doubt"],
+            sent=lies["sent"],
+            overdue=many["overdue"],
+            failed=lies["failed"],
+            received=self.snapshots[company.inbound].counts["inbound"],
+            stuck=len(stuck),
+        )
+        on_the_wire = min(under_way[State.SENDING], counts["sending"])
+        documents = dropped(told.waiting, outbound)
+        for kind, found in newest.items():
+            if journal:
+                named = found.documents
+                if kind == "waiting" and why:  # which says it of the others
+                    named = [document for document in named if why_not_validated(document)]
+                documents += known(journal, named, kind)
+        documents += failed(outbound)
+        documents.sort(key=lambda document: _ORDER[document["state"]])
+        messages = stuck_messages(stuck)
+        ignored = nlargest(LISTED, (one for snapshot in outbound.values() for one in snapshot.ignored))
+        listed = Counter(document["state"] for document in documents)
+        listed.update(stuck=len(messages), ignored=len(ignored))
+        there = {str(count): counts[count] for count in COUNTS}
+        there |= {"sent": many["sent"], "ignored": lies["ignored"]}  # of what is sent, that with warnings is listed
+        return CompanyStatus(
+            **counts,
+            held=held,
+            why=why,
+            reasons=reasons(
+                counts,
+                self._config,
+                company,
+                documents,
+                waits_for=told.journal or why,
+                sending=told.journal or in_sending(counts["sending"], on_the_wire, refuses, running=running),
+                running=running,
+            ),
+            folders=[
+                *(self._folder("outbound", path) for path in company.outbound),
+                self._folder("inbound", company.inbound),
+            ],
+            documents=documents,
+            messages=messages,
+            ignored=[one.name for one in ignored],
+            unlisted={kind: there[kind] - number for kind, number in listed.items() if there[kind] > number},
+        )
+
+    def _folder(self, use: str, path: Path) -> FolderStatus:
+        snapshot = self.snapshots[path]
+        return FolderStatus(
+            path=str(path),
+            use=use,
+            available=not snapshot.trouble,
+            why=snapshot.trouble,
+            warning=snapshot.warning,
+            disk=snapshot.disk,
+            free=snapshot.free,
+        )
+
+
+def _rejected(journal: Journal, now: datetime) -> Iterator[tuple[str, Item]]:
+    """What receivers have rejected lately, newest first: the company, and the document."""
+    answers = journal.rejections(now - REJECTED_FOR)
+    documents = {one.id: one for one in journal.documents({one.document for one in answers})} if answers else {}
+    for answer in answers:
+        if (document := documents.get(answer.document)) is None:
+            continue
+        reason = f": {answer.reason}" if answer.reason else ""
+        yield (
+            document.company,
+            Item(
+                name=document.dropped_as,
+                known=f"(message {document.msg_no})",
+                path=path_of(journal, document),
+                why=f"{answer.sender} says so in message {answer.msg_no}{reason}",
+                do=[],
+                since=stated(answer.at),
+            ),
+        )
+
+
+def _under_way(journal: Journal | None, company: Company) -> Counter[str]:
+    """How many open documents there are in each state: what waits to be posted has been claimed."""
+    known = [journal.folder_at(path) for path in company.outbound] if journal else []
+    return sum((Counter(journal.counts(folder)) for folder in known if journal and folder), Counter())

@@ -1,0 +1,11 @@
+"""Folders, and the files that filedrop writes in them.
+
+folder      is a folder there, and is it ours? marker: says whose folder it is
+folders     a company's outbound and inbound folders
+names       names that can be a document's, free names, names of received documents
+own_name    the name that a file was dropped with, where its present name is another
+sidecar     the files beside a document
+told        the form in which a sidecar tells of findings and responses
+reserved    a received document's name given up again
+claims      checks for files that others may have written: size and types
+"""

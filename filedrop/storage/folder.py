@@ -1,0 +1,236 @@
+"""A folder of the configuration: is it there, is it ours, does it answer?
+
+Each folder that the configuration names contains a marker, `.filedrop`, with the id of the folder and of the journal
+that knows it. Where the journal knows a folder but the marker is missing, another disk is mounted there, or none: then
+the folder is unavailable, and nothing is created in it. All access is by descriptors (`at`), so links can't mislead it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from typing import TYPE_CHECKING
+
+from filedrop.errors import FolderUnavailable
+from filedrop.files import Directory, Tree, clear_drafts, is_missing, make_folder, may_use
+from filedrop.storage.marker import MARKER, Marker, read_marker
+from filedrop.storage.names import is_taken, numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from filedrop.journal import Journal
+
+
+TAKE_OVER = "filedrop check --take-over"
+NOT_YET = "it isn't there yet; filedrop makes it when it runs"
+
+
+class NotYetThere(FolderUnavailable):
+    """The folder is new; filedrop makes it when it runs."""
+
+
+class Folder:
+    """The folder of the configuration at `path`. Thread-safe.
+
+    `take_up` sets `id` and `changes`, the count in its marker. `below` is the root of all companies' folders: below it,
+    missing parent folders are made too, elsewhere only the folder itself. `served` are the paths of all folders of the
+    configuration. `local` is the latest result of `is_local`, which a caller sets.
+    """
+
+    subfolders: Sequence[str] = ()
+
+    def __init__(self, path: Path, *, company: str, below: Path, served: Container[Path] = ()) -> None:
+        self.path = path
+        self.company = company
+        self.id, self.changes, self.local = "", 0, False
+        self._below = below
+        self._served = served
+        self._tree = Tree(path)
+        self._next_number: dict[tuple[Path, str], int] = {}
+        self._taking_up = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    def in_use(self) -> AbstractContextManager[None]:
+        """A context that keeps the folder's descriptors open, to save opening them for each file."""
+        return self._tree.in_use()
+
+    def at(self, place_in: str = "") -> Directory:
+        """The folder itself, or one in it: `sending`, `archive/2026-11`. Raises OSError, also for a link."""
+        return self._tree.at(place_in)
+
+    def take_up(self, journal: Journal) -> None:
+        """Check that the folder is there and ours; make and mark it where it is new. Raises FolderUnavailable."""
+        try:
+            with self.in_use(), self._taking_up:
+                try:
+                    self._take_up(journal)
+                except BaseException:
+                    self._tree.give_up()
+                    raise
+        except OSError as error:
+            raise FolderUnavailable(
+                f"{self.path} can't be used: {error.strerror or error}; see that it is there and that the service may "
+                "write in it"
+            ) from error
+
+    def take_over(self, journal: Journal) -> None:
+        """Make the folder this journal's, even if its marker says otherwise (`check --take-over`). Raises OSError."""
+        here = Directory.open(self.path)
+        marker = read_marker(here)
+        if marker is None or self.another(marker, journal):
+            folder = journal.folder_at(self.path) or secrets.token_hex(8)
+        else:
+            folder = marker.folder
+        changes = journal.take_over(folder, self.path)  # first: else a running daemon thinks the marker too old
+        Marker(folder, journal.id, changes).replace(here)
+        here.sync()
+
+    def free_names(self, place_in: Directory, wanted: str) -> Iterator[str]:
+        """Free names for a file in a folder below this one, the wanted one first. Never ends.
+
+        A name is taken where the file, its sidecar or its note exists. The caller must still place without overwriting.
+        """
+        target = place_in.path, wanted
+        number = self._next_number.get(target, 1)
+        if number > 1 and not is_taken(place_in / wanted):  # free again: the next numbers may be free, too
+            number = 1
+        while True:
+            name = numbered(wanted, number)
+            if not is_taken(place_in / name):
+                yield name
+            number += 1
+            if len(self._next_number) > 10_000:  # noqa: PLR2004 - a cache, bounded so that it doesn't grow for years
+                self._next_number.clear()
+            self._next_number[target] = number
+
+    def names_are_free_again(self, place_in: Directory, wanted: str) -> None:
+        """Try all numbers for this name again: files were removed, though the name itself may still be taken."""
+        self._next_number.pop((place_in.path, wanted), None)
+
+    def check_ownership(self, journal: Journal | None) -> None:
+        """Raise FolderUnavailable or OSError where `take_up` would, NotYetThere where it would make the folder.
+
+        Changes nothing. Each error text continues a sentence that begins with the path. Without a journal, the owner in
+        the marker isn't checked.
+        """
+        self.missing_in(self._tree.renew(self._inspect(journal)[0]))
+
+    def _take_up(self, journal: Journal) -> None:
+        try:
+            here, marker = self._inspect(journal)
+        except NotYetThere:
+            here, marker = self._make(), None
+        except FolderUnavailable as error:
+            raise FolderUnavailable(f"{self.path}: {error}") from None
+        except PermissionError as error:
+            why = f"{self.path} can't be listed: {error.strerror}; see that the service may read it"
+            raise FolderUnavailable(why) from error
+        if marker is None:
+            marker = Marker(secrets.token_hex(8), journal.id)
+            try:
+                marker.create(here)
+            except FileExistsError:
+                raise FolderUnavailable(f"{self.path} was just taken up by another filedrop") from None
+        if journal.folder_path(marker.folder) != self.path:
+            here.sync()  # else a power cut may remove a marker that the journal expects
+            journal.record_folder(marker.folder, self.path)
+        self.id, self.changes = marker.folder, marker.changes
+        here = self._tree.renew(here)  # first: if the share goes away now, no folder is made at its mount point
+        for name in self.missing_in(here):
+            make_folder(here / name)
+
+    def _inspect(self, journal: Journal | None) -> tuple[Directory, Marker | None]:
+        """The folder, opened, and its marker; None where it needs a new one. Raises as `check_ownership` does."""
+        known = journal is not None and journal.folder_at(self.path) is not None
+        try:
+            here = Directory.open(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            if known:
+                raise FolderUnavailable(
+                    f"it is gone: see that it is mounted; if it was deleted, make it again and run: {TAKE_OVER}"
+                ) from None
+            if self.path.exists():
+                raise FolderUnavailable("it is no folder; name another in the configuration") from None
+            within = self._missing_folders()[0].parent
+            if not may_use(within):
+                why = f"it can't be made: give filedrop's user the right to read and write in {within}"
+                raise FolderUnavailable(why) from None
+            raise NotYetThere(NOT_YET) from None
+        marker = read_marker(here)
+        if why := self._why_not_ours(here, marker, journal, known=known):
+            raise FolderUnavailable(why)
+        return here, marker
+
+    def _why_not_ours(self, here: Directory, marker: Marker | None, journal: Journal | None, *, known: bool) -> str:
+        if marker is None and not is_missing(here / MARKER):
+            return f"its {MARKER} can't be read as a marker; if it is ours, run: {TAKE_OVER}"
+        if marker is None and known:
+            return (
+                f"it has no {MARKER} any more: it isn't mounted, or another disk is; if this really is the folder, "
+                f"run: {TAKE_OVER}"
+            )
+        if marker is None or journal is None:
+            return ""
+        if marker.journal != journal.id:
+            return f"another filedrop serves this folder; if that one is gone for good, run: {TAKE_OVER}"
+        if marker.changes < journal.changes(marker.folder).least:
+            return (
+                f"it has the {MARKER} that it had before it was last taken over: it isn't mounted, or another disk is; "
+                "mount the right one"
+            )
+        another = self.another(marker, journal)
+        return (
+            ""
+            if another is None
+            else (
+                f"it is a copy of {another}: delete its {MARKER} to make it a folder of its own; if it was moved from "
+                "there, name only its new place in the configuration"
+            )
+        )
+
+    def another(self, marker: Marker, journal: Journal) -> Path | None:
+        """The path of the folder that this marker was copied from; None where it is this folder's own. Raises OSError.
+
+        A folder counts as moved here only where its old path is no longer in the configuration, or now has another
+        marker. Otherwise a forged marker could pass for another folder while that one is away.
+        """
+        known = journal.folder_path(marker.folder)
+        if known in (None, self.path):
+            return None
+        there = read_marker(known)
+        is_there = known in self._served if there is None else there.folder == marker.folder
+        return known if is_there else None
+
+    def missing_in(self, here: Directory) -> list[str]:
+        """The subfolders that are missing. Raises OSError, FolderUnavailable where a file or link is in their place."""
+        entries = [here / name for name in self.subfolders]
+        missing = [entry for entry in entries if not entry.is_folder()]
+        for entry in missing:
+            if entry.exists():
+                raise FolderUnavailable(
+                    f"{entry} is no folder, but a link or a file, and filedrop follows no link there: put a folder in "
+                    "its place"
+                )
+        return [entry.name for entry in missing]
+
+    def _make(self) -> Directory:
+        for missing in self._missing_folders():
+            within = Directory.open(missing.parent)
+            clear_drafts(within)
+            make_folder(within / missing.name)
+        return Directory.open(self.path)
+
+    def _missing_folders(self) -> list[Path]:
+        """This folder and its missing parents, the outermost first. Raises FolderUnavailable."""
+        missing = [self.path]
+        while not missing[-1].parent.is_dir():
+            missing.append(missing[-1].parent)
+        if len(missing) > 1 and not (self._below.is_dir() and missing[-1].parent.is_relative_to(self._below)):
+            away = self._below if self.path.is_relative_to(self._below) else missing[0].parent
+            raise FolderUnavailable(f"{away} isn't there; mount it or make it: filedrop doesn't make it up")
+        return missing[::-1]

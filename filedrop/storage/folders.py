@@ -1,0 +1,205 @@
+"""The outbound and inbound folders of a company: listing drops, claiming them, marking the folder."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from filedrop.files import clear_drafts, stamp
+from filedrop.files.directory import DRAFT
+from filedrop.files.disk import free_space
+from filedrop.storage import sidecar
+from filedrop.storage.folder import Folder
+from filedrop.storage.marker import Marker
+from filedrop.storage.names import BESIDE, is_held, names_document, shortened
+from filedrop.storage.own_name import move
+from filedrop.storage.reserved import withdraw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterator, Sequence
+    from pathlib import Path
+
+    from filedrop.config import Company, Config
+    from filedrop.files import Directory, FileStamp, Identity
+    from filedrop.journal import Journal
+    from filedrop.model.document import Document
+
+AHEAD = 1.0  # seconds for which a marker written ahead is valid: writing it takes 1 ms, a post 5 ms
+PLACES = ("sending", "sent", "archive", "failed")
+
+
+class OutboundFolder(Folder):
+    """An `outbound/` with its `sending/`, `sent/`, `archive/` and `failed/`."""
+
+    subfolders = PLACES
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        company: str,
+        below: Path,
+        served: Container[Path] = (),
+        patterns: Sequence[str],
+        ready_suffix: str | None = None,
+    ) -> None:
+        super().__init__(path, company=company, below=below, served=served)
+        self._matches = re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns), re.IGNORECASE).match
+        self._ready_suffix = ready_suffix
+        self._marked_ahead = -math.inf
+
+    def mark(self, journal: Journal) -> None:
+        """Write the journal's count of changes to the marker; the journal records that first. Raises OSError."""
+        if journal.changes(self.id).counted != self.changes:
+            self._mark(journal, journal.mark(self.id))
+
+    def mark_ahead(self, journal: Journal, now: float) -> None:
+        """Write a count to the marker that is higher than in any older copy of the journal, before a post at `now`.
+
+        It is on the disk on return. Done at most once a second (monotonic clock). Raises OSError.
+        """
+        with self._taking_up:
+            if now - self._marked_ahead < AHEAD:
+                return
+            self._mark(journal, journal.mark_ahead(self.id))
+            self.at().sync()
+            self._marked_ahead = now
+
+    def _mark(self, journal: Journal, changes: int) -> None:
+        # Drafted in `sending/`: a draft in `outbound/` itself would raise file events.
+        Marker(self.id, journal.id, changes).replace(self.at(), draft_in=self.at("sending"))
+        self.changes = changes
+
+    def dropped(self) -> Iterator[str]:
+        """The names of the files in `outbound/` that may be documents, lazily. Raises OSError."""
+        return filter(self.names_document, self._files(""))
+
+    def names_document(self, name: str) -> bool:
+        """Is this the name of a document, by the folder's patterns?"""
+        if self._ready_suffix and name.lower().endswith(self._ready_suffix.lower()):
+            return False
+        return names_document(name) and self._matches(name) is not None
+
+    def held(self) -> bool:
+        """Is there a HOLD file, so that nothing of this folder may be posted now? Raises OSError."""
+        return is_held(self.at())
+
+    def names(self, place_in: str) -> Iterator[str]:
+        """All names in `sending/`, `sent/` or `failed/`, lazily: there may be many. Raises OSError."""
+        with suppress(FileNotFoundError):
+            yield from self.at(place_in).names()
+
+    def claim(
+        self,
+        name: str,
+        is_spoken_for: Callable[[str], bool] = lambda _: False,
+        *,
+        dropped_as: str | None = None,
+        identity: Identity | None = None,
+    ) -> str:
+        """Move a file of `outbound/` to a free name in `sending/`, and return that name.
+
+        `is_spoken_for`: may the name be another document's? `dropped_as`: the name that it was dropped with, if that is
+        another. `identity`: the file's, where known. Raises OSError (FileNotFoundError where the file is gone).
+        """
+        own, here, sending = dropped_as or name, self.at(), self.at("sending")
+        for free in self.free_names(sending, shortened(own)):
+            if not is_spoken_for(free):
+                with suppress(FileExistsError):
+                    move(here / name, sending / free, own, identity, draft_in=sending)
+                    return free
+        raise AssertionError  # free_names never ends
+
+    def ready_file(self, name: str) -> str | None:
+        """The file that signals that `name` is ready; None where the configuration has no ready_suffix."""
+        return name + self._ready_suffix if self._ready_suffix else None
+
+    def stamp(self, place_in: str, file: str) -> FileStamp | None:
+        """The stamp of a file, or None where there is none."""
+        return stamp(self.at(place_in) / file)
+
+    def came_back(self, document: Document) -> bool:
+        """Is there a file of the document's size in `outbound/`? It may be the document, which then isn't taken."""
+        return any(there.size == document.size for name in self.dropped() if (there := self.stamp("", name)))
+
+    def clear_drafts(self) -> None:
+        """Remove drafts that a killed process left. Only while no thread works in the folder."""
+        for place_in in ("", "archive", "sending"):
+            clear_drafts(self.at(place_in))
+
+    def documents(self, place_in: str) -> Iterator[str]:
+        """The names of files in `sending/`, `sent/` or `failed/`, except notes and sidecars. Raises OSError."""
+        with suppress(FileNotFoundError):
+            yield from self._files(place_in)
+
+    def months(self) -> list[str]:
+        """The folders in `archive/`, in the order of their names. Raises OSError."""
+        return sorted(month.name for month in self.at("archive").scan() if month.is_dir(follow_symlinks=False))
+
+    def _files(self, place_in: str) -> Iterator[str]:
+        for entry in self.at(place_in).scan():
+            if not entry.name.endswith(BESIDE) and entry.is_file(follow_symlinks=False):
+                yield entry.name
+
+    def notes(self, place_in: str) -> Iterator[tuple[str, str]]:
+        """The names of notes and sidecars there, each with the name of its document. Raises OSError."""
+        ends = ((name, name.removesuffix(end)) for name in self.names(place_in) for end in BESIDE)
+        return ((name, of) for name, of in ends if of != name and self.names_document(of))
+
+
+class InboundFolder(Folder):
+    """An `inbound/`: received documents, each with its sidecar."""
+
+    def __init__(self, path: Path, *, company: str, below: Path, served: Container[Path] = ()) -> None:
+        super().__init__(path, company=company, below=below, served=served)
+        self._cleared = False
+
+    def clear_drafts_once(self, named: Callable[[], frozenset[str]]) -> None:
+        """Remove drafts that a killed process left, except those `named` in the journal. Works only once."""
+        with self._taking_up:
+            if not self._cleared:
+                here, keep = self.at(), named()
+                self._clear_reserved(here, {draft for draft in here.names() if DRAFT.fullmatch(draft)} - keep)
+                clear_drafts(here, keep)
+                self._cleared = True
+
+    def _clear_reserved(self, here: Directory, drafts: set[str]) -> None:
+        """Remove what another filedrop, which had the folder before us, had placed beside these drafts."""
+        names = frozenset(here.names()) if drafts else frozenset()
+        waiting = (name for name in names if name.endswith(".json") and name.removesuffix(".json") not in names)
+        for name in waiting:
+            if f".{sidecar.identity_of(here / name)}.part" in drafts:
+                with suppress(PermissionError):
+                    withdraw(here, name.removesuffix(".json"))
+
+    def free_space(self) -> int | None:
+        """The number of free bytes; None where the system doesn't say. Raises OSError."""
+        return free_space(self.path)
+
+
+def outbound_folder(config: Config, company: Company, path: Path) -> OutboundFolder:
+    """One of a company's outbound folders."""
+    rules = config.outbound
+    return OutboundFolder(
+        path,
+        company=company.name,
+        below=config.root,
+        served=config.folders,
+        patterns=rules.files,
+        ready_suffix=rules.ready_suffix,
+    )
+
+
+def inbound_folder(config: Config, company: Company) -> InboundFolder:
+    """A company's inbound folder."""
+    return InboundFolder(company.inbound, company=company.name, below=config.root, served=config.folders)
+
+
+def unassigned_folder(config: Config) -> InboundFolder | None:
+    """The folder for messages that belong to no company; None where the configuration has none."""
+    if config.unassigned is None:
+        return None
+    return InboundFolder(config.unassigned, company="unassigned", below=config.root, served=config.folders)

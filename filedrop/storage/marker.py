@@ -1,0 +1,69 @@
+"""A folder's marker, `.filedrop`: the ids of the folder and of its journal, and a count of changes.
+
+The journal counts the changes of a folder's documents. The marker gets this count each time the two are compared, and,
+one ahead, before a post. A lower count in the marker is normal. A higher one means that the marker has outlived the
+journal: an older copy of the journal was restored, or its latest commits are lost.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from filedrop.files import create_whole, replace_whole
+from filedrop.storage import claims
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from filedrop.files import Directory
+
+MARKER = ".filedrop"
+_LARGEST = 4096  # bytes: ours have about 100
+_MOST = 2**62  # changes: half of what the journal can count
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The content of a marker: the id of the folder, the id of its journal, and the journal's count of changes."""
+
+    folder: str
+    journal: str
+    changes: int = 0
+
+    def create(self, folder: Directory) -> None:
+        """Mark a folder that has no marker. Raises OSError, FileExistsError where it has one by now."""
+        create_whole(folder / MARKER, self._text())
+
+    def replace(self, folder: Directory, *, draft_in: Directory | None = None) -> None:
+        """Write or replace a folder's marker. Raises OSError; then the older one stays."""
+        replace_whole(folder / MARKER, self._text(), draft_in=draft_in)
+
+    def _text(self) -> bytes:
+        content: dict[str, Any] = {"folder": self.folder, "journal": self.journal}
+        if self.changes:
+            content["changes"] = self.changes
+        return (json.dumps(content) + "\n").encode()
+
+
+def read_marker(folder: Path | Directory) -> Marker | None:
+    """The marker of this folder; None where it is missing or malformed. Raises OSError."""
+    try:
+        content = claims.read_object(folder / MARKER, _LARGEST)
+        if content is None:
+            return None
+        changes = claims.number(content.get("changes", 0), _MOST)
+        return Marker(claims.token(content["folder"]), claims.token(content["journal"]), changes)
+    except (FileNotFoundError, NotADirectoryError, KeyError, ValueError):
+        return None
+
+
+def why_outdated(missing: int) -> str:
+    """The sentence for people about a folder of which the journal lacks `missing` changes."""
+    return (
+        f"the journal is older than this folder, which has seen {missing} changes that it doesn't know: an older copy "
+        "was put back, or its latest records are lost. What has been sent since is learnt from the sidecars here, and "
+        "what lies in sending/ is looked for at the access point before it is sent; see that no received document came "
+        "twice"
+    )

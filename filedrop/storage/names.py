@@ -1,0 +1,150 @@
+"""Names of files: which ones can be a document's, which are free, and those of received documents."""
+
+from __future__ import annotations
+
+import os
+import re
+from array import array
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from filedrop.model.document import local_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from filedrop.files import Directory, Entry
+    from filedrop.model.message import Message
+
+LONGEST_NAME = 200  # bytes (contract 1)
+LONGEST_SUFFIX = 20  # letters of the suffix that a shortened name keeps
+HOLDS = ("HOLD", "HOLD.txt")  # contract 1, Hold
+BESIDE = (".why.txt", ".json")  # suffixes of a document's note and sidecar
+LONGEST_PART = 60  # letters of each part of an inbound name
+_IGNORED_BEGINNINGS = (".", "~")
+_IGNORED_ENDINGS = (".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~", *BESIDE)
+_IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})
+_NUMBER = re.compile(r"-([2-9]|[1-9][0-9]{1,8})(?=(\.[^.]*)?$)")
+_STATED_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
+_UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
+
+
+class Names:
+    """A set of hashes of very many names, in eight bytes each. Two of 100,000 collide once in 3,000 million cases."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._hashes = array("q", map(hash, names))
+        self._is_sorted = False
+
+    def add(self, name: str) -> None:
+        """Add a name."""
+        self._hashes.append(hash(name))
+        self._is_sorted = False
+
+    def __contains__(self, name: object) -> bool:
+        if not self._is_sorted:
+            self._hashes = array("q", sorted(self._hashes))
+            self._is_sorted = True
+        wanted = hash(name)
+        index = bisect_left(self._hashes, wanted)
+        return index < len(self._hashes) and self._hashes[index] == wanted
+
+
+def names_document(name: str) -> bool:
+    """Can a file with this name be a document at all (contract 1, "Never documents")?"""
+    lower = name.lower()
+    return not (
+        name.startswith(_IGNORED_BEGINNINGS)
+        or lower.endswith(_IGNORED_ENDINGS)
+        or lower in _IGNORED_NAMES
+        or name.startswith("HOLD")
+    )
+
+
+def numbered(name: str, number: int) -> str:
+    """The n-th name for a file: `invoice.xml`, `invoice-2.xml`, `invoice-3.xml`."""
+    stem, suffix = os.path.splitext(name)  # noqa: PTH122 - a name, not a path
+    return name if number == 1 else f"{stem}-{number}{suffix}"
+
+
+def unnumbered(name: str) -> str:
+    """The name without the number that filedrop may have given it: `invoice.xml` of `invoice-2.xml`."""
+    return _NUMBER.sub("", name)
+
+
+def shortened(name: str) -> str:
+    """A name of at most 200 bytes with the same suffix."""
+    stem, suffix = os.path.splitext(name)  # noqa: PTH122 - as above
+    while len(os.fsencode(stem + suffix)) > LONGEST_NAME:
+        stem, suffix = stem[:-1], suffix[:LONGEST_SUFFIX]
+    return stem + suffix
+
+
+def may_be_given(name: str, dropped_as: str) -> bool:
+    """May filedrop have given `name` to a file dropped as `dropped_as`: unchanged, shortened or numbered?"""
+    wanted = shortened(dropped_as)
+    stem, suffix = os.path.splitext(wanted)  # noqa: PTH122 - as above
+    numbers = rf"{re.escape(stem)}-([2-9]|[1-9][0-9]{{1,8}}){re.escape(suffix)}"
+    return name in (dropped_as, wanted) or re.fullmatch(numbers, name) is not None
+
+
+def is_taken(entry: Entry) -> bool:
+    """Does the file, its sidecar or its note exist? Raises OSError."""
+    return entry.exists() or any(entry.beside(end).exists() for end in BESIDE)
+
+
+def is_held(folder: Directory) -> bool:
+    """Is there a HOLD file in this folder (contract 1, Hold)? Raises OSError."""
+    return any((folder / hold).exists() for hold in HOLDS)
+
+
+def inbound_name(message: Message, document: str) -> str:
+    """`{received day}-{msg_no}-{document}-{sender}.xml`, of safe letters only (contract 1).
+
+    `document` is the name of its root element, used where the message has no document id.
+    """
+    of_document = local_name(message.document_id) or document
+    return f"{inbound_beginning(message)}{_safe(of_document)}-{_safe(message.sender or 'unknown')}.xml"
+
+
+def attachment_name(document: str, number: int, stated: str | None, suffix: str) -> str:
+    """`{document}-{number}-{stated name}{suffix}`, of safe letters only, beside a received document of this name."""
+    last = re.split(r"[/\\]", stated or "")[-1]
+    return f"{_stem(document)}-{number}-{_safe(_STATED_SUFFIX.sub('', last) or 'attachment')}{suffix}"
+
+
+def is_attachment_of(name: str, document: str) -> bool:
+    """May this be the name of an attachment of the received document with that name?"""
+    return re.match(rf"{re.escape(_stem(document))}-[0-9]{{1,3}}-", name) is not None
+
+
+def page_name(document: str) -> str:
+    """The name of the page that shows a received document."""
+    return f"{_stem(document)}.html"
+
+
+def is_received(name: str) -> bool:
+    """Can a file with this name be a received document, rather than an attachment, a page or a sidecar?"""
+    return names_document(name) and name.lower().endswith(".xml")
+
+
+def inbound_number(name: str) -> int | None:
+    """The message number in the name of a received document; None in another name."""
+    found = re.match(r"[0-9]{8}-([0-9]{1,18})-", name)
+    return int(found[1]) if found else None
+
+
+def inbound_beginning(message: Message) -> str:
+    """`{received day}-{msg_no}-`: the beginning of each name that a received document can get."""
+    day = (message.received or "")[:10].replace("-", "")
+    if not (len(day) == 8 and day.isdecimal() and day.isascii()):  # noqa: PLR2004 - the length of 20261120
+        day = "00000000"
+    return f"{day}-{message.msg_no}-"
+
+
+def _stem(document: str) -> str:
+    return document.removesuffix(".xml")
+
+
+def _safe(text: str) -> str:
+    return _UNSAFE.sub("_", text)[:LONGEST_PART].strip("._-") or "unknown"

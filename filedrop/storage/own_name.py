@@ -1,0 +1,91 @@
+"""A file's own name: the one that it was dropped with, even while its present name is another (contract 1).
+
+filedrop numbers a name that is taken and shortens one that is too long, but mapping rules, sidecars and notes use the
+file's own name. So a file under another name has a sidecar that holds its own name. When the file comes back to
+`outbound/`, only its sidecar, its note or the journal can say that a number in its name is filedrop's; any other
+number, as mostly in `invoice-2.xml`, is part of its own name.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from filedrop.files import InUse, create_whole, discard, place
+from filedrop.storage import claims, sidecar
+from filedrop.storage.names import may_be_given
+
+if TYPE_CHECKING:
+    from filedrop.files import Directory, Entry, Identity, Where
+    from filedrop.identify import Reading
+    from filedrop.journal import Journal
+    from filedrop.model.document import Document
+
+
+def own_name(entry: Entry, failed: Directory, folder: str, journal: Journal, reading: Reading | None = None) -> str:
+    """The name that a file in `outbound/` was dropped with; `reading` is its content, if that could be read.
+
+    `failed` is the `failed/` beside it, `folder` the id of its outbound folder. Raises OSError, JournalError.
+    """
+    told = told_beside(entry)
+    if told is None:
+        document = moved_back(failed / entry.name, folder, journal)
+        told = document.dropped_as if document else None
+    if told is None and reading is not None:
+        told = journal.given_to(folder, entry.name, reading)
+    return told if told and may_be_given(entry.name, told) else entry.name
+
+
+def told_beside(where: Where) -> str | None:
+    """The name that a file was dropped with, by the sidecar or the note beside it; None where neither has one.
+
+    Both are untrusted. A name is believed only if filedrop may have made the present name from it: then a forger could
+    as well have dropped the file under that name. Raises OSError.
+    """
+    content = sidecar.read(where.with_name(f"{where.name}.json")) or {}
+    in_note = sidecar.named_in_note(where.with_name(f"{where.name}.why.txt"))
+    for told in (content.get("dropped_as") or content.get("file"), in_note):
+        with suppress(ValueError):
+            name = claims.name(told)
+            if may_be_given(where.name, name):
+                return name
+    return None
+
+
+def moved_back(left: Entry, folder: str, journal: Journal) -> Document | None:
+    """The document whose sidecar is in `failed/`, but whose file isn't any more. Raises OSError, JournalError."""
+    document_id = sidecar.identity_of(left.beside(".json"))
+    document = journal.document(document_id) if document_id and not left.exists() else None
+    if document is None or (document.folder, document.place, document.file) != (folder, "failed", left.name):
+        return None
+    return document
+
+
+def clear_left(left: Entry, folder: str, journal: Journal) -> None:
+    """Remove sidecar and note of a document that was moved back from `failed/`. Raises OSError, JournalError."""
+    beside, note = left.beside(".json"), left.beside(".why.txt")
+    if moved_back(left, folder, journal):
+        discard(beside)
+        discard(note)
+    elif note.exists() and not beside.exists() and not left.exists():  # in the reverse order of their writing
+        discard(note)
+
+
+def move(
+    source: Entry, target: Entry, dropped_as: str, identity: Identity | None = None, *, draft_in: Directory
+) -> None:
+    """Rename a document that was dropped as `dropped_as`, without overwriting. Raises OSError, as `place` does.
+
+    Where the target isn't its own name, a sidecar with that is written first, so that the file is never seen without
+    it. `draft_in` is the folder for the sidecar's draft.
+    """
+    if target.name == dropped_as:
+        place(source, target, identity)
+        return
+    beside = target.beside(".json")
+    create_whole(beside, sidecar.name_alone(dropped_as, target.name), draft_in=draft_in)
+    try:
+        place(source, target, identity)
+    except (FileExistsError, FileNotFoundError, InUse):  # after any other error, the document may be there
+        discard(beside)
+        raise

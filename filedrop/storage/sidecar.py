@@ -1,0 +1,293 @@
+"""The files beside a document: the sidecar (JSON, contract 4) and the note for people (`.why.txt`).
+
+Pure except `read`, `identity_of` and `named_in_note`. A sidecar holds enough to restore a document's row.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from filedrop.files import NO_FILE, open_regular
+from filedrop.model.document import Document, Event, State
+from filedrop.model.fault import Fault
+from filedrop.storage import claims, told
+from filedrop.text import command, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from filedrop.files import Where
+    from filedrop.identify import Reading
+    from filedrop.model.message import Message
+
+VERSION = 1
+ANYWAY = ("duplicate", "no-answer")  # faults that come back until a person lets the document through
+_TEXTS = ("sender", "receiver", "document_id", "process_id", "uuid", "received", "delivered")
+_UNICODE, _ASCII = json.JSONEncoder(ensure_ascii=False).encode, json.JSONEncoder().encode
+_WORD = re.compile(r"[a-z']+[ ,]")
+_NOT_DONE = {False: " was not sent.", True: " was not delivered."}  # ends a note's first line; by: was it accepted?
+_LONGEST_LINE = 4096  # bytes that are read of a note
+LARGEST = 1_000_000  # bytes: much more than any sidecar of ours; larger files aren't read
+
+
+def outbound(document: Document, file: str) -> bytes:
+    """The sidecar of an outbound document whose name is now `file`."""
+    content: dict[str, Any] = {
+        "filedrop": VERSION,
+        "direction": "OUT",
+        "id": document.id,
+        "file": file,
+        "company": document.company,
+        "account": document.account,
+        "identity": document.identity,
+        "state": document.state.value,
+        "sender": document.sender,
+        "receiver": document.receiver,
+        "document_id": document.document_id,
+        "process_id": document.process_id,
+        "channel": document.channel,
+        "sources": document.sources,
+        "document": {"type": document.type, "number": document.number, "issue_date": document.issue_date},
+        "size": document.size,
+        "sha256": document.sha256,
+        "meaning": document.meaning,
+        "claimed": document.claimed.isoformat(timespec="milliseconds"),
+        "msg_no": document.msg_no,
+        "uuid": document.uuid,
+        "received": document.received,
+        "delivered": document.delivered,
+        "warnings": list(document.warnings),
+    }
+    if document.dropped_as != file:
+        content["dropped_as"] = document.dropped_as
+    if document.error:
+        content["error"] = {"code": document.error.code, "message": document.error.message, "hint": document.error.hint}
+        if document.error.findings:
+            content["error"]["findings"] = told.findings(document.error)
+    if answered := told.responses(document):
+        content["responses"] = answered
+    content["history"] = [
+        {"at": event.at.isoformat(timespec="milliseconds"), "event": event.event, **event.facts}
+        for event in document.history
+    ]
+    return encoded(content)
+
+
+def name_alone(dropped_as: str, file: str) -> bytes:
+    """A sidecar that holds only the name that a file was dropped with, for one whose name is now `file`."""
+    return encoded({"filedrop": VERSION, "direction": "OUT", "file": file, "dropped_as": dropped_as})
+
+
+def inbound(
+    message: Message,
+    reading: Reading,
+    *,
+    id: str,  # noqa: A002 - the sidecar's own keys
+    file: str,
+    company: str,
+    account: str,
+    identity: str,
+    fetched: datetime,
+    **more: Any,
+) -> bytes:
+    """The sidecar of a received document with the name `file`; `more` are further keys."""
+    return encoded(
+        {
+            "filedrop": VERSION,
+            "direction": "IN",
+            "id": id,
+            "file": file,
+            "company": company,
+            "account": account,
+            "identity": identity,
+            "state": "received",
+            "sender": message.sender,
+            "receiver": message.receiver,
+            "document_id": message.document_id,
+            "process_id": message.process_id,
+            "channel": message.channel or "",
+            "document": {"type": reading.root_name, "number": reading.number, "issue_date": reading.issue_date},
+            "size": reading.size,
+            "sha256": reading.sha256,
+            "msg_no": message.msg_no,
+            "uuid": message.uuid,
+            "received": message.received,
+            "fetched": fetched.isoformat(timespec="milliseconds"),
+            "warnings": [],
+        }
+        | more
+    )
+
+
+def read(where: Where) -> dict[str, Any] | None:
+    """The unchecked content of a sidecar; None for a file that isn't one of ours. Raises OSError."""
+    try:
+        content = claims.read_object(where, LARGEST)
+    except (FileNotFoundError, PermissionError):
+        return None
+    return content if content and content.get("filedrop") == VERSION else None
+
+
+def identity_of(where: Where) -> str | None:
+    """The id of the document that a sidecar belongs to; None for a file that isn't one of ours. Raises OSError."""
+    with suppress(ValueError):
+        return claims.drop_id((read(where) or {}).get("id"))
+    return None
+
+
+def named_in_note(path: Where) -> str | None:
+    """The name of the failed document in the first line of its note; None for any other file. Raises OSError."""
+    try:
+        with open_regular(path) as file:
+            first = file.read(_LONGEST_LINE).decode("utf-8", "replace").partition("\r\n")[0]
+    except (FileNotFoundError, PermissionError):
+        return None
+    except OSError as error:
+        if error.errno in NO_FILE:
+            return None
+        raise
+    return next((first.removesuffix(end) for end in _NOT_DONE.values() if first.endswith(end)), None)
+
+
+def fault_in(content: dict[str, Any]) -> Fault | None:
+    """Why the document failed, by its sidecar; None where that has no valid fault."""
+    try:
+        error = content["error"]
+        return Fault(
+            claims.text(error["code"]),
+            claims.text(error["message"]),
+            claims.text(error.get("hint", "")),
+            told.findings_in(error.get("findings", [])),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def restore(content: dict[str, Any], *, folder: str, company: str, place: str) -> Document | None:
+    """The row of a document, from its sidecar, for a journal that has lost it.
+
+    None where a value is missing or has the wrong type or form, since the values become names, paths and columns.
+    """
+    try:
+        said = claims.texts(content, _TEXTS)
+        about = claims.texts(content.get("document") or {}, ("type", "number", "issue_date"))
+        error = fault_in(content)
+        if content.get("error") and error is None:
+            return None
+        history = tuple(map(_event, content.get("history", ())))
+        accepted = next((line.at for line in reversed(history) if "msg_no" in line.facts), None)
+        return Document(
+            id=claims.drop_id(content["id"]),
+            company=company,
+            folder=folder,
+            account=claims.text(content["account"]),
+            identity=claims.text(content.get("identity") or ""),
+            state=State(claims.text(content["state"])),
+            place=place,
+            file=claims.name(content["file"]),
+            dropped_as=claims.name(content.get("dropped_as") or content["file"]),
+            claimed=claims.instant(content["claimed"]),
+            size=claims.number(content["size"]),
+            sha256=claims.text(content["sha256"]),
+            meaning=claims.text(content["meaning"]),
+            sender=said["sender"],
+            receiver=said["receiver"],
+            document_id=said["document_id"],
+            process_id=said["process_id"],
+            channel=claims.text(content.get("channel") or ""),
+            sources={claims.text(what): claims.text(where) for what, where in (content.get("sources") or {}).items()},
+            type=about["type"],
+            number=about["number"],
+            issue_date=about["issue_date"],
+            warnings=tuple(map(claims.text, content.get("warnings") or ())),
+            msg_no=None if content.get("msg_no") is None else claims.number(content["msg_no"]),
+            uuid=said["uuid"],
+            received=said["received"],
+            delivered=said["delivered"],
+            accepted=accepted,
+            error=error,
+            history=history,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _event(line: dict[str, Any]) -> Event:
+    facts = {key: fact for key, fact in line.items() if key not in ("at", "event") and isinstance(fact, str | int)}
+    return Event(claims.instant(line["at"]), claims.text(line["event"]), facts)
+
+
+def why(document: Document, fault: Fault, file: str) -> bytes:
+    """The note for people beside a failed document whose name is now `file`."""
+    lines = [f"{document.dropped_as}{_NOT_DONE[document.msg_no is not None]}", "", _sentence(fault.message)]
+    for number, one in enumerate(fault.findings, 1):
+        where = f"Line {one.line}: " if one.line is not None else ""
+        lines += ["", f"{number}. {where}{_sentence(one.message)}{f' ({one.rule})' if one.rule else ''}"]
+        lines += [f"   At {one.xpath}"] if one.xpath else []
+    if fault.hint:  # lines unchanged: the last may be a command to be copied
+        lines += ["", "What to do:", *fault.hint.split("\n")]
+    anyway = ["--anyway"] if fault.code in ANYWAY else []
+    dashes = ["--"] if file.startswith("-") or document.company.startswith("-") else []  # else read as options
+    again = "To try again, move the file back to outbound/ (with or without this note), or run:"
+    only_so = "Moved back to outbound/ as it is, it fails again. An administrator lets it through, once, with:"
+    lines += [
+        "",
+        only_so if anyway else again,
+        f"  {command('filedrop', 'retry', *anyway, *dashes, document.company, file)}",
+        "",
+        f"Reason: {fault.code}",
+    ]
+    if document.sender or document.receiver:
+        lines += [f"Sender: {document.sender or '-'}", f"Receiver: {document.receiver or '-'}"]
+    if document.type or document.number:
+        lines += [f"Document: {document.type or '-'} {document.number or ''}".rstrip()]
+    if document.msg_no is not None:
+        lines += [f"Message number at the access point: {document.msg_no}"]
+    return _text(lines)
+
+
+def waits(document: Document, reason: str) -> bytes:
+    """The note for people beside a document that has been in `sending/` for some minutes."""
+    return _text(
+        [
+            f"{document.dropped_as} is waiting here; it is not lost, and nothing need be done about the file itself.",
+            "",
+            _sentence(reason),
+        ]
+    )
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    begins = text[:1].upper() if _WORD.match(text) else text[:1]  # a name or a key keeps its case
+    return begins + text[1:] + ("" if text.endswith((".", "!", "?", ":")) or "\n" in text else ".")
+
+
+def _text(lines: list[str]) -> bytes:
+    # Without a BOM, which hurts all but old editors; with CR LF, which helps Notepad and hurts nothing.
+    return ("\r\n".join(map(printable, lines)) + "\r\n").encode()
+
+
+def encoded(content: dict[str, Any]) -> bytes:
+    """The content of a sidecar as it is written."""
+    # A name that isn't valid Unicode is escaped, so that the file stays UTF-8.
+    try:
+        return _in_lines(content, _UNICODE).encode()
+    except UnicodeEncodeError:
+        return _in_lines(content, _ASCII).encode()
+
+
+def _in_lines(content: dict[str, Any], json_of: Callable[[object], str]) -> str:
+    """JSON with a line for each key and each event. `indent` would need json's slow Python encoder."""
+    lines = [
+        f' "{key}": {_listed(value, json_of) if key == "history" else json_of(value)}' for key, value in content.items()
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _listed(events: list[Any], json_of: Callable[[object], str]) -> str:
+    return "[\n  " + ",\n  ".join(map(json_of, events)) + "\n ]"

@@ -1,0 +1,45 @@
+"""What a sidecar tells of findings and responses, in the form that its JSON has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from filedrop.model.fault import Finding
+from filedrop.storage import claims
+
+if TYPE_CHECKING:
+    from filedrop.model.document import Document
+    from filedrop.model.fault import Fault
+
+RESPONSE = "response"  # the event: the receiver has answered
+MOST = 100  # findings that are read
+
+
+def findings(fault: Fault) -> list[dict[str, Any]]:
+    """The findings of an invalid document."""
+    return [{"rule": one.rule, "message": one.message, "xpath": one.xpath, "line": one.line} for one in fault.findings]
+
+
+def findings_in(told: list[dict[str, Any]]) -> tuple[Finding, ...]:
+    """The findings in a sidecar, which anybody could have written. Raises ValueError, KeyError, TypeError."""
+    return tuple(map(_finding, told[:MOST]))
+
+
+def responses(document: Document) -> list[dict[str, Any]]:
+    """The receiver's responses, by the document's history."""
+    return [
+        {
+            "at": event.at.isoformat(timespec="milliseconds"),
+            "code": event.facts.get("code"),
+            "means": event.facts.get("means"),
+            "reason": event.facts.get("reason"),
+            "msg_no": event.facts.get("message"),
+        }
+        for event in document.history
+        if event.event == RESPONSE
+    ]
+
+
+def _finding(said: dict[str, Any]) -> Finding:
+    line = None if said["line"] is None else claims.number(said["line"])
+    return Finding(claims.text(said["rule"]), claims.text(said["message"]), xpath=claims.text(said["xpath"]), line=line)

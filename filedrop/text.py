@@ -1,0 +1,41 @@
+"""Text for people: untrusted text made safe to show in a terminal, sizes, and commands to be copied."""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+
+def printable(text: object) -> str:
+    """The text in one line, with escapes for control characters and others that a terminal can't show."""
+    said = str(text)
+    if said.isprintable():
+        return said
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in said)
+
+
+def one_line(text: object, longest: int) -> str:
+    """The text in one line with single blanks, safe to show, and cut after so many letters."""
+    return printable(" ".join(str(text).split()))[:longest]
+
+
+def size(count: int) -> str:
+    """A number of bytes in three digits, rounded down (`999 bytes`, `48.2 KB`, `200 MB`); units are powers of 1000."""
+    for unit, one in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 1000)):
+        if count >= one:
+            finest = one // 100 if count < 10 * one else one // 10 if count < 100 * one else one
+            return f"{count // finest * finest / one:g} {unit}"
+    return f"{count} bytes"
+
+
+def command(*words: str) -> str:
+    """A command line to be copied into a shell; unprintable words are written as bytes (`$'...'`, POSIX 2024)."""
+    return " ".join(shlex.quote(word) if word.isprintable() else _in_bytes(word) for word in words)
+
+
+def _in_bytes(word: str) -> str:
+    letters = (
+        chr(byte) if chr(byte).isascii() and chr(byte).isprintable() and byte not in b"'\\" else f"\\{byte:03o}"
+        for byte in os.fsencode(word)
+    )
+    return f"$'{''.join(letters)}'"

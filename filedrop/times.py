@@ -1,0 +1,95 @@
+"""Moments: parsing and comparing timestamps, and when to retry."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+_FINEST = timedelta(milliseconds=10)  # some databases store moments in steps of 1/300 s
+_BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
+_COARSER = {0: timedelta(days=1), 2: timedelta(hours=1), 4: timedelta(minutes=1)}  # by number of digits in the time
+
+
+def backoff(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
+    """How long to wait after the n-th attempt: doubling from `first`, at most `longest`."""
+    # In floats, with a bounded exponent: a timedelta overflows after a night of attempts.
+    wanted = first.total_seconds() * 2.0 ** min(max(attempts - 1, 0), 100)
+    return longest if wanted >= longest.total_seconds() else timedelta(seconds=wanted)
+
+
+def is_due(due: datetime | None, now: datetime, longest: timedelta) -> bool:
+    """Is it time to retry? Waits never exceed `longest`, so a later `due` means that the clock was set back."""
+    return due is None or not now < due <= now + longest
+
+
+def moment(timestamp: str | None) -> datetime | None:
+    """A timestamp from the access point as a moment; None where it can't be parsed or has no offset."""
+    try:
+        read = datetime.fromisoformat(timestamp or "")
+        if read.tzinfo is None:
+            return None
+        read.astimezone(UTC)  # fails in the first and last day of the calendar, as a later comparison would
+    except (ValueError, OverflowError):
+        return None
+    return read
+
+
+def from_seconds(since_1970: float) -> datetime:
+    """The moment this many seconds after the start of 1970 (UTC), in the local time zone."""
+    return _here(_BEGIN + timedelta(seconds=since_1970))  # `fromtimestamp` on Windows only knows 1970 to 3000
+
+
+def same_moment(one: str | None, other: str | None) -> bool | None:
+    """Do two timestamps from the access point name the same moment, at the precision of the coarser one?
+
+    The access point may write one moment with milliseconds in one answer, cut off or rounded in the next, and in any
+    offset. None where the two can't be compared: one is missing, can't be parsed, or only one of them has an offset.
+    """
+    if one and one == other:
+        return True
+    try:
+        apart = abs(datetime.fromisoformat(one or "") - datetime.fromisoformat(other or ""))
+    except (ValueError, TypeError, OverflowError):  # TypeError: only one of them has an offset
+        return None
+    return apart < max(_step(one or ""), _step(other or ""), _FINEST)
+
+
+def _step(timestamp: str) -> timedelta:
+    """The precision of a timestamp: the unit of its last written digit."""
+    time = re.search(r"[T ]([0-9:]+)[.,]?([0-9]*)", timestamp)
+    digits, fraction = (len(part.replace(":", "")) for part in time.groups()) if time else (0, 0)
+    return timedelta(seconds=10.0**-fraction) if fraction else _COARSER.get(digits, timedelta(seconds=1))
+
+
+def month(timestamp: str | None, otherwise: datetime) -> str:
+    """The month of a timestamp as written (`2026-11`; contract 1: archive/), or of `otherwise` where it has none."""
+    written = re.match(r"[0-9]{4}-(0[1-9]|1[0-2])", timestamp or "")
+    return written[0] if written else otherwise.strftime("%Y-%m")
+
+
+def local(at: datetime, to_the: str = "minutes") -> str:
+    """A moment for people: in this computer's time zone, with its offset (`2026-11-20 14:05+01:00`)."""
+    return _here(at).isoformat(sep=" ", timespec=to_the)
+
+
+def stated(at: datetime | None) -> str | None:
+    """A moment for programs, to the second (ISO 8601: `2026-11-20T14:05:09+01:00`); None where there is none."""
+    return at.isoformat(timespec="seconds") if at else None
+
+
+def _here(at: datetime) -> datetime:
+    """The same moment in the local time zone; unchanged where the system can't convert it."""
+    # OverflowError: the year 1, which some servers write for "never". OSError: Windows, before 1970 and after 3000.
+    with suppress(OverflowError, OSError):
+        return at.astimezone()
+    return at
+
+
+def as_duration(period: timedelta) -> str:
+    """A duration as it is written in the configuration (`500ms`, `15m`)."""
+    seconds = period.total_seconds()
+    for unit, one in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        if seconds >= one and seconds % one == 0:
+            return f"{seconds / one:g}{unit}"
+    return f"{seconds * 1000:g}ms"

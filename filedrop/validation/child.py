@@ -1,0 +1,228 @@
+"""The process that judges documents by rules: on stdin a header and a document, on stdout its findings, and again.
+
+Of its own, because compiled rules take 200 MB and a second, and because what a stranger's rules do to it, or a document
+to them, ends it and nothing else. It ends with its parent: at the end of its stdin, or when a document takes too long.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import re
+import sys
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lxml import etree
+
+from filedrop.config.rules import load_rules
+from filedrop.errors import ConfigError, NoVerdict
+from filedrop.identify.content import business_document
+from filedrop.text import one_line
+from filedrop.validation.places import line_of, readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lxml.etree import _Element
+
+    from filedrop.config.rules import RuleList
+
+MOST = 50  # findings of each document
+LONGEST = 1000  # characters of a sentence
+_SVRL = "{http://purl.oclc.org/dsdl/svrl}"
+_WARNS = frozenset({"warning", "warn", "information", "info", "caution"})  # flags, or roles, that don't forbid
+_ALLOWED = "http://saxon.sf.net/feature/allowedProtocols"
+_NO_VALUE = re.compile(r'Cannot convert string "(.*?)" to xs:')  # XPath's FORG0001, whose code saxonche doesn't tell
+_NAMESPACE = re.compile(r"\{[^}]*\}")
+_INSTALL = "saxonche isn't installed: filedrop manual validation says how it comes here"
+
+try:
+    import saxonche
+except ModuleNotFoundError:
+    saxonche = None
+
+
+class Rules:
+    """The rules in a folder, compiled when first needed and again after a change. Raises NoVerdict."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._list: tuple[object, RuleList] | None = None
+        self._compiled: dict[Path, tuple[object, Any]] = {}
+        self._saxon: Any = None
+
+    def files(self, root: str, customization: str) -> tuple[str, ...]:
+        """The files with rules for such a document, in order."""
+        return self._rules().files_for(root, customization)
+
+    def compile_all(self) -> None:
+        """Compile every file."""
+        for name in sorted({name for one in self._rules().documents for name in one.rules}):
+            self._ready(name)
+
+    def findings(self, names: Sequence[str], content: bytes) -> Iterator[dict[str, Any]]:
+        """What the rules in these files say. Those after a schema that the document doesn't keep aren't asked."""
+        tree = etree.parse(BytesIO(content), _parser())
+        document = business_document(tree.getroot())
+        whole = document is tree.getroot()
+        text = content.decode() if whole else etree.tostring(document, encoding="unicode", with_tail=False)
+        node = None
+        for name in names:
+            compiled = self._ready(name)
+            if isinstance(compiled, etree.XMLSchema):
+                found = list(_breaches(compiled, document, whole=whole))
+                yield from found
+                if found:
+                    return
+                continue
+            try:
+                node = node or self._saxon.parse_xml(xml_text=text)
+                report = compiled.transform_to_string(xdm_node=node)
+            except saxonche.PySaxonApiError as error:
+                said = one_line(error, LONGEST)
+                if wrong := _NO_VALUE.search(said):
+                    yield _of_value(wrong[1], said, document)
+                    return
+                raise NoVerdict(f"{name} could not be applied: {said}") from None
+            yield from _reported(report, document)
+
+    def _rules(self) -> RuleList:
+        path = self._folder / "rules.yaml"
+        try:
+            stamp = _stamp(path)
+            if self._list is None or self._list[0] != stamp:
+                self._list = stamp, load_rules(self._folder)
+        except ConfigError as error:
+            raise NoVerdict("; ".join(error.complaints)) from None
+        return self._list[1]
+
+    def _ready(self, name: str) -> Any:
+        path = self._folder / name
+        stamp = _stamp(path)
+        known = self._compiled.get(path)
+        if known is None or known[0] != stamp:
+            known = self._compiled[path] = stamp, self._compile(path)
+        return known[1]
+
+    def _compile(self, path: Path) -> Any:
+        if path.suffix.lower() == ".xsd":
+            try:
+                return etree.XMLSchema(etree.parse(path, _parser()))
+            except (etree.LxmlError, OSError) as error:
+                raise NoVerdict(f"{path} is no schema that can be used: {one_line(error, LONGEST)}") from None
+        if saxonche is None:
+            raise NoVerdict(_INSTALL)
+        try:
+            if self._saxon is None:
+                self._saxon = saxonche.PySaxonProcessor(license=False)
+                self._saxon.set_configuration_property(_ALLOWED, "file")
+            return self._saxon.new_xslt30_processor().compile_stylesheet(stylesheet_file=str(path))
+        except saxonche.PySaxonApiError as error:
+            raise NoVerdict(f"{path} is no stylesheet that can be used: {one_line(error, LONGEST)}") from None
+
+
+def _stamp(path: Path) -> object:
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise NoVerdict(f"{path} can't be read: {error.strerror}") from None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _parser() -> etree.XMLParser:
+    return etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
+
+
+def _breaches(schema: etree.XMLSchema, document: _Element, *, whole: bool) -> Iterator[dict[str, Any]]:
+    """What a schema says of a document. In an envelope, the document is taken out, and lines count from its own."""
+    offset = 0 if whole else _line(document) - 1
+    alone = document if whole else etree.fromstring(etree.tostring(document, with_tail=False), _parser())
+    if schema.validate(alone):
+        return
+    for entry in iter(schema.error_log):  # type: ignore[call-overload] # the stubs have it as a class without
+        yield _finding("XSD", entry.message, is_fatal=True, xpath=readable(entry.path or ""), line=entry.line + offset)
+
+
+def _line(element: _Element) -> int:
+    return int(getattr(element, "sourceline", None) or 1)
+
+
+def _reported(report: str, document: _Element) -> Iterator[dict[str, Any]]:
+    """The failed assertions and the reports in what a compiled Schematron has made (SVRL, ISO/IEC 19757-3 annex D)."""
+    for one in etree.fromstring(report.encode(), _parser()).iter(f"{_SVRL}failed-assert", f"{_SVRL}successful-report"):
+        location, rule = one.get("location") or "", one.get("id") or ""
+        said = " ".join(str(one.xpath("string(*[local-name()='text'])")).split())
+        flag = (one.get("flag") or one.get("role") or "fatal").lower()
+        yield _finding(
+            rule,
+            said.removeprefix(f"[{rule}]").lstrip(" -"),
+            is_fatal=flag not in _WARNS,
+            xpath=readable(location),
+            line=line_of(location, document),
+        )
+
+
+def _of_value(value: str, said: str, document: _Element) -> dict[str, Any]:
+    """The finding that a value isn't of its type, which ends the rules: a text where an amount or a day belongs."""
+    place = next((one for one in document.iter(etree.Element) if (one.text or "").strip() == value), None)
+    if place is None:
+        return _finding("", said, is_fatal=True, xpath="", line=None)
+    path = _NAMESPACE.sub("", etree.ElementTree(document).getelementpath(place))
+    return _finding("", said, is_fatal=True, xpath=f"/{etree.QName(document).localname}/{path}", line=_line(place))
+
+
+def _finding(rule: str, message: str, *, is_fatal: bool, xpath: str, line: int | None) -> dict[str, Any]:
+    return {"rule": rule, "message": message[:LONGEST], "is_fatal": is_fatal, "xpath": xpath, "line": line}
+
+
+def _answer(rules: Rules, asked: dict[str, Any], content: bytes) -> dict[str, Any]:
+    try:
+        if asked["check"]:
+            rules.compile_all()
+            return {}
+        names = rules.files(asked["root"], asked["customization"])
+        found = list(rules.findings(names, content)) if names else []
+    except NoVerdict as error:
+        return {"trouble": str(error)}
+    except etree.LxmlError as error:
+        return {"trouble": f"it can't be read: {one_line(error, LONGEST)}"}
+    found.sort(key=lambda one: not one["is_fatal"])  # first what forbids, else as the rules stand
+    return {"rules": names, "findings": found[:MOST], "more": max(0, len(found) - MOST)}
+
+
+def main() -> None:
+    """Judge documents until stdin ends. Arguments: the folder, and the most memory, in bytes."""
+    _take_little(int(sys.argv[2]))
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints isn't an answer
+    rules, questions = Rules(Path(sys.argv[1])), sys.stdin.buffer
+    while header := questions.readline():
+        asked = json.loads(header)
+        content = questions.read(asked["size"])
+        # By a thread of C, which ends the process also where the parent is gone, and saxonche lets no other thread in.
+        faulthandler.dump_traceback_later(asked["seconds"], exit=True)
+        answer = _answer(rules, asked, content)
+        faulthandler.cancel_dump_traceback_later()
+        answers.write(json.dumps(answer).encode() + b"\n")
+        answers.flush()
+
+
+if sys.platform == "linux":
+    import resource
+
+    def _take_little(memory: int) -> None:
+        """Take no more memory than this, and be the first to go where the system has none left."""
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+else:
+
+    def _take_little(memory: int) -> None:
+        """Nothing to do: no such limit is known here."""
+
+
+if __name__ == "__main__":
+    main()

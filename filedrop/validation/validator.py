@@ -1,0 +1,172 @@
+"""The two kinds of validators. Both judge a document as it would be sent, within a time limit."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from filedrop.errors import NoVerdict
+from filedrop.model.fault import Finding
+from filedrop.programs import Program, how_it_ended
+from filedrop.text import one_line
+from filedrop.validation.process import RuleProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from filedrop.config import Validation
+
+VALID, INVALID = 0, 1  # exit statuses of a program (contract 8)
+LONGEST_SAID = 2000  # characters that are kept of what a program says
+FOLDER = "validating"  # in `state`
+
+
+class Kind(NamedTuple):
+    """What rules are chosen by, the local name of the root element and the CustomizationID; and the size in bytes."""
+
+    root: str
+    customization: str
+    size: int
+
+
+class Verdict(NamedTuple):
+    """What a validator says of a document. `rules` are the files that were applied; none: there are none for it.
+
+    `more` is the number of findings that aren't listed.
+    """
+
+    findings: tuple[Finding, ...]
+    rules: tuple[str, ...] = ()
+    more: int = 0
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the document breaks no rule."""
+        return not any(finding.is_fatal for finding in self.findings)
+
+
+class Validator(Protocol):
+    """Judges documents. Thread-safe."""
+
+    def judge(self, kind: Kind, content: Iterable[bytes]) -> Verdict:
+        """Judge a document; `content` is it in UTF-8. Raises NoVerdict, and whatever `content` raises."""
+
+    def check(self) -> str:
+        """Try it without a document. Returns what it judges by, in half a sentence. Raises NoVerdict."""
+
+    def end_if_idle(self) -> None:
+        """Give back what it needs only while there is work. Called now and then."""
+
+    def close(self) -> None:
+        """End it; whatever is being judged has no verdict."""
+
+
+class ByRules:
+    """Judges by the rules in a folder, in a process of its own."""
+
+    def __init__(self, folder: Path, *, seconds: float, memory: int) -> None:
+        self._folder = folder
+        self._seconds = seconds
+        self._process = RuleProcess(folder, memory=memory)
+
+    def judge(self, kind: Kind, content: Iterable[bytes]) -> Verdict:
+        """As `Validator.judge`."""
+        answer = self._process.ask(self._seconds, {**kind._asdict(), "check": False}, content)
+        return Verdict(
+            tuple(Finding(**found) for found in answer["findings"]), tuple(answer["rules"]), int(answer["more"])
+        )
+
+    def check(self) -> str:
+        """As `Validator.check`: each file of the rules is compiled, which may take some time for each."""
+        self._process.ask(self._seconds * 10, {"size": 0, "check": True})
+        return f"the rules in {self._folder}"
+
+    def end_if_idle(self) -> None:
+        """As `Validator.end_if_idle`."""
+        self._process.end_if_idle()
+
+    def close(self) -> None:
+        """As `Validator.close`."""
+        self._process.close()
+
+
+class ByProgram:
+    """Judges by a program, which is given a copy in a folder that only filedrop's user sees."""
+
+    def __init__(self, command: Sequence[str], *, seconds: float, folder: Path | None) -> None:
+        self._command = tuple(command)
+        self._seconds = seconds
+        self._folder = folder
+        self._running: set[Program] = set()
+        self._change = threading.Lock()
+        self._is_closed = False
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)  # what a filedrop that was killed has left
+
+    def judge(self, kind: Kind, content: Iterable[bytes]) -> Verdict:  # noqa: ARG002 - the program looks for itself
+        """As `Validator.judge`."""
+        if self._folder is not None:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self._folder, ignore_cleanup_errors=True) as folder:
+            # A name of our own: what somebody has called a document is no argument for a program.
+            copy = Path(folder, "document.xml")
+            with copy.open("wb") as file:
+                for piece in content:
+                    file.write(piece)
+            status, said = self._run(str(copy))
+        if status == VALID:
+            return Verdict((), self._command[:1])
+        if status == INVALID:
+            return Verdict((Finding("", said or "the validator gave no reason"),), self._command[:1])
+        how = how_it_ended(status) if status < 0 else f"{how_it_ended(status)}, which is neither 0 nor 1"
+        raise NoVerdict(f"{self._command[0]} {how}{f': {said}' if said else ''}")
+
+    def check(self) -> str:
+        """As `Validator.check`."""
+        if shutil.which(self._command[0]) is None:
+            raise NoVerdict(f"{self._command[0]} isn't there, or filedrop's user may not run it")
+        return self._command[0]
+
+    def end_if_idle(self) -> None:
+        """As `Validator.end_if_idle`: nothing is kept."""
+
+    def close(self) -> None:
+        """As `Validator.close`."""
+        with self._change:
+            self._is_closed = True
+            for program in self._running:
+                program.kill()
+
+    def _run(self, path: str) -> tuple[int, str]:
+        """Run it on this file. Returns its exit status and what it said, in one line. Raises NoVerdict."""
+        with self._change:
+            if self._is_closed:
+                raise NoVerdict("filedrop is stopping")
+            try:
+                program = Program([*self._command, path])
+            except OSError as error:
+                raise NoVerdict(f"{self._command[0]} can't be started: {error.strerror or error}") from error
+            self._running.add(program)
+        try:
+            status, output = program.wait(self._seconds)
+            return status, one_line(output, LONGEST_SAID)
+        except TimeoutError:
+            why = f"{self._command[0]} took longer than {self._seconds:g} seconds (validation.timeout)"
+            raise NoVerdict(why) from None
+        finally:
+            with self._change:
+                self._running.discard(program)
+
+
+def validator_of(validation: Validation, state: Path | None = None) -> Validator | None:
+    """The validator that a configuration names, if it does. `state`: the folder where copies may lie for a moment."""
+    seconds = validation.timeout.total_seconds()
+    if validation.rules is not None:
+        return ByRules(validation.rules, seconds=seconds, memory=validation.memory)
+    if validation.command is not None:
+        folder = state / FOLDER if state is not None else None
+        return ByProgram(validation.command, seconds=seconds, folder=folder)
+    return None

@@ -1,0 +1,117 @@
+; The installer: files, the list of installed programs, the uninstaller. What is done with services, and with the path on
+; which commands are found, is filedrop's own: installation.py. `build` gives all that is named and not defined here.
+Target amd64-unicode
+!include LogicLib.nsh
+!include WinMessages.nsh
+
+Name "filedrop ${VERSION}"
+OutFile "${TARGET}"
+InstallDir "$PROGRAMFILES64\filedrop"
+RequestExecutionLevel admin
+SetCompressor /SOLID ${COMPRESSION}
+ShowInstDetails show
+ShowUninstDetails show
+VIProductVersion ${NUMBERS}
+VIAddVersionKey ProductName "filedrop"
+VIAddVersionKey ProductVersion "${VERSION}"
+VIAddVersionKey FileVersion "${VERSION}"
+VIAddVersionKey FileDescription "Installs filedrop"
+VIAddVersionKey LegalCopyright ""
+!define PROGRAMS "Software\Microsoft\Windows\CurrentVersion\Uninstall\filedrop"
+
+Page directory
+Page instfiles
+UninstPage uninstConfirm
+UninstPage instfiles
+
+Var status
+
+; Runs installation.py; it writes down what it says, and bounds each of its steps. $status is how it ended, or a word.
+!macro installation verb
+    nsExec::ExecToLog '"$INSTDIR\filedrop.exe" -m installation ${verb}'
+    Pop $status
+!macroend
+
+; 1 is the exit status of whatever failed.
+!macro failed sentence
+    SetErrorLevel 1
+    MessageBox MB_ICONSTOP "${sentence}" /SD IDOK
+    Abort "${sentence}"
+!macroend
+
+Function .onInit
+    ; An upgrade goes where the one before went, unless /D= says otherwise.
+    ReadRegStr $0 HKLM "${PROGRAMS}" InstallLocation
+    ${If} $0 != ""
+    ${AndIf} $INSTDIR == "$PROGRAMFILES64\filedrop"
+        StrCpy $INSTDIR $0
+    ${EndIf}
+FunctionEnd
+
+Section
+    ${If} ${FileExists} "$INSTDIR\filedrop.exe"
+        !insertmacro installation "halt"
+        ${If} $status != 0
+            !insertmacro installation "resume"
+            !insertmacro failed "A filedrop that runs can't be stopped, so nothing was replaced. Stop it, and try again."
+        ${EndIf}
+        ; Windows lets nobody write to a program that runs; one that was stopped needs a moment to be gone.
+        StrCpy $1 0
+        ${Do}
+            ClearErrors
+            FileOpen $0 "$INSTDIR\filedrop.exe" a
+            ${IfNot} ${Errors}
+                FileClose $0
+                ${ExitDo}
+            ${EndIf}
+            ${If} $1 == 20
+                !insertmacro installation "resume"
+                !insertmacro failed "filedrop.exe still runs, so nothing was replaced. End it, and try again."
+            ${EndIf}
+            Sleep 500
+            IntOp $1 $1 + 1
+        ${Loop}
+        RMDir /r "$INSTDIR\Lib" ; also what a newer version lacks
+        RMDir /r "$INSTDIR\DLLs"
+    ${EndIf}
+    SetOutPath "$INSTDIR"
+    SetOverwrite try
+    ClearErrors
+    File /r "${STAGE}/*"
+    ${If} ${Errors}
+        !insertmacro failed "$INSTDIR can't be written. See to its rights and to the space on its disk, and try again."
+    ${EndIf}
+    WriteUninstaller "$INSTDIR\uninstall.exe"
+    WriteRegStr HKLM "${PROGRAMS}" DisplayName "filedrop"
+    WriteRegStr HKLM "${PROGRAMS}" DisplayVersion "${VERSION}"
+    WriteRegStr HKLM "${PROGRAMS}" DisplayIcon "$INSTDIR\filedrop.exe"
+    WriteRegStr HKLM "${PROGRAMS}" InstallLocation "$INSTDIR"
+    WriteRegStr HKLM "${PROGRAMS}" UninstallString '"$INSTDIR\uninstall.exe"'
+    WriteRegStr HKLM "${PROGRAMS}" QuietUninstallString '"$INSTDIR\uninstall.exe" /S'
+    WriteRegDWORD HKLM "${PROGRAMS}" EstimatedSize ${SIZE}
+    WriteRegDWORD HKLM "${PROGRAMS}" NoModify 1
+    WriteRegDWORD HKLM "${PROGRAMS}" NoRepair 1
+    !insertmacro installation "finish"
+    SendMessage ${HWND_BROADCAST} ${WM_SETTINGCHANGE} 0 "STR:Environment" /TIMEOUT=5000
+    ${If} $status == 2
+        SetErrorLevel 2
+        DetailPrint "Installed, but not started: see above, and the manual."
+    ${ElseIf} $status != 0
+        !insertmacro failed "filedrop is there, but its service isn't as it should be: see install.log, beside its configuration."
+    ${EndIf}
+SectionEnd
+
+Section Uninstall
+    !insertmacro installation "leave"
+    ${If} $status != 0
+        !insertmacro failed "filedrop's service can't be stopped and removed, so all is still there. Stop it, and try again."
+    ${EndIf}
+    SendMessage ${HWND_BROADCAST} ${WM_SETTINGCHANGE} 0 "STR:Environment" /TIMEOUT=5000
+    RMDir /r "$INSTDIR\Lib"
+    RMDir /r "$INSTDIR\DLLs"
+    !include "${FILES}" ; not *.*: whoever installed into a folder of theirs has more in it
+    Delete "$INSTDIR\uninstall.exe"
+    RMDir "$INSTDIR"
+    DeleteRegKey HKLM "${PROGRAMS}"
+    DetailPrint "The configuration, the state and all folders stay."
+SectionEnd

@@ -1,0 +1,178 @@
+"""Who is told of what, how often, and when it is over: by a real mail server, and clocks that are stepped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from alerts.conftest import IT
+from support.documents import SELLER, invoice
+from support.faults import reset_before
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from alerts.conftest import Telling
+
+MINUTE, HOUR = 60.0, 3600.0
+
+
+def fail(telling: Telling, wave: str, number: int) -> None:
+    """Drop so many documents that fail, since nothing says who receives them."""
+    for each in range(number):
+        telling.world.drop(f"{wave}-{each}.xml", invoice(f"{wave} {each}", receiver=None))
+    telling.look_now()
+
+
+def take_away(telling: Telling, number: int | None = None) -> None:
+    """A person takes some of what has failed, or all of it."""
+    for path in list((telling.world.outbound / "failed").glob("*.xml"))[:number]:
+        for one in (path, path.with_name(f"{path.name}.json"), path.with_name(f"{path.name}.why.txt")):
+            one.unlink()
+
+
+def test_forty_failures_are_one_mail(telling: Telling) -> None:
+    """Forty failures make one mail, which says how many, names some, and says what to do; and no other."""
+    fail(telling, "a", 40)
+    (mail,) = telling.told(70 * MINUTE)
+    assert mail.to == [IT]
+    assert "acme: 40 failed" in mail.subject
+    for part in (mail.part("plain"), mail.part("html")):
+        assert part.count("failed/a-") == 20
+        assert "and 20 more" in part
+        assert "Nothing says who receives it" in part
+        assert "filedrop retry acme NAME" in part
+    assert mail.message["Auto-Submitted"] == "auto-generated"
+    assert mail.message["Message-ID"]
+    assert mail.message["Date"]
+
+
+def test_a_second_wave(telling: Telling) -> None:
+    """A second wave is told when `quiet` is over, once; and without one nothing is."""
+    fail(telling, "a", 40)
+    assert len(telling.told(5 * MINUTE)) == 1
+    fail(telling, "b", 2)
+    assert telling.told(50 * MINUTE) == []
+    (mail,) = telling.told(10 * MINUTE)
+    assert "acme: 42 failed" in mail.subject
+    assert telling.told(70 * MINUTE) == []
+
+
+def test_what_shrinks_and_grows_again_has_grown(telling: Telling) -> None:
+    """Where some are mended and others fail, the same number is not the same matter."""
+    fail(telling, "a", 3)
+    assert len(telling.told(5 * MINUTE)) == 1
+    take_away(telling, 2)
+    assert telling.told(2 * HOUR) == []
+    fail(telling, "b", 2)
+    (mail,) = telling.told(5 * MINUTE)
+    assert "acme: 3 failed" in mail.subject
+
+
+def test_all_is_well_again(telling: Telling) -> None:
+    """When nothing is left that was told of, that is told, once; what fails then is news."""
+    fail(telling, "a", 2)
+    assert len(telling.told(5 * MINUTE)) == 1
+    take_away(telling)
+    (mail,) = telling.told(70 * MINUTE)
+    assert "all is well again" in mail.subject
+    assert "acme: 2 failed" in mail.part("plain")
+    fail(telling, "b", 1)
+    assert len(telling.told(5 * MINUTE)) == 1
+
+
+def test_nobody_is_told_that_all_is_well(telling: Telling) -> None:
+    """Where nothing was wrong, nothing is told."""
+    telling.world.drop("well.xml", invoice("well"))
+    assert telling.told(70 * MINUTE) == []
+
+
+def test_a_short_outage(telling: Telling) -> None:
+    """An outage of three minutes is told to nobody."""
+    telling.pass_on(5 * MINUTE)
+    telling.world.front.always("", reset_before)
+    assert telling.told(3 * MINUTE) == []
+    assert telling.teller._remembered().known[""], "it was seen"
+    telling.world.front.heal()
+    assert telling.told(HOUR) == []
+
+
+def test_a_long_outage(telling: Telling) -> None:
+    """One of twenty minutes is told after fifteen, and its end soon after it."""
+    telling.pass_on(5 * MINUTE)
+    telling.world.front.always("", reset_before)
+    assert telling.told(14 * MINUTE) == []
+    (mail,) = telling.told(6 * MINUTE)
+    assert "account main: the access point is away" in mail.subject
+    telling.world.front.heal()
+    (mail,) = telling.told(HOUR)
+    assert "all is well again" in mail.subject
+
+
+def test_an_outage_with_restarts(telling: Telling) -> None:
+    """However often filedrop is restarted meanwhile, an outage is as long as it is."""
+    telling.pass_on(5 * MINUTE)
+    telling.world.front.always("", reset_before)
+    assert telling.told(8 * MINUTE) == []
+    telling.restart()
+    (mail,) = telling.told(9 * MINUTE)
+    assert "account main: the access point is away" in mail.subject
+    telling.restart()
+    assert telling.told(5 * HOUR) == []
+
+
+def test_a_refused_login(telling: Telling) -> None:
+    """A login that is refused is told as such, with no word of the password."""
+    telling.world.password_file.write_text("another-password")
+    (mail,) = telling.told(20 * MINUTE)
+    assert "account main: the login is refused" in mail.subject
+    assert "another-password" not in mail.message.as_string()
+
+
+def test_a_folder_that_is_gone(telling: Telling) -> None:
+    """A folder that stays away is told, not one that is back soon; what lies in it isn't over by that."""
+    fail(telling, "a", 1)
+    assert len(telling.told(5 * MINUTE)) == 1
+    outbound, elsewhere = telling.world.outbound, telling.world.base / "elsewhere"
+    outbound.rename(elsewhere)
+    assert telling.told(3 * MINUTE) == []
+    elsewhere.rename(outbound)
+    assert telling.told(HOUR) == []
+    outbound.rename(elsewhere)
+    (mail,) = telling.told(HOUR)
+    assert f"{outbound}: unavailable: it is gone" in mail.part("plain")
+    elsewhere.rename(outbound)
+    assert telling.told(HOUR) == [], "one document still is in failed/"
+    take_away(telling)
+    assert len(telling.told(HOUR)) == 1
+
+
+def test_too_little_room(make_telling: Callable[..., Telling]) -> None:
+    """A disk with less room than `min_free` is told."""
+    telling = make_telling(inbound={"poll": "1m", "min_free": "999999GB"})
+    (mail,) = telling.told(HOUR)
+    assert "free: nothing is fetched below" in mail.part("plain")
+
+
+def test_companies_are_told_of_their_own(make_telling: Callable[..., Telling]) -> None:
+    """A company's own addresses get its matters and no other's; who is told of everything gets all of them."""
+    companies = {
+        "acme": f'{{participants: ["{SELLER}"], mail: books@acme.example}}',
+        "fjord": '{participants: ["0192:123456785"], mail: [books@fjord.example, boss@fjord.example]}',
+    }
+    telling = make_telling(companies=companies)
+    fail_in(telling, "fjord")
+    mails = telling.told(HOUR)
+    assert [mail.to for mail in mails] == [[IT], ["books@fjord.example", "boss@fjord.example"]]
+    assert all("fjord: 1 failed" in mail.subject for mail in mails)
+    telling.world.front.always("", reset_before)
+    (mail,) = telling.told(HOUR)
+    assert mail.to == [IT]
+    assert "Still so, as told before\n- fjord: 1 failed" in mail.part("plain")
+
+
+def fail_in(telling: Telling, company: str) -> None:
+    """Let a document of this company fail."""
+    path = telling.world.root / company / "outbound" / f"{company}.xml"
+    telling.pass_on(10)
+    telling.world.put(path, invoice(company, receiver=None))
+    telling.look_now()

@@ -1,0 +1,149 @@
+"""The administrator's programs are run after something has happened to a document, at least once, in nobody's way."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from support.documents import BUYER, SELLER, invoice, order
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from support.world import World
+
+FINE = "told(sys.stdin.read())"
+
+
+@pytest.fixture
+def with_commands(make_world: Callable[..., World], tmp_path: Path) -> Callable[..., World]:
+    """Makes a world in which a program is run after everything; by default, it writes what it is told to a file."""
+
+    def make(script: str = FINE, timeout: str = "10m", **changes: object) -> World:
+        program = tmp_path / "program.py"
+        program.write_text(
+            "import json, os, sys, time\n"
+            "def told(sidecar):\n"
+            "    facts = {key: os.environ['FILEDROP_' + key] for key in ('EVENT', 'COMPANY', 'FILE')}\n"
+            "    there = os.path.exists(facts['FILE'])\n"
+            f"    with open({str(tmp_path / 'told')!r}, 'a') as file:\n"
+            "        file.write(json.dumps([facts, there, json.loads(sidecar)]) + '\\n')\n"
+            f"{script}\n"
+        )
+        run = f"[{sys.executable}, {program}]"
+        more = f"commands: {{after_received: {run}, after_failed: {run}, after_delivered: {run}, timeout: {timeout}}}"
+        return make_world(more=more, **changes)
+
+    return make
+
+
+def told(base: Path) -> list[tuple[dict[str, str], bool, dict[str, object]]]:
+    """What the program was told, each time."""
+    file = base / "told"
+    return [tuple(json.loads(line)) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def test_each_event(with_commands: Callable[..., World], tmp_path: Path) -> None:
+    """It gets the event, the company, the path of the file, which lies there, and the sidecar; each once."""
+    world = with_commands()
+    world.drop("good.xml", invoice("1"))
+    world.drop("bad.xml", invoice("2", receiver=None))
+    number = world.receive(order("3", sender=BUYER, receiver=SELLER))
+    with world.service():
+        world.until(lambda: len(told(tmp_path)) == 3, what="three were told")
+        world.until(world.settled)
+    by_event = {facts["EVENT"]: (facts, there, sidecar) for facts, there, sidecar in told(tmp_path)}
+    assert by_event.keys() == {"delivered", "failed", "received"}
+    assert all(there and facts["COMPANY"] == "acme" for facts, there, _ in by_event.values())
+    assert by_event["failed"][0]["FILE"] == str(world.outbound / "failed" / "bad.xml")
+    assert by_event["failed"][2] == world.sidecar("bad.xml")
+    assert by_event["delivered"][2]["state"] == "delivered"
+    assert by_event["received"][2]["msg_no"] == number
+    assert by_event["received"][0]["FILE"].startswith(str(world.inbound))
+    world.run_once()
+    assert len(told(tmp_path)) == 3
+
+
+def test_run_once_waits_for_them(with_commands: Callable[..., World], tmp_path: Path) -> None:
+    """A single run ends when they have been run."""
+    world = with_commands()
+    world.receive(order("3", sender=BUYER, receiver=SELLER))
+    world.run_once()
+    assert len(told(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("sys.exit(print('no room') or 3)", "ended with status 3"),
+        ("while True: time.sleep(1)", "took longer than 1 seconds"),
+    ],
+)
+def test_a_failure_is_told(with_commands: Callable[..., World], script: str, why: str) -> None:
+    """One that fails or hangs is told of, is not run again for that document, and holds up nothing."""
+    world = with_commands(script, timeout="1s")
+    world.drop("bad.xml", invoice("2", receiver=None))
+    with world.service() as service:
+        world.until(service.troubles)
+        (about,) = service.troubles()
+        assert about == "commands.after_failed of acme"
+        assert why in service.troubles()[about]
+        world.until(lambda: not service.journal.errands())
+        world.drop("good.xml", invoice("1"))
+        world.until(world.settled)
+    assert world.accepted() == {"good.xml": 1}
+
+
+def test_one_that_is_missing_is_tried_again(with_commands: Callable[..., World], tmp_path: Path) -> None:
+    """Where the program isn't there, what is to be run stays in the journal, and is run when it is."""
+    world = with_commands()
+    right = world.more
+    world.more = right.replace(sys.executable, str(tmp_path / "nothing"))
+    world.drop("bad.xml", invoice("2", receiver=None))
+    with world.service() as service:
+        world.until(service.troubles)
+        assert "can't be started" in service.troubles()["commands.after_failed of acme"]
+    world.more = right
+    with world.service():
+        world.until(lambda: told(tmp_path))
+    assert told(tmp_path)[0][0]["EVENT"] == "failed"
+
+
+def test_killed_meanwhile(with_commands: Callable[..., World], tmp_path: Path) -> None:
+    """Killed while a program runs, filedrop runs it once more after the next start."""
+    begun = tmp_path / "begun"
+    script = (
+        f"if not os.path.exists({str(begun)!r}):\n    open({str(begun)!r}, 'w').close()\n    time.sleep(1000)\n{FINE}"
+    )
+    world = with_commands(script)
+    world.drop("bad.xml", invoice("2", receiver=None))
+    with world.daemon() as daemon:
+        world.until(begun.exists)
+        daemon.kill()
+        daemon.wait()
+    with world.service():
+        world.until(lambda: told(tmp_path))
+    assert len(told(tmp_path)) == 1
+
+
+def test_one_after_the_other(with_commands: Callable[..., World], tmp_path: Path) -> None:
+    """Each company's are run one at a time, in the order of what has happened."""
+    lock = tmp_path / "running"
+    script = f"os.mkdir({str(lock)!r})\ntime.sleep(0.05)\n{FINE}\nos.rmdir({str(lock)!r})"
+    world = with_commands(script)
+    for nth in range(6):
+        world.drop(f"{nth}.xml", invoice(str(nth), receiver=None))
+    with world.service() as service:
+        world.until(lambda: len(told(tmp_path)) == 6)
+        assert service.troubles() == {}
+
+
+def test_none_by_default(world: World) -> None:
+    """Where none is configured, the journal keeps nothing to be run."""
+    world.drop("bad.xml", invoice("2", receiver=None))
+    with world.service() as service:
+        world.until(world.settled)
+        assert service.journal.errands() == []

@@ -1,0 +1,99 @@
+"""A page lies beside each received document, and what can't be shown holds up nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from support.documents import invoice, with_attachments
+from support.plug import live
+from support.world import World
+
+from filedrop.readable import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PAGES = {"readable": "html"}
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World]) -> World:
+    return make_world(inbound=PAGES | {"attachments": "beside", "readable_language": "nb"})
+
+
+def page_of(world: World) -> Path:
+    """The page of the one document, which its sidecar names."""
+    (document,) = world.delivered()
+    named: str = json.loads(document.with_name(f"{document.name}.json").read_bytes())["page"]
+    assert named == f"{document.stem}.html"
+    return world.inbound / named
+
+
+def test_beside_its_document(world: World) -> None:
+    """The page is in the configured language, and links to the attachments that lie beside it."""
+    world.receive(with_attachments(invoice(), ("a.pdf", "application/pdf", b"%PDF-1.7")))
+    world.run_once()
+    world.invariants()
+    page = page_of(world)
+    assert "Å betale" in page.read_text()
+    assert f'href="./{page.stem}-1-a.pdf"' in page.read_text()
+    assert json.loads(world.filedrop("status", "--json").stdout)["companies"]["acme"]["received"] == 1
+
+
+def test_off(make_world: Callable[..., World]) -> None:
+    """Unless the configuration says so, there is no page, and no sidecar speaks of one."""
+    world = make_world()
+    world.receive(invoice())
+    world.run_once()
+    (beside,) = world.inbound.glob("*.json")
+    assert "page" not in json.loads(beside.read_bytes())
+    assert not list(world.inbound.glob("*.html"))
+
+
+def test_what_cannot_be_shown(world: World) -> None:
+    """A document that is too large to be shown arrives and is marked as read; the log says why it has no page."""
+    world.receive(invoice(note="x" * tree.LARGEST))
+    world.run_once()
+    world.invariants()
+    assert not page_of(world).exists()
+    (told,) = [line for line in world.log() if line["event"] == "page.not_made"]
+    assert "is too large to be shown" in told["why"]
+
+
+def test_a_name_that_is_taken(world: World) -> None:
+    """Where somebody's page has the name, it stays, and the document gets a number."""
+    world.run_once()
+    number = world.receive(invoice())
+    day = world.sandbox.store.message("acme", number).received.strftime("%Y%m%d")  # type: ignore[union-attr] # it is there
+    theirs = world.inbound / f"{day}-{number}-Invoice-0192_810418052.html"
+    theirs.write_bytes(b"theirs")
+    world.run_once()
+    assert theirs.read_bytes() == b"theirs"
+    assert page_of(world).name == f"{theirs.stem}-2.html"
+    assert page_of(world).exists()
+
+
+def test_delivered_again(world: World) -> None:
+    """`download --deliver` makes the page, too."""
+    number = world.receive(invoice())
+    world.run_once()
+    for path in world.inbound.glob("2*"):
+        path.unlink()
+    assert world.filedrop("download", str(number), "--deliver").returncode == 0
+    assert page_of(world).exists()
+
+
+@pytest.mark.parametrize("step", range(3, 15))
+def test_wherever_the_process_ends(tmp_path: Path, step: int) -> None:
+    """Wherever a process is killed, the document has one page when the next one has settled everything."""
+    with World(tmp_path, outbound={"workers": "1"}, inbound=PAGES) as world:
+        world.run_once()
+        world.receive(invoice())
+        live(world, finished=0, received=1, pull_at=step)
+        world.settle()
+        world.invariants()
+        assert page_of(world).exists()
+        assert len(list(world.inbound.glob("*.html"))) == 1

@@ -1,0 +1,187 @@
+"""What a receiver answers is written into the document that it answers, wherever that lies by then."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.documents import BUYER, SELLER, envelope, invoice
+
+from filedrop.identify.response import responses_in
+from filedrop.journal import Journal
+from filedrop.outbound import answering
+from filedrop.times import from_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.world import World
+
+    from filedrop.daemon.daemon import Daemon
+
+UBL = "urn:oasis:names:specification:ubl:schema:xsd"
+
+
+def party(name: str, participant: str) -> str:
+    scheme, _, number = participant.partition(":")
+    return f'<cac:{name}><cbc:EndpointID schemeID="{scheme}">{number}</cbc:EndpointID></cac:{name}>'
+
+
+def response(
+    number: str, code: str = "RE", reason: str = "The order number is missing.", *, kind: str = "380", id_: str = "R-1"
+) -> bytes:
+    """An Invoice Response of the buyer's to the seller."""
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<ApplicationResponse xmlns="{UBL}:ApplicationResponse-2" xmlns:cac="{UBL}:CommonAggregateComponents-2"
+    xmlns:cbc="{UBL}:CommonBasicComponents-2">
+  <cbc:CustomizationID>urn:fdc:peppol.eu:poacc:trns:invoice_response:3</cbc:CustomizationID>
+  <cbc:ProfileID>urn:fdc:peppol.eu:poacc:bis:invoice_response:3</cbc:ProfileID>
+  <cbc:ID>{id_}</cbc:ID><cbc:IssueDate>2026-11-21</cbc:IssueDate>
+  {party("SenderParty", BUYER)}{party("ReceiverParty", SELLER)}
+  <cac:DocumentResponse>
+    <cac:Response>
+      <cbc:ResponseCode>{code}</cbc:ResponseCode>
+      <cac:Status><cbc:StatusReasonCode>REF</cbc:StatusReasonCode><cbc:StatusReason>{reason}</cbc:StatusReason></cac:Status>
+    </cac:Response>
+    <cac:DocumentReference><cbc:ID>{number}</cbc:ID><cbc:DocumentTypeCode>{kind}</cbc:DocumentTypeCode></cac:DocumentReference>
+  </cac:DocumentResponse>
+</ApplicationResponse>""".encode()
+
+
+def order_response(number: str, code: str) -> bytes:
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<OrderResponse xmlns="{UBL}:OrderResponse-2" xmlns:cac="{UBL}:CommonAggregateComponents-2"
+    xmlns:cbc="{UBL}:CommonBasicComponents-2">
+  <cbc:CustomizationID>urn:fdc:peppol.eu:poacc:trns:order_response:3</cbc:CustomizationID>
+  <cbc:ID>1</cbc:ID><cbc:OrderResponseCode>{code}</cbc:OrderResponseCode>
+  <cac:OrderReference><cbc:ID>{number}</cbc:ID></cac:OrderReference>
+</OrderResponse>""".encode()
+
+
+def said(world: World, name: str) -> list[tuple[Any, Any, Any, Any]]:
+    """What its sidecar says of the responses to a document."""
+    told = world.sidecar(name).get("responses", [])
+    return [(one["code"], one["means"], one["reason"], one["msg_no"]) for one in told]
+
+
+def untied(service: Daemon) -> list[str]:
+    return [one.number for one in service.journal.untied(from_seconds(0))]
+
+
+def test_a_rejection(world: World) -> None:
+    """It stands in sidecar and history of the delivered document, `status` tells of it, and it lies in inbound/."""
+    world.drop("invoice.xml", invoice("1001"))
+    world.drop("other.xml", invoice("1002"))
+    world.run_once()
+    number = world.receive(response("1001"))
+    with world.service():
+        world.until(lambda: said(world, "invoice.xml"))
+    assert said(world, "invoice.xml") == [("RE", "rejected", "The order number is missing.", number)]
+    assert said(world, "other.xml") == []
+    assert [event["event"] for event in world.sidecar("invoice.xml")["history"]][-1] == "response"
+    assert any("ApplicationResponse" in path.name for path in world.delivered())
+    shown = world.filedrop("status").stdout
+    assert "1 rejected by the receiver" in shown
+    assert f"says so in message {number}: The order number is missing." in shown
+    assert "means rejected" in world.filedrop("history", "invoice.xml").stdout
+    world.run_once()
+    assert len(said(world, "invoice.xml")) == 1
+
+
+def test_one_after_the_other(world: World) -> None:
+    """Each response has its line; an acceptance is no alarm."""
+    world.drop("invoice.xml", invoice("1001"))
+    world.run_once()
+    world.receive(response("1001", "AB", "", id_="R-1"))
+    world.receive(response("1001", "AP", "", id_="R-2"))
+    with world.service():
+        world.until(lambda: len(said(world, "invoice.xml")) == 2)
+    assert {code for code, *_ in said(world, "invoice.xml")} == {"AB", "AP"}
+    assert "rejected" not in world.filedrop("status").stdout
+
+
+@pytest.mark.parametrize(
+    "content",
+    [response("1001", kind="381"), response("1001").replace(b"380", b"999"), order_response("1001", "RE")],
+    ids=["of a credit note", "of any type", "of an order"],
+)
+def test_of_another_kind(world: World, content: bytes) -> None:
+    """A response to a document of another type with the same number is not this one's; without a type it is."""
+    world.drop("invoice.xml", invoice("1001"))
+    world.run_once()
+    world.receive(content)
+    with world.service() as service:
+        world.until(world.delivered)
+        if b"999" in content:
+            world.until(lambda: said(world, "invoice.xml"))
+            return
+        world.until(lambda: untied(service))
+    world.run_once()
+    assert said(world, "invoice.xml") == []
+
+
+def test_of_a_stranger(world: World) -> None:
+    """Only who has received a document can answer it."""
+    world.drop("invoice.xml", invoice("1001"))
+    world.run_once()
+    world.receive(response("1001"), sender="0192:123456785")
+    world.run_once()
+    world.run_once()
+    assert said(world, "invoice.xml") == []
+
+
+def test_ambiguous(make_world: Callable[..., World]) -> None:
+    """Where it may answer one of two, both are named in the log, and none is guessed."""
+    world = make_world(outbound={"duplicates": "allow"})
+    world.drop("one.xml", invoice("1001", note="one"))
+    world.drop("two.xml", invoice("1001", note="two"))
+    world.run_once()
+    world.receive(response("1001"))
+    with world.service() as service:
+        world.until(world.delivered)
+        world.until(lambda: not untied(service) and any(one["event"] == "response.ambiguous" for one in world.log()))
+    (told,) = [one for one in world.log() if one["event"] == "response.ambiguous"]
+    assert "one.xml" in told["why"]
+    assert "two.xml" in told["why"]
+    assert said(world, "one.xml") == said(world, "two.xml") == []
+
+
+def test_before_what_it_answers(world: World) -> None:
+    """One that comes before the document was sent is kept, and tied when that is accepted."""
+    world.receive(response("1001"))
+    world.run_once()
+    world.drop("invoice.xml", invoice("1001"))
+    with world.service():
+        world.until(lambda: world.accepted() and said(world, "invoice.xml"))
+
+
+@pytest.mark.parametrize("step", ["record", "tie"])
+def test_broken_off_amid_it(world: World, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """Broken off between row, sidecar and journal, a later scan ends it, and the response stands there once."""
+    world.drop("invoice.xml", invoice("1001"))
+    world.run_once()
+    number = world.receive(response("1001"))
+
+    def die(*_: object, **__: object) -> None:
+        raise OSError(5, "it is broken off here")
+
+    with monkeypatch.context() as patch:
+        if step == "record":
+            patch.setattr(answering, "replace_whole", die)  # after the row
+        else:
+            patch.setattr(Journal, "tie", die)  # after row and sidecar
+        world.run_once()
+        world.run_once()
+    with world.service() as service:
+        world.until(lambda: not untied(service))
+    assert said(world, "invoice.xml") == [("RE", "rejected", "The order number is missing.", number)]
+    world.invariants()
+
+
+@pytest.mark.parametrize("answer", [response("1001"), order_response("1001", "RE")], ids=["response", "order response"])
+def test_in_an_envelope(answer: bytes) -> None:
+    """A response says the same in an envelope as without one."""
+    alone = responses_in(io.BytesIO(answer))
+    assert [(one.number, one.code) for one in alone] == [("1001", "RE")]
+    assert responses_in(io.BytesIO(envelope(answer))) == alone

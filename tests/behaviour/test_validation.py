@@ -1,0 +1,310 @@
+"""Documents are validated before their first post, and nothing is lost, sent twice or left without a word by that."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.documents import invoice, order
+from support.faults import reset_before
+from support.rules import own_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from support.world import World
+
+    from filedrop.daemon.daemon import Daemon
+
+LONG = "600s"  # the machine may be busy
+
+
+@pytest.fixture
+def by_rules(make_world: Callable[..., World], tmp_path: Path) -> Callable[..., World]:
+    """Makes a world with the tests' own rules."""
+
+    def make(rule: str = "refuse", *, timeout: str = LONG, memory: str = "1GB", **changes: Any) -> World:
+        rules = own_rules(tmp_path / "rules")
+        more = f"validation: {{rules: {rules}, timeout: {timeout}, memory: {memory}}}"
+        return make_world(
+            outbound={"validate": rule, "rescan": "200ms"} | changes.pop("outbound", {}), more=more, **changes
+        )
+
+    return make
+
+
+def by_program(
+    make_world: Callable[..., World], base: Path, script: str, rule: str = "refuse", **changes: Any
+) -> World:
+    """A world with a program that validates; `path` is the document's."""
+    program = base / "program.py"
+    program.write_text(f"import sys, os, time\npath = sys.argv[-1]\n{script}")
+    timeout = changes.pop("timeout", LONG)
+    more = f"validation: {{command: [{sys.executable}, {program}], timeout: {timeout}}}"
+    return make_world(outbound={"validate": rule, "rescan": "200ms"}, more=more, **changes)
+
+
+def note(world: World, name: str) -> str:
+    """What the note beside a failed document says."""
+    return (world.outbound / "failed" / f"{name}.why.txt").read_text("utf-8")
+
+
+def events(world: World, name: str) -> list[str]:
+    return [event["event"] for event in world.sidecar(name)["history"]]
+
+
+def status(world: World) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(world.filedrop("status", "--json").stdout)
+    return told
+
+
+def child(service: Daemon) -> int:
+    """The number of the process that applies the rules; 0 while there is none."""
+    assert service.validating is not None
+    validator: Any = service.validating._validator
+    process = validator._process._process
+    return process.pid if process is not None and process.poll() is None else 0
+
+
+def test_refused(by_rules: Callable[..., World]) -> None:
+    """What breaks a rule fails and is never posted; the note says which, in which line, and the rest is sent."""
+    world = by_rules()
+    world.drop("broken.xml", invoice("1", note="it is broken"))
+    world.drop("odd.xml", invoice("2", note="it is odd"))
+    world.drop("order.xml", order("3", sender=None))
+    world.run_once()
+    assert world.error("broken.xml") == "invalid"
+    said = note(world, "broken.xml")
+    assert "1. Line 11: A note must not say that it is broken. (OWN-1)\n   At /Invoice/Note\n" in said
+    error = world.sidecar("broken.xml")["error"]
+    assert error["message"] == "it breaks the rule OWN-1"
+    sentence = "A note must not say that it is broken."
+    assert error["findings"] == [{"rule": "OWN-1", "message": sentence, "xpath": "/Invoice/Note", "line": 11}]
+    assert world.accepted()["odd.xml"] == 1
+    assert world.sidecar("odd.xml")["warnings"] == [
+        "a rule warns: line 11: A note should not say that it is odd. (OWN-2)"
+    ]
+    assert events(world, "odd.xml")[:3] == ["claimed", "validated", "sending"]
+    assert b"broken" not in b"".join(request.body for request in world.front.asked("POST /outbox"))
+
+
+def test_warned(by_rules: Callable[..., World]) -> None:
+    """With `warn` it goes, and its sidecar says what it breaks."""
+    world = by_rules("warn")
+    world.drop("broken.xml", invoice(note="it is broken"))
+    world.run_once()
+    assert world.accepted() == {"broken.xml": 1}
+    (warning,) = world.sidecar("broken.xml")["warnings"]
+    assert warning == "breaks a rule: line 11: A note must not say that it is broken. (OWN-1)"
+
+
+def test_off(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """Where it is off nobody is asked, though there is a validator."""
+    world = by_program(make_world, tmp_path, "sys.exit(1)", '"off"')
+    world.drop("invoice.xml", invoice())
+    world.run_once()
+    assert world.accepted() == {"invoice.xml": 1}
+
+
+def test_mended_and_dropped_again(by_rules: Callable[..., World]) -> None:
+    """Moved back as it is, it fails again; corrected, it goes."""
+    world = by_rules()
+    world.drop("invoice.xml", invoice(note="it is broken"))
+    world.run_once()
+    failed = world.outbound / "failed" / "invoice.xml"
+    failed.rename(world.outbound / "invoice.xml")
+    world.run_once()
+    assert world.error("invoice.xml") == "invalid"
+    failed.unlink()
+    world.put(world.outbound / "invoice.xml", invoice(note="it is mended"))
+    world.run_once()
+    assert (world.outbound / "archive").rglob("invoice.xml")
+    assert len(world.front.asked("POST /outbox")) == 1
+
+
+def test_a_program_says_why(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """The words of a program stand in the note; it was given what would be sent."""
+    script = "text = open(path, encoding='utf-8').read()\nsys.exit(print('No: ' + text[:38]) or 1)"
+    world = by_program(make_world, tmp_path, script)
+    world.drop("invoice.xml", invoice().decode().replace('"UTF-8"', '"ISO-8859-1"').encode("iso-8859-1"))
+    world.run_once()
+    assert world.error("invoice.xml") == "invalid"
+    assert 'The validator refuses it: No: <?xml version="1.0" encoding="UTF-8"?>' in note(world, "invoice.xml")
+
+
+def test_no_verdict_warned(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """With `warn`, a validator that fails stops nothing, and the sidecar says that it failed."""
+    world = by_program(make_world, tmp_path, "sys.exit(7)", "warn")
+    world.drop("invoice.xml", invoice())
+    world.run_once()
+    assert world.accepted() == {"invoice.xml": 1}
+    (warning,) = world.sidecar("invoice.xml")["warnings"]
+    assert "could not be validated" in warning
+    assert "status 7" in warning
+
+
+def test_no_verdict_waits(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """With `refuse` it waits, without filling its history, and status says why; it goes when there is a verdict."""
+    world = by_program(make_world, tmp_path, f"sys.exit(0 if os.path.exists({str(tmp_path / 'well')!r}) else 7)")
+    world.drop("invoice.xml", invoice())
+    with world.service() as service:
+        world.until(lambda: _tries(service) >= 3)
+        assert not world.front.asked("POST /outbox")
+        told = service.troubles()["validation"]
+        assert "can't be validated, and wait: acme: invoice.xml: " in told
+        assert "status 7" in told
+        (document,) = service.journal.documents([_only(service)])
+        assert [event.event for event in document.history] == ["claimed", "not validated"]
+        (tmp_path / "well").touch()
+        world.until(world.settled, 300)
+        assert service.troubles() == {}
+    assert world.accepted() == {"invoice.xml": 1}
+    world.invariants()
+
+
+def _only(service: Daemon) -> str:
+    pipeline = service.accounts[0].pipelines[0]
+    ((id_, _),) = service.journal.kept_in_sending(pipeline.folder.id, service.accounts[0].context.now())
+    return id_
+
+
+def _tries(service: Daemon) -> int:
+    pipeline = service.accounts[0].pipelines[0]
+    kept = service.journal.kept_in_sending(pipeline.folder.id, service.accounts[0].context.now())
+    return max((document.attempts for document in service.journal.documents([id_ for id_, _ in kept])), default=0)
+
+
+def test_status_says_why_it_waits(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """`run --once` doesn't wait for a validator that is missing, and `status` names document and reason."""
+    world = by_program(make_world, tmp_path, "sys.exit(7)")
+    world.drop("invoice.xml", invoice())
+    done = world.filedrop("run", "--once")
+    assert done.returncode == 1
+    assert "could not be validated" in done.stdout
+    told = status(world)
+    assert "status 7" in told["troubles"]["validation"]
+    (document,) = told["companies"]["acme"]["documents"]
+    assert document["state"] == "waiting"
+    assert "status 7" in document["why"]
+
+
+def test_the_rules_process_is_killed(by_rules: Callable[..., World]) -> None:
+    """Killed amid its work, it is started again, and nothing is lost or sent twice."""
+    world = by_rules()
+    with world.service() as service:
+        for nth in range(12):
+            world.drop(f"{nth}.xml", invoice(str(nth)))
+        for _ in range(3):
+            world.until(lambda: child(service), what="there is a process")
+            os.kill(child(service), signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+        world.until(world.settled, 300)
+    assert sum(world.accepted().values()) == 12
+    world.invariants()
+
+
+def test_it_hangs(by_rules: Callable[..., World]) -> None:
+    """A document that the rules never come to an end with waits, and keeps no other from being sent."""
+    world = by_rules(timeout="20s")
+    world.drop("endless.xml", invoice("1", note="endless"))
+    with world.service() as service:
+        world.until(lambda: _tries(service) >= 1, 300, what="it has been broken off")
+        assert "longer than 20 seconds" in service.troubles()["validation"]
+        world.drop("invoice.xml", invoice("2"))
+        world.until(lambda: world.accepted()["invoice.xml"], 300)
+        assert "acme: endless.xml: " in service.troubles()["validation"], "it still waits"
+    assert "endless.xml" not in world.accepted()
+    assert (world.outbound / "sending" / "endless.xml").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no limit of memory is known here")
+def test_out_of_memory(by_rules: Callable[..., World]) -> None:
+    """A document that needs more memory than the rules may take waits, and keeps no other from being sent."""
+    world = by_rules(memory="200MB")
+    world.drop("huge.xml", invoice("1", note="huge"))
+    with world.service() as service:
+        world.until(lambda: _tries(service) >= 1, 300, what="it has been broken off")
+        assert "validation.memory" in service.troubles()["validation"]
+        world.drop("invoice.xml", invoice("2"))
+        world.until(lambda: world.accepted()["invoice.xml"], 300)
+    assert (world.outbound / "sending" / "huge.xml").exists()
+
+
+def test_stopped_and_killed_meanwhile(by_rules: Callable[..., World]) -> None:
+    """Stopped while a document is validated, filedrop ends and takes the process with it; nothing is in doubt."""
+    world = by_rules()
+    world.drop("endless.xml", invoice("1", note="endless"))
+    with world.service() as service:
+        world.until(lambda: child(service) and service.accounts[0].pipelines[0].at.under_way, what="it is validated")
+        validator: Any = service.validating and service.validating._validator
+        process = validator._process._process
+    assert process.poll() is not None
+    with world.service() as service:
+        world.until(lambda: child(service) and service.accounts[0].pipelines[0].at.under_way, what="it is again")
+        (document,) = service.journal.documents([_only(service)])
+        assert [event.event for event in document.history] == ["claimed"]
+    assert not world.front.asked("POST /outbox")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="how a daemon is killed there is tried elsewhere")
+def test_killed_meanwhile(by_rules: Callable[..., World]) -> None:
+    """Killed while a document is validated, it waits as before: nothing is in doubt, and it is validated again."""
+    world = by_rules(timeout="5s")
+    world.drop("endless.xml", invoice("1", note="endless"))
+    with world.daemon() as daemon:
+        world.until((world.outbound / "sending" / "endless.xml").exists)
+        daemon.kill()
+        daemon.wait()
+    with world.service() as service:
+        world.until(lambda: _tries(service) >= 1, 300)
+        (document,) = service.journal.documents([_only(service)])
+        assert [event.event for event in document.history] == ["claimed", "not validated"]
+
+
+def test_held_meanwhile(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """HOLD that comes while a document is validated holds it back, and it goes afterwards."""
+    waits = f"while not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.01)"
+    script = f"open({str(tmp_path / 'begun')!r}, 'w').close()\n{waits}"
+    world = by_program(make_world, tmp_path, script)
+    world.drop("invoice.xml", invoice())
+    with world.service() as service:
+        world.until((tmp_path / "begun").exists)
+        (world.outbound / "HOLD").touch()
+        (tmp_path / "go").touch()
+        world.until(lambda: not service.accounts[0].pipelines[0].at.under_way)
+        assert not world.front.asked("POST /outbox")
+        (world.outbound / "HOLD").unlink()
+        world.until(world.settled, 300)
+    assert world.accepted() == {"invoice.xml": 1}
+    world.invariants()
+
+
+def test_never_again_once_it_may_have_arrived(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """A document in doubt that is to be sent again is sent, whatever the validator says by then."""
+    seen = tmp_path / "seen"
+    script = (
+        f"first = not os.path.exists({str(seen)!r})\nopen({str(seen)!r}, 'a').write('x')\nsys.exit(0 if first else 1)"
+    )
+    world = by_program(make_world, tmp_path, script)
+    world.front.next("POST /outbox", reset_before)
+    world.drop("invoice.xml", invoice())
+    with world.service():
+        world.until(world.settled, 300)
+    assert world.accepted() == {"invoice.xml": 1}
+    assert seen.read_text() == "x"
+
+
+def test_dry_run(by_rules: Callable[..., World]) -> None:
+    """A dry run says what would fail, and by which rule."""
+    world = by_rules()
+    world.drop("broken.xml", invoice("1", note="broken"))
+    world.drop("invoice.xml", invoice("2"))
+    done = world.filedrop("run", "--once", "--dry-run", "--json")
+    verdicts = {one["file"]: (one["verdict"], one["why"]) for one in map(json.loads, done.stdout.splitlines())}
+    assert verdicts["broken.xml"] == ("would fail", "it breaks the rule OWN-1")
+    assert verdicts["invoice.xml"][0] == "would send"
+    assert {path.name for path in world.outbound.iterdir()} == {"broken.xml", "invoice.xml"}

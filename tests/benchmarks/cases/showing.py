@@ -1,0 +1,40 @@
+"""A received document as a page."""
+
+from __future__ import annotations
+
+import io
+import time
+from typing import TYPE_CHECKING
+
+from filedrop import readable
+from tests.benchmarks.frame import Bench, Figure, Must, case
+from tests.support.documents import invoice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SIZE = 20_000  # bytes, without what is embedded
+
+
+def lines(size: int) -> bytes:
+    """An invoice with as many lines as make it so large."""
+    document = invoice()
+    start, end = document.index(b"<cac:InvoiceLine>"), document.index(b"</Invoice>")
+    line = document[start:end]
+    return document[:start] + line * ((size - len(document)) // len(line) + 1) + document[end:]
+
+
+@case("show")
+def show(bench: Bench) -> Iterator[Figure]:
+    """The page of an invoice of 20 KB, when the first has been made; and of one of 200 KB."""
+    for size, most in ((SIZE, 100), (10 * SIZE, 1000)):
+        document = lines(size)
+
+        def made(document: bytes = document) -> float:
+            begun = time.perf_counter()
+            readable.page(readable.sheet(io.BytesIO(document)), "invoice.xml", {})
+            return (time.perf_counter() - begun) * 1000
+
+        made()
+        (ours,) = bench.in_turn(made)
+        yield Figure(f"{size // 1000} KB", "ms", ours.each(lambda taken: taken), Must(most=most))

@@ -1,0 +1,57 @@
+"""How long `filedrop status` and the page take beside a journal of 100,000 documents of the last two weeks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+
+from filedrop import config
+from filedrop.daemon.daemon import Daemon
+from filedrop.daemon.lock import locked_state
+from filedrop.status.status_file import StatusFile
+from tests.benchmarks import history
+from tests.benchmarks.frame import Bench, Figure, Must, case
+from tests.benchmarks.installation import WITHOUT_CONFIG, Installation, NullServer
+from tests.benchmarks.processes import FILEDROP, SECONDS, Cost, cost_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROWS = 100_000
+
+
+def write(installation: Installation) -> Cost:
+    """The second time that a daemon's survey, status.json and both pages are made and written."""
+    settings = config.load(installation.config)
+    with locked_state(settings.state) as journal:
+        log = structlog.get_logger()
+        daemon = Daemon(settings, journal, stopped=threading.Event(), log=log, watch=False)
+        file = StatusFile(settings, journal, log)
+        took = 0.0
+        for running in (True, False):  # which differ, so that all is written
+            begun = time.perf_counter()
+            file._start(daemon, running=running).join()
+            took = time.perf_counter() - begun
+    return Cost(took, 0, 0, 0)
+
+
+@case("status")
+def status(bench: Bench) -> Iterator[Figure]:
+    """`filedrop status` as a process, and what a daemon needs for status.json and the pages, with 100,000 rows."""
+    folder = bench.new_folder()
+    with NullServer.running() as server:
+        installation = Installation(bench, server)
+        history.remember(installation, delivered=bench.amount(ROWS), files=False, over=timedelta(days=14))
+        asked, written = bench.in_turn(
+            lambda: cost_of(
+                *FILEDROP, "--config", str(installation.config), "status", folder=folder, env=WITHOUT_CONFIG
+            ),
+            lambda: write(installation),
+            rounds=1 if bench.tiny else 5,
+        )
+    yield Figure("status, 100,000 rows", "s", asked.each(SECONDS), Must(most=1))
+    yield Figure("the page, 100,000 rows", "s", written.each(SECONDS), Must(most=1))

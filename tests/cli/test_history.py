@@ -1,0 +1,87 @@
+"""`filedrop history`: what the journal tells of a document or a message."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from support.documents import SELLER, invoice, order
+from support.faults import cut_after
+
+if TYPE_CHECKING:
+    from cli.conftest import Filedrop
+    from support.world import World
+
+
+def test_a_delivered_document(filedrop: Filedrop, world: World) -> None:
+    """Each step with its answer, by its name, its message number or its id; and where the file lies."""
+    world.front.next("POST /outbox", cut_after)
+    world.drop("invoice.xml", invoice("1001"))
+    world.settle()
+    told = filedrop("history", "invoice.xml").stdout
+    known = json.loads(filedrop("history", "invoice.xml", "--json").stdout)
+    (file,) = (world.outbound / "archive").rglob("invoice.xml")
+    assert told.startswith(f"invoice.xml of acme: delivered, message {known['msg_no']} [{known['id']}]\n")
+    steps = ["claimed", "sending", "in doubt", "found", "delivered"]
+    assert [step["event"] for step in known["history"]] == steps
+    for step in known["history"]:
+        assert f"{step['event']}{': ' + step['why'] if 'why' in step else ''}" in told
+    assert (known["path"], known["there"]) == (str(file), True)
+    assert f"lies in {file}" in told
+    assert "Invoice 1001" in told
+    assert f"from {known['sender']} to {known['receiver']}" in told
+    for name in (known["msg_no"], known["id"]):
+        assert json.loads(filedrop("history", name, "--json").stdout.splitlines()[0]) == known
+    file.unlink()
+    assert f"was last in {file}" in filedrop("history", "invoice.xml").stdout
+
+
+def test_a_name_that_was_dropped_twice(filedrop: Filedrop, world: World) -> None:
+    """All documents of a name, the newest first; one that filedrop has numbered by that name, too."""
+    for number in ("1", "2"):
+        world.put(world.outbound / "nobody.xml", invoice(number, receiver=None))
+        world.run_once()
+    told = [json.loads(line) for line in filedrop("history", "nobody.xml", "--json").stdout.splitlines()]
+    assert [(one["file"], one["document"]["number"]) for one in told] == [("nobody-2.xml", "2"), ("nobody.xml", "1")]
+    (second,) = filedrop("history", "nobody-2.xml", "--json").stdout.splitlines()
+    assert json.loads(second) == told[0]
+    shown, error = filedrop("history", "nobody-2.xml").stdout.splitlines(), told[0]["error"]
+    assert f"  no-receiver: {error['message']}" in shown
+    assert [f"    {line}" for line in error["hint"].splitlines()] == [line for line in shown if line.startswith("    ")]
+
+
+def test_messages(filedrop: Filedrop, world: World) -> None:
+    """A received message by its number or its file's name, and one that is stuck with its reason and its next try."""
+    received = world.receive(order("4", receiver=SELLER))
+    stuck = world.receive(b"no XML at all")
+    world.run_once()
+    (file,) = world.delivered()
+    done = filedrop("history", file.name, "--json")
+    assert not done.stderr
+    known = json.loads(done.stdout)
+    assert (known["state"], known["msg_no"], known["path"], known["there"]) == ("received", received, str(file), True)
+    assert f"message {received}" in filedrop("history", received).stdout
+    told = filedrop("history", stuck).stdout
+    assert "stuck" in told
+    assert "in vain: " in told
+    assert "tried again at " in told
+
+
+def test_of_nobody(filedrop: Filedrop, world: World) -> None:
+    """A name that the journal doesn't know is an error that says where else to look."""
+    world.run_once()
+    done = filedrop("history", "never.xml")
+    assert done.returncode == 1
+    assert "the journal has no document or message never.xml; filedrop messages lists" in done.stderr
+
+
+def test_very_many(filedrop: Filedrop, world: World) -> None:
+    """The newest twenty, and how many more there are."""
+    with world.service(watch=True):
+        for number in range(23):
+            world.put(world.outbound / "again.xml", invoice(str(number), receiver=None))
+            world.until(lambda: not (world.outbound / "again.xml").exists())
+    done = filedrop("history", "again.xml", "--json")
+    assert len(done.stdout.splitlines()) == 20
+    assert json.loads(done.stdout.splitlines()[0])["document"]["number"] == "22"
+    assert "and 3 more, which are older" in done.stderr

@@ -1,0 +1,136 @@
+"""`filedrop init`: a first configuration."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filedrop import config
+
+if TYPE_CHECKING:
+    from cli.conftest import Filedrop
+    from support.world import World
+
+EXAMPLE = Path(__file__).parents[2] / "config.example.yaml"
+
+
+def options(world: World, *companies: str) -> list[str]:
+    account = world.configuration().accounts["main"]
+    return [
+        "init", "--base-url", account.base_url, "--username", account.username, "--root", str(world.root),
+        *(word for company in companies for word in ("--company", company)),
+    ]  # fmt: skip
+
+
+def test_by_options(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
+    """A commented configuration that means what was said; it is checked, the login is tried."""
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    (folder / "password").write_text(world.configuration().accounts["main"].read_password())
+    path = folder / "config.yaml"
+    done = filedrop(
+        *options(world, "acme=0192:987654325", "no=0088:7300010000001,0192:123456785", "quiet="), config=path
+    )
+    made = config.load(path)
+    assert {name: company.participants for name, company in made.companies.items()} == {
+        "acme": ("0192:987654325",), "no": ("0088:7300010000001", "0192:123456785"), "quiet": (),
+    }  # fmt: skip
+    assert (made.root, made.accounts["main"].password_file) == (world.root, folder / "password")
+    assert made.outbound == config.load(EXAMPLE).outbound
+    explained = [line for line in path.read_text("utf-8").splitlines() if line.strip().startswith("#")]
+    assert len(explained) > 100
+    assert f"{path} is written" in done.stdout
+    assert "account main" in done.stdout
+    assert "failed" not in "\n".join(line for line in done.stdout.splitlines() if line.startswith("account"))
+
+
+def test_no_password_yet(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
+    """Where nobody can be asked for the password, its file is made, for its owner alone, and named."""
+    path = tmp_path / "etc" / "config.yaml"
+    done = filedrop(*options(world, "acme=0192:987654325"), config=path)
+    assert f"Now write the password into {path.with_name('password')}, and run: filedrop check" in done.stdout
+    assert path.with_name("password").read_bytes() == b""
+    if sys.platform != "win32":
+        assert stat.S_IMODE(path.with_name("password").stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.stat().st_mode) & 0o044  # the service may be another user
+
+
+def test_what_is_there_stays(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
+    """A configuration is never replaced, but the example is, which packages put there."""
+    path = tmp_path / "first.yaml"
+    path.write_text(EXAMPLE.read_text("utf-8"), encoding="utf-8")
+    assert "is written" in filedrop(*options(world, "acme=0192:987654325"), config=path).stdout
+    before = path.read_bytes()
+    done = filedrop(*options(world, "buyer=0192:987654325"), config=path)
+    assert done.returncode == 1
+    assert "is there already, and not the example" in done.stderr
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "why"),
+    [
+        ("acme=0192:987654325", "acme=987654325", 'write "0192:987654325"'),
+        ("acme=0192:987654325", "a/b=0192:987654325", "can't be the name of a folder"),
+        ("acme", "a:b", "has no colon"),
+    ],
+)
+def test_a_wrong_answer(filedrop: Filedrop, world: World, tmp_path: Path, *, right: str, wrong: str, why: str) -> None:
+    """What can't be right is refused with what to write instead, and nothing is written."""
+    path = tmp_path / "first.yaml"
+    words = [wrong if word == right else word for word in options(world, "acme=0192:987654325")]
+    done = filedrop(*words, config=path)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert not path.exists()
+
+
+def test_nobody_to_ask(filedrop: Filedrop, tmp_path: Path) -> None:
+    """Without a terminal, what is missing is named."""
+    done = filedrop("init", "--username", "acme", config=tmp_path / "first.yaml")
+    assert done.returncode == 2
+    assert "nobody can be asked here: write --base-url, --company" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
+def test_by_questions(world: World, tmp_path: Path) -> None:
+    """On a terminal each question is asked, a wrong answer again, and the password is not shown."""
+    account = world.configuration().accounts["main"]
+    password = account.read_password()
+    path = tmp_path / "etc" / "config.yaml"
+    answers = [account.base_url, account.username, password, str(world.root), "acme", "12345", "0192:987654325", "n"]
+    said = answered([sys.executable, "-m", "filedrop", "--config", str(path), "init"], answers)
+    assert password not in said
+    assert '"12345" has no scheme' in said
+    assert path.with_name("password").read_text() == f"{password}\n"
+    made = config.load(path)
+    assert made.companies["acme"].participants == ("0192:987654325",)
+    assert made.root == world.root
+    assert "account main" in said
+
+
+def answered(command: list[str], answers: list[str]) -> str:
+    """What a command says on a terminal on which these lines are typed, each when a question stands there."""
+    import os  # noqa: PLC0415
+    import pty  # noqa: PLC0415 - Windows has none
+    import subprocess  # noqa: PLC0415
+
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:
+        os.close(theirs)
+        said, left = b"", list(answers)
+        while True:
+            try:
+                chunk = os.read(ours, 1 << 16)
+            except OSError:  # EIO: nobody has it open any more
+                break
+            said += chunk
+            if left and said.endswith(b": "):
+                os.write(ours, left.pop(0).encode() + b"\n")
+        process.wait(60)
+    os.close(ours)
+    return said.decode()

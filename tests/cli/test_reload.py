@@ -1,0 +1,199 @@
+"""A changed configuration is taken up by the running daemon: `filedrop reload`, SIGHUP (contract 7)."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from support.documents import BUYER, SELLER, invoice
+from support.faults import answered
+from support.systems import hang_up
+
+from filedrop.status import status_file
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from cli.conftest import Filedrop
+    from support.faults import Exchange
+    from support.world import World
+
+pytestmark = hang_up
+
+
+def events(world: World, name: str) -> list[dict[str, str]]:
+    """These events of the daemon's log so far."""
+    lines = (world.base / "daemon.log").read_text().splitlines()
+    return [event for line in lines if line.startswith("{") and (event := json.loads(line))["event"] == name]
+
+
+def is_up(world: World) -> bool:
+    """Has the daemon written its status?"""
+    told = status_file.read(world.root)
+    return bool(told and told["running"])
+
+
+def refused(world: World) -> str:
+    """Why, by status.json, the configuration isn't in use."""
+    told = status_file.read(world.root)
+    return told["troubles"].get("configuration", "") if told else ""
+
+
+class Slow:
+    """A request to the access point is answered when `release` is set; `came` says that it is there."""
+
+    def __init__(self) -> None:
+        self.came = threading.Event()
+        self.release = threading.Event()
+
+    def __call__(self, exchange: Exchange) -> None:
+        self.came.set()
+        self.release.wait(60)
+        answered(exchange)
+
+
+def begin_change(world: World, daemon: subprocess.Popen[bytes], slow: Slow) -> None:
+    """Have a changed configuration taken up while a request is on the wire."""
+    assert slow.came.wait(30)
+    world._keys["outbound"]["workers"] = "2"
+    world.config_file()
+    daemon.send_signal(signal.SIGHUP)
+    world.until(lambda: events(world, "configuration.changed"))
+
+
+def test_a_new_company_and_a_changed_mapping(filedrop: Filedrop, world: World) -> None:
+    """What the new configuration says holds for what is dropped from then on; the process is the same."""
+    with world.daemon() as daemon:
+        world.until(lambda: is_up(world))
+        folder = world.root / "newcomer" / "outbound"
+        folder.mkdir(parents=True)
+        world._companies["newcomer"] = "{participants: []}"
+        world.more = f"mapping: [{{file: 'ours.*', receiver: '{BUYER}'}}]"
+        world.config_file()
+        done = filedrop("reload")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "works by the configuration as it is now" in done.stdout
+        world.drop("ours.xml", invoice("1", receiver=None))
+        world.until(world.settled)
+        assert (folder / ".filedrop").exists()
+        world.stop(daemon)
+    assert world.sidecar("ours.xml")["sources"]["receiver"] == "mapping 1"
+    world.invariants()
+
+
+def test_a_changed_login(filedrop: Filedrop, world: World) -> None:
+    """A refused login that the new configuration mends is tried at once, not when the next probe is due."""
+    right = world.password_file
+    world.password_file = world.base / "wrong"
+    world.password_file.write_text("no longer valid")
+    world.password_file.chmod(0o600)
+    world.config_file()
+    world.drop("invoice.xml", invoice("1"))
+    with world.daemon() as daemon:
+        world.until(lambda: events(world, "account.paused"))
+        world.password_file = right
+        world.config_file()
+        assert filedrop("reload").returncode == 0
+        world.until(world.settled)
+        world.stop(daemon)
+    world.invariants()
+
+
+def test_a_mistake(filedrop: Filedrop, world: World) -> None:
+    """A configuration with a mistake leaves the old one at work; status, log and command say what and where."""
+    with world.daemon() as daemon:
+        world.until(lambda: is_up(world))
+        world.more = "outbond: {}"
+        world.config_file()
+        told = filedrop("reload")
+        assert told.returncode == 2
+        assert "outbond: unknown key" in told.stderr
+        daemon.send_signal(signal.SIGHUP)  # what `kill -HUP` does, which looks at nothing before
+        world.until(lambda: "outbond: unknown key" in refused(world))
+        assert "outbond: unknown key" in events(world, "configuration.refused")[0]["why"]
+        world.drop("invoice.xml", invoice("1"))
+        world.until(world.settled)
+        world.more = ""
+        world.config_file()
+        assert filedrop("reload").returncode == 0
+        assert refused(world) == ""
+        assert events(world, "configuration.unchanged")
+        world.stop(daemon)
+    world.invariants()
+
+
+def test_what_needs_a_restart(filedrop: Filedrop, world: World) -> None:
+    """Another state can't be taken up while filedrop runs: the old configuration goes on, and that is said."""
+    with world.daemon() as daemon:
+        world.until(lambda: is_up(world))
+        before, world.state = world.state, world.base / "another"
+        world.config_file()
+        daemon.send_signal(signal.SIGHUP)
+        world.until(lambda: f"{world.state} is another folder than now" in refused(world))
+        told = filedrop("reload")
+        assert told.returncode == 1
+        assert f"no filedrop runs with the state {world.state}" in told.stderr
+        world.drop("invoice.xml", invoice("1"))
+        world.until(world.settled)
+        assert not world.state.exists()
+        world.state = before
+        world.stop(daemon)
+    world.invariants()
+
+
+def test_what_is_on_the_wire(world: World) -> None:
+    """A request goes on to its answer while the configuration is taken up, and its document is never in doubt."""
+    slow = Slow()
+    world.front.next("POST /outbox", slow)
+    world.drop("on the wire.xml", invoice("1"))
+    with world.daemon() as daemon:
+        begin_change(world, daemon, slow)
+        world.drop("dropped meanwhile.xml", invoice("2"))
+        slow.release.set()
+        world.until(world.settled)
+        world.stop(daemon)
+    assert len(events(world, "service.started")) == 2
+    assert "doubted" not in {event["event"] for event in world.sidecar("on the wire.xml")["history"]}
+    world.invariants()
+
+
+def test_stopped_meanwhile(world: World) -> None:
+    """A stop while the last answer is awaited is a stop like any other."""
+    slow = Slow()
+    world.front.next("POST /outbox", slow)
+    world.drop("invoice.xml", invoice("1"))
+    with world.daemon() as daemon:
+        begin_change(world, daemon, slow)
+        daemon.send_signal(signal.SIGTERM)
+        slow.release.set()
+        assert daemon.wait(30) == 0
+    world.settle()
+    world.invariants()
+
+
+def test_under_load(filedrop: Filedrop, world: World) -> None:
+    """Taken up ten times while documents and messages come and go: none is lost, none goes twice."""
+    with world.daemon() as daemon:
+        for nth in range(10):
+            for number in range(8):
+                world.drop(f"{nth}-{number}.xml", invoice(f"{nth}{number}"))
+                world.receive(invoice(f"R{nth}{number}", BUYER, SELLER))
+            world.until(lambda: is_up(world))
+            world._keys["outbound"]["workers"] = str(1 + nth % 2)
+            world.config_file()
+            assert filedrop("reload").returncode == 0
+        world.until(world.settled)
+        world.stop(daemon)
+    assert len(events(world, "service.started")) > 5
+    world.invariants()
+
+
+@pytest.mark.usefixtures("world")
+def test_nobody_there(filedrop: Filedrop) -> None:
+    """Where no filedrop runs, that is said."""
+    told = filedrop("reload")
+    assert told.returncode == 1
+    assert "its next start takes the configuration as it is then" in told.stderr

@@ -1,0 +1,106 @@
+"""`filedrop validate`, and what `filedrop check` says of the validator."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from cli.conftest import COMMAND, PROJECT
+from support.documents import invoice
+from support.rules import OWN_LIST, own_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from support.world import World
+
+
+def test_without_a_configuration(world: World, tmp_path: Path) -> None:
+    """`--rules` is enough; each file has its line, and those that aren't valid make the exit status 1."""
+    rules = own_rules(tmp_path / "rules")
+    files = {"good.xml": invoice(), "broken.xml": invoice(note="broken"), "none.xml": b"<a/>", "text.xml": b"no"}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    paths = [str(tmp_path / name) for name in files]
+    world.config_file = lambda: tmp_path / "nothing.yaml"  # type: ignore[method-assign] # there is none
+    done = world.filedrop("validate", "--rules", str(rules), "--json", *paths)
+    assert done.returncode == 1, done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["valid"] for one in told] == [True, False, True, None]
+    assert [one["rules"] for one in told] == [["own.xslt"], ["own.xslt"], [], []]
+    (finding,) = told[1]["findings"]
+    assert (finding["rule"], finding["line"], finding["xpath"]) == ("OWN-1", 11, "/Invoice/Note")
+    assert "not well-formed" in told[3]["error"]
+    shown = world.filedrop("validate", "--rules", str(rules), *paths[:3])
+    assert [line.split()[0] for line in shown.stdout.splitlines()[1:]] == ["valid", "invalid", "11", "no", "no"]
+    assert world.filedrop("validate", "--rules", str(rules), paths[0]).returncode == 0
+
+
+def test_nothing_to_validate_by(world: World, tmp_path: Path) -> None:
+    """Without rules or a command it says what to write."""
+    done = world.filedrop("validate", str(tmp_path / "a.xml"))
+    assert done.returncode == 2
+    assert "--rules DIR" in done.stderr
+
+
+def test_the_standard_input(tmp_path: Path) -> None:
+    """What another program writes can be validated, too."""
+    command = [*COMMAND, "validate", "--rules", str(own_rules(tmp_path / "rules")), "--json", "-"]
+    done = subprocess.run(command, cwd=PROJECT, input=invoice(note="broken"), capture_output=True, check=False)
+    assert done.returncode == 1, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["file"], [one["rule"] for one in told["findings"]]) == ("-", ["OWN-1"])
+
+
+def test_mistakes_in_the_rules(world: World, tmp_path: Path) -> None:
+    """A rules.yaml with a mistake is a configuration to be mended: exit status 2, file and line."""
+    rules = own_rules(tmp_path / "rules")
+    (rules / "rules.yaml").write_text("documents:\n  - {document: Invoice}\n")
+    done = world.filedrop("validate", "--rules", str(rules), str(tmp_path / "a.xml"))
+    assert done.returncode == 2
+    assert f"{rules / 'rules.yaml'}:2: documents 1.rules: missing" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("released", "result", "says"),
+    [
+        ("2026-05-18", "", "has the rules of 2026-05-18"),
+        ("2010-05-18", "warning", "newer ones were due in November 2010"),
+        ("2999-05-18", "ok", "the next are due in November 2999"),
+    ],
+)
+def test_check_says_how_old_they_are(
+    make_world: Callable[..., World], tmp_path: Path, released: str, result: str, says: str
+) -> None:
+    """`filedrop check` says whether the rules can be used, how old they are, and when the next are due."""
+    rules = own_rules(tmp_path / "rules")
+    (rules / "rules.yaml").write_text(OWN_LIST.replace("2026-05-18", released))
+    world = make_world(more=f"validation: {{rules: {rules}, timeout: 10m}}", outbound={"validate": "refuse"})
+    findings = [json.loads(line) for line in world.filedrop("check", "--json").stdout.splitlines()]
+    age, works = [one for one in findings if one["about"] == "validation"]
+    assert says in age["says"]
+    assert result in ("", age["result"])
+    assert works == {
+        "about": "validation",
+        "result": "ok",
+        "says": f"the rules in {rules} can be used; outbound.validate refuses what is invalid",
+    }
+
+
+def test_check_says_what_is_wrong(world: World, tmp_path: Path) -> None:
+    """A stylesheet that is none, a list with a mistake and a program that is missing are told."""
+    rules = own_rules(tmp_path / "rules")
+    (rules / "own.xslt").write_text("<nothing/>")
+    for validation, says in (
+        (f"rules: {rules}", "own.xslt is no stylesheet that can be used"),
+        (f"rules: {tmp_path}", "rules.yaml: cannot be read"),
+        (f"command: [{tmp_path / 'nothing'}]", "isn't there, or filedrop's user may not run it"),
+    ):
+        world.more = f"validation: {{{validation}, timeout: 10m}}"
+        done = world.filedrop("check", "--json")
+        failed = [one for one in map(json.loads, done.stdout.splitlines()) if one["result"] == "failed"]
+        assert any(says in one["says"] for one in failed), failed
+        assert done.returncode in (1, 2)

@@ -1,0 +1,128 @@
+"""The threads that touch folders: one for all, and one more as long as a folder keeps one busy."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filedrop.daemon.folder_worker import FolderWorkers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+PATIENCE = 30.0  # seconds: bounds only what has gone wrong
+
+
+class Served:
+    """A folder in which so many steps are due, each of which is told."""
+
+    def __init__(self, path: Path, told: list[str], steps: int = 0, does: Callable[[], object] = int) -> None:
+        self.folder = SimpleNamespace(path=path)
+        self.steps = steps
+        self._told = told
+        self._does = does
+
+    def due(self) -> float:
+        return -1.0 if self.steps else float("inf")
+
+    def step(self) -> None:
+        self._does()
+        self.steps -= 1
+        self._told.append(self.folder.path.name)
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def survive(_what: str, step: Callable[[], None]) -> bool:
+    step()
+    return True
+
+
+class Impatient(FolderWorkers):
+    """A folder keeps a thread busy, and hangs, as soon as one is in it."""
+
+    busy_after = 0.0
+    hung_after = 0.0
+
+
+@pytest.fixture
+def workers() -> Iterator[Impatient]:
+    made = Impatient(attempt=survive, steady=time.monotonic)
+    yield made
+    made.close(lambda _: None, time.monotonic() + PATIENCE)
+
+
+def test_folders_take_turns(tmp_path: Path, workers: Impatient) -> None:
+    """A company with a hundred documents doesn't keep another one's single invoice waiting."""
+    told = list[str]()
+    workers.add([Served(tmp_path / "big", told, 100), Served(tmp_path / "small", told, 1)])  # type: ignore[list-item] # as much as is asked for
+    workers.start()
+    until(lambda: len(told) == 101)
+    assert told[:3] == ["big", "small", "big"]
+
+
+def test_a_folder_that_hangs_holds_up_only_itself(tmp_path: Path, workers: Impatient) -> None:
+    """The others are served by another thread; when it answers again, one thread serves all."""
+    told, entered, answers = list[str](), threading.Event(), threading.Event()
+
+    def hang() -> None:
+        entered.set()
+        assert answers.wait(PATIENCE)
+
+    hung, well = Served(tmp_path / "hung", told, 2, hang), Served(tmp_path / "well", told, 0)
+    workers.add([hung, well])  # type: ignore[list-item] # likewise
+    workers.start()
+    assert entered.wait(PATIENCE)
+    until(lambda: workers.is_hung(hung))  # type: ignore[arg-type] # likewise
+    well.steps = 1
+    workers.relieve()
+    until(lambda: told == ["well"])
+    answers.set()
+    until(lambda: told == ["well", "hung", "hung"])
+    assert not workers.is_hung(hung)  # type: ignore[arg-type] # likewise
+
+
+def test_a_folder_is_served_by_one_thread_at_a_time(tmp_path: Path, workers: Impatient) -> None:
+    """However often it is due, and however many threads there are."""
+    told, inside = list[str](), threading.Lock()
+
+    def alone() -> None:
+        assert inside.acquire(blocking=False)
+        time.sleep(0)
+        inside.release()
+
+    one = Served(tmp_path / "one", told, 200, alone)
+    workers.add([one])  # type: ignore[list-item] # likewise
+    workers.start()
+    while one.steps:
+        workers.relieve()
+        workers.wake()
+    until(lambda: len(told) == 200)
+
+
+def test_the_end_with_a_folder_that_hangs(tmp_path: Path) -> None:
+    """What is to be done at the end is done in each folder but in that one, and nobody waits for it."""
+    told, entered, answers = list[str](), threading.Event(), threading.Event()
+
+    def hang() -> None:
+        entered.set()
+        answers.wait(PATIENCE)
+
+    hung, well = Served(tmp_path / "hung", told, 1, hang), Served(tmp_path / "well", told)
+    workers, ended = Impatient(attempt=survive, steady=time.monotonic), list[object]()
+    workers.add([hung, well])  # type: ignore[list-item] # likewise
+    workers.start()
+    assert entered.wait(PATIENCE)
+    workers.close(ended.append, time.monotonic())
+    assert ended == [well]
+    answers.set()

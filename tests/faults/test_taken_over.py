@@ -1,0 +1,106 @@
+"""The folders are taken over for another journal, and back again: what one had begun, the other may have ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support import promises
+from support.documents import invoice
+from support.faults import instead
+from support.plug import tapped
+from support.several import take_over
+from support.stepping import RULES, Clock, Life
+
+from filedrop.daemon.lock import locked_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.world import World
+
+EITHER_STATE = pytest.mark.parametrize("state", ["named", "placing"])
+
+
+class Killed(BaseException):
+    """filedrop was killed."""
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World], clock: Clock) -> World:
+    return make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+
+
+def killed(world: World, clock: Clock, state: str) -> None:
+    """A message is whole, its row says that it is named or about to get its name, and filedrop is killed."""
+    life = Life(world, clock)
+    life.go_on(10)
+    world.receive(invoice("1"))
+    clock.pass_on(300)
+    is_killed = False
+
+    def kill(what: str) -> None:
+        nonlocal is_killed
+        if what == "place" and list(world.inbound.glob(".*.part")):
+            is_killed |= state == "named" or bool(list(world.inbound.glob("*.xml.json")))
+        if is_killed:  # nothing that it still does has any effect
+            raise Killed
+
+    with tapped(kill), pytest.raises(Killed):
+        life.go_on(10)
+    life.drop()
+    assert list(world.inbound.glob(".*.part"))
+    with locked_state(world.state) as journal:
+        assert [row.msg_no for row in journal.messages_in("acme@127.0.0.1", state)] == [1]
+
+
+def other_takes_over(world: World, clock: Clock, seconds: float) -> None:
+    """Another filedrop has the folders for so long."""
+    mine, world.state = world.state, world.base / "other state"
+    take_over(world)
+    other = Life(world, clock)
+    other.go_on(seconds)
+    other.drop()
+    world.state = mine
+
+
+@EITHER_STATE
+def test_what_was_begun(world: World, clock: Clock, state: str) -> None:
+    """What one filedrop had begun, draft and sidecar, the other clears away, and delivers the message itself."""
+    killed(world, clock, state)
+    other_takes_over(world, clock, 1000)
+    world.invariants()
+
+
+@EITHER_STATE
+def test_a_draft_that_the_other_has_cleared_away(world: World, clock: Clock, state: str) -> None:
+    """A message that was about to be placed, and whose file the other has cleared away, is fetched again."""
+    killed(world, clock, state)
+    world.front.always("GET /messages/1/", instead(500))
+    other_takes_over(world, clock, 30)
+    assert not list(world.inbound.glob(".*.part"))
+    world.front.heal()
+    take_over(world)
+    life = Life(world, clock)
+    life.go_on(1000)
+    life.stop()
+    world.invariants()
+
+
+@pytest.mark.parametrize("taken", [False, True], ids=["it lies there", "it was taken"])
+@EITHER_STATE
+def test_a_message_that_the_other_has_delivered(world: World, clock: Clock, state: str, *, taken: bool) -> None:
+    """A message that the other has delivered doesn't come again."""
+    killed(world, clock, state)
+    other_takes_over(world, clock, 1000)
+    delivered = world.delivered()
+    assert len(delivered) == 1
+    if taken:
+        for path in world.inbound.glob("*.xml*"):
+            path.unlink()
+    take_over(world)
+    life = Life(world, clock)
+    life.go_on(1000)
+    life.stop()
+    assert world.delivered() == ([] if taken else delivered)
+    assert not list(promises.leftovers(world))

@@ -1,0 +1,607 @@
+from __future__ import annotations
+
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.drops import IDENTITY, NOON, accepted, drop, posted
+
+from filedrop.errors import Changed, FiledropError, JournalError
+from filedrop.journal import Duplicate, Journal, MessageRow, Waiver, schema, statements
+from filedrop.model.document import LET_THROUGH, Document, Event, State
+from filedrop.model.fault import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+LATER = NOON + timedelta(hours=1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal.sqlite"
+
+
+@pytest.fixture
+def journal(path: Path) -> Iterator[Journal]:
+    journal = Journal(path)
+    yield journal
+    journal.close()
+
+
+def a_message(number: int, **changes: object) -> MessageRow:
+    row = MessageRow(
+        identity=IDENTITY,
+        msg_no=number,
+        received="2026-11-20T12:00:00Z",
+        sender="0192:1",
+        receiver="0192:2",
+        state="named",
+    )
+    return replace(row, **changes)  # type: ignore[arg-type] # the row's own fields
+
+
+def until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        time.sleep(0.001)
+
+
+def test_the_newest(journal: Journal) -> None:
+    """Of what people may want to know of, each company's newest come first, and how many there are is counted."""
+    for nth in range(1, 6):
+        journal.record(posted(drop(nth)).doubted(NOON, "no answer"))
+    journal.record(accepted(drop(6)))
+    journal.record(accepted(drop(7, company="fjord", warnings=("a warning",))))
+    journal.record(posted(drop(8)).never_arrived(NOON, "away", due=LATER))
+    journal.record(drop(9))
+    journal.record(accepted(drop(10)).delivered_at(NOON, "2026-11-20T12:00:00Z", None).at("archive/2026-11", "a.xml"))
+
+    def found(accepted_before: datetime) -> dict[tuple[str, str], tuple[int, list[str]]]:
+        newest = journal.newest(accepted_before, 2)
+        return {key: (one.total, [document.file for document in one.documents]) for key, one in newest.items()}
+
+    doubts, waiting = (5, ["invoice-5.xml", "invoice-4.xml"]), (1, ["invoice-8.xml"])
+    assert found(NOON) == {
+        ("acme", "doubt"): doubts, ("acme", "waiting"): waiting, ("fjord", "sent"): (1, ["invoice-7.xml"]),
+    }  # fmt: skip
+    assert found(LATER) == {
+        ("acme", "doubt"): doubts, ("acme", "waiting"): waiting, ("acme", "overdue"): (1, ["invoice-6.xml"]),
+        ("fjord", "overdue"): (1, ["invoice-7.xml"]),
+    }  # fmt: skip
+
+
+def test_what_is_recorded_is_read_again(journal: Journal) -> None:
+    """A document comes back as it was written, with every fact, whatever step it took."""
+    failed = (
+        accepted(drop()).failed(LATER, Fault("not-delivered", "the transfer failed", "ask")).at("failed", "a-2.xml")
+    )
+    recorded = journal.record(replace(failed, warnings=("a warning",), due=LATER, channel="invoices"))
+    assert journal.document(recorded.id) == recorded
+    assert recorded.revision == 1
+
+
+def test_any_file_name_is_kept(journal: Journal) -> None:
+    """A name that is no valid Unicode is kept byte by byte."""
+    name = "faktura-\udce5.xml"  # what os.fsdecode makes of a name in Latin-1
+    recorded = journal.record(drop(file=name, dropped_as=name))
+    assert journal.document(recorded.id) == recorded
+
+
+RECORD_AND_DIE = """
+import os, sys
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from support.drops import drop
+from filedrop.journal import Journal
+Journal(Path({path!r})).record(drop())
+os._exit(9)
+"""
+
+
+def test_a_record_outlives_its_process(path: Path) -> None:
+    """A record is on the disk when its call returns, even if the process ends with that."""
+    code = RECORD_AND_DIE.format(tests=str(Path(__file__).parents[1]), path=str(path))
+    ended = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False)
+    assert ended.returncode == 9
+    journal = Journal(path)
+    assert journal.document(drop().id) is not None
+    journal.close()
+
+
+def test_a_record_reaches_the_disk(journal: Journal) -> None:
+    """SQLite is told to flush at every commit."""
+    assert journal._writer.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert journal._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_stale_step_is_refused(journal: Journal) -> None:
+    """What a person's command recorded meanwhile isn't overwritten by a step taken before it."""
+    first = journal.record(drop())
+    taken = journal.record(first.taken(NOON))
+    with pytest.raises(Changed):
+        journal.record(posted(first))
+    assert journal.document(first.id) == taken
+
+
+def test_a_document_is_written_once_as_new(journal: Journal) -> None:
+    """Two threads can't both bring in the same document."""
+    journal.record(drop())
+    with pytest.raises(Changed):
+        journal.record(drop())
+
+
+def test_of_several_the_stale_are_left_out(journal: Journal) -> None:
+    """One document that has changed meanwhile doesn't keep the others' steps from being written."""
+    documents = journal.record_all([drop(1), drop(2), drop(3)])
+    journal.record(documents[1].taken(NOON))
+    written = journal.record_all([posted(document) for document in documents])
+    assert [document.id for document in written] == [drop(1).id, drop(3).id]
+    assert [document.state for document in written] == [State.SENDING, State.SENDING]
+
+
+def test_many_threads_write_at_once(journal: Journal) -> None:
+    """Records of many threads are all kept, each told to its own thread, and one's error is no other's."""
+    journal.record(drop(0))
+    told: dict[int, Document | Changed] = {}
+    begin = threading.Barrier(16)
+
+    def write(thread: int) -> None:
+        begin.wait()
+        for number in range(thread, 320, 16):
+            try:
+                told[number] = journal.record(drop(number))
+            except Changed as error:
+                told[number] = error
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert isinstance(told.pop(0), Changed)
+    assert told == {number: replace(drop(number), revision=1) for number in range(1, 320)}
+    assert len(journal.lying_in("f1", "sending")) == 320
+
+
+def test_threads_share_a_commit(journal: Journal) -> None:
+    """What has queued while another commit was under way is written with one flush, not one each."""
+    commits = []
+    journal._writer.set_trace_callback(lambda said: commits.append(said) if said == "COMMIT" else None)
+    threads = [threading.Thread(target=journal.record, args=(drop(number),)) for number in range(1, 9)]
+    with journal._writer_lock:
+        for thread in threads:
+            thread.start()
+        until(lambda: len(journal._queue) == 8)
+    for thread in threads:
+        thread.join()
+    assert len(commits) == 1
+    assert len(journal.lying_in("f1", "sending")) == 8
+
+
+def test_one_threads_trouble_is_not_the_others(journal: Journal) -> None:
+    """A wish that SQLite itself refuses fails alone; what was queued with it is written."""
+    impossible = drop(1, size=2**70)
+    results: dict[int, object] = {}
+
+    def write(document: Document) -> None:
+        try:
+            results[document.size] = journal.record(document)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is this thread's
+            results[document.size] = error
+
+    threads = [threading.Thread(target=write, args=(document,)) for document in (drop(2), impossible, drop(3))]
+    with journal._writer_lock:
+        for thread in threads:
+            thread.start()
+        until(lambda: len(journal._queue) == 3)
+    for thread in threads:
+        thread.join()
+    assert isinstance(results.pop(2**70), Exception)
+    assert all(isinstance(result, Document) for result in results.values())
+    assert {document.id for document in journal.lying_in("f1", "sending")} == {drop(2).id, drop(3).id}
+
+
+def test_another_version_is_refused(path: Path) -> None:
+    """A journal of another filedrop version is left alone, and the sentence says what to install."""
+    Journal(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE about SET value = '99' WHERE key = 'schema'")
+    with pytest.raises(JournalError, match=r"another version of filedrop \(schema 99"):
+        Journal(path)
+
+
+def test_a_damaged_file_is_told_as_a_sentence(path: Path) -> None:
+    """A file that is no journal is named, with what to look at; it isn't overwritten."""
+    path.write_bytes(b"this is not SQLite" * 100)
+    with pytest.raises(JournalError, match=r"journal\.sqlite is damaged: .*not a database"):
+        Journal(path)
+    assert path.read_bytes() == b"this is not SQLite" * 100
+
+
+def test_a_journal_that_cannot_be_written_says_so(journal: Journal) -> None:
+    """On a full disk a record raises, so that nothing is posted; with room again, it works as before."""
+    (pages,) = journal._writer.execute("PRAGMA page_count").fetchone()
+    journal._writer.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(JournalError, match=r"can't be used: .*full; nothing is posted until it can"):
+        journal.record_all(drop(number, warnings=("x" * 1000,)) for number in range(100))
+    journal._writer.execute("PRAGMA max_page_count = 100000")
+    journal.record(drop())
+    assert len(journal.lying_in("f1", "sending")) == 1
+
+
+def sent_before(journal: Journal, **changes: object) -> Document:
+    """A document that the access point has accepted."""
+    return journal.record(accepted(journal.record(drop(1, **changes))))
+
+
+def again(journal: Journal, **changes: object) -> Document:
+    """Another drop, of the first one's content but for `changes`, about to be posted."""
+    alike = {"meaning": "meaning-1", "number": "1"}
+    return posted(journal.record(drop(2, **(alike | changes))))
+
+
+def record_sending(journal: Journal, document: Document, rule: str) -> Document:
+    (result,) = journal.record_sending([document], rule)
+    if isinstance(result, FiledropError):
+        raise result
+    return result
+
+
+def let_through(document: Document) -> Document:
+    """The same document, which a person has let through."""
+    return replace(document, history=(*document.history, Event(NOON, LET_THROUGH)))
+
+
+def test_the_same_content_is_refused(journal: Journal) -> None:
+    """`refuse`: the same content from the same sender to the same receiver is not posted again, from any company."""
+    first = sent_before(journal)
+    second = again(journal, company="fjord", folder="f2")
+    with pytest.raises(Duplicate) as refused:
+        record_sending(journal, second, "refuse")
+    assert refused.value.document == first
+    assert journal.document(second.id) == replace(second, state=State.WAITING, identity="", first_attempt=None,
+                                                  history=second.history[:1])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"meaning": "another"}, "refuse"),
+        ({"receiver": "0192:111111111"}, "refuse"),
+        ({"sender": "0192:111111111"}, "refuse"),
+        ({"meaning": "another", "number": "2"}, "number"),
+        ({"meaning": "another", "issue_date": "2025-11-20"}, "number"),
+        ({"meaning": "another", "type": "CreditNote"}, "number"),
+        ({"meaning": "another", "number": None}, "number"),
+        ({}, "allow"),
+    ],
+)
+def test_what_is_no_duplicate(journal: Journal, changes: dict[str, str | None], rule: str) -> None:
+    """Other content, another party, and under `number` another number, date or type, is another document."""
+    sent_before(journal)
+    assert record_sending(journal, again(journal, **changes), rule).state is State.SENDING
+
+
+def test_the_same_number_is_refused(journal: Journal) -> None:
+    """`number`: the same type, number and issue date from the same sender is a duplicate, to whomever it goes."""
+    sent_before(journal)
+    with pytest.raises(Duplicate):
+        record_sending(journal, again(journal, meaning="mended", receiver="0192:111111111"), "number")
+
+
+def test_participants_of_duplicates_are_compared_as_peppol_does(journal: Journal) -> None:
+    """The same sender in capitals is the same sender."""
+    sent_before(journal, sender="9908:ABC")
+    with pytest.raises(Duplicate):
+        record_sending(journal, again(journal, sender="9908:abc"), "refuse")
+
+
+def test_what_was_refused_may_be_sent_again(journal: Journal) -> None:
+    """A document that the access point rejected stands in nobody's way."""
+    journal.record(posted(journal.record(drop())).failed(NOON, Fault("rejected", "no")))
+    assert record_sending(journal, again(journal), "refuse").state is State.SENDING
+
+
+def test_a_duplicate_is_let_through_once(journal: Journal) -> None:
+    """`retry --anyway` lets one document through, not all that follow."""
+    sent_before(journal)
+    record_sending(journal, let_through(again(journal)), "refuse")
+    with pytest.raises(Duplicate):
+        record_sending(journal, posted(journal.record(drop(3, meaning="meaning-1", sha256="sha-2"))), "refuse")
+
+
+def test_a_duplicate_that_was_let_through_leaves_the_next_to_another(journal: Journal) -> None:
+    """While a document that was let through is tried again, a person may let another of its content through."""
+    sent_before(journal)
+    first = record_sending(journal, let_through(again(journal)), "refuse")
+    first = journal.record(first.never_arrived(LATER, "no connection"))
+    second, third = (posted(journal.record(drop(number, meaning="meaning-1", sha256="sha-2"))) for number in (3, 4))
+    assert record_sending(journal, posted(first), "refuse").state is State.SENDING
+    assert record_sending(journal, let_through(second), "refuse").state is State.SENDING
+    with pytest.raises(Duplicate):
+        record_sending(journal, third, "refuse")
+
+
+def test_a_file_that_is_let_through(journal: Journal) -> None:
+    """A waiver is for one name in one folder, whatever letters it has; the last word counts, until it ends."""
+    name = "faktura-\udce5.xml"
+    journal.let_through("f1", name, Waiver("sha-1", 1))
+    journal.let_through("f1", name, Waiver("sha-1", 2**62))
+    assert journal.waiver("f1", name) == Waiver("sha-1", 2**62)
+    assert (journal.waiver("f2", name), journal.waiver("f1", "faktura.xml")) == (None, None)
+    assert (journal.waived("f1"), journal.waived("f2")) == ([name], [])
+    journal.end_waivers("f1", [name])
+    assert journal.waived("f1") == []
+
+
+def test_two_alike_cannot_both_pass(journal: Journal) -> None:
+    """Two identical documents that are posted at the same moment: one is sent, the other is its duplicate."""
+    documents = [posted(journal.record(drop(number, meaning="same"))) for number in range(1, 9)]
+    begin, passed = threading.Barrier(len(documents)), []
+
+    def send(document: Document) -> None:
+        begin.wait()
+        try:
+            passed.append(record_sending(journal, document, "refuse"))
+        except Duplicate:
+            return
+
+    threads = [threading.Thread(target=send, args=(document,)) for document in documents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(passed) == 1
+
+
+def test_several_are_posted_together(journal: Journal) -> None:
+    """Of documents that are written together each has its own fate: one alike is refused, one changed is left alone."""
+    first, alike, changed, last = (posted(journal.record(drop(number, meaning=meaning))) for number, meaning in (
+        (1, "same"), (2, "same"), (3, "third"), (4, "fourth")))  # fmt: skip
+    journal.record(changed)
+    commits = journal.commits
+    results = journal.record_sending([first, alike, changed, last], "refuse")
+    assert [getattr(result, "state", type(result)) for result in results] == [
+        State.SENDING, Duplicate, Changed, State.SENDING]  # fmt: skip
+    assert [journal.document(result.id) for result in results if isinstance(result, Document)] == results[::3]
+    assert journal.commits == commits + 1
+    again_ = journal.record_each([document.sent(NOON, 7, received=None, uuid=None) for document in (results[0], first)])
+    assert [getattr(result, "state", type(result)) for result in again_] == [State.SENT, Changed]
+
+
+def test_what_a_sweep_is_given(journal: Journal) -> None:
+    """A sweep gets what is waiting and due, found as sending, or not yet put away; the finished and the others' not."""
+    documents = {
+        "waiting": drop(1),
+        "not yet": drop(2, due=LATER),
+        "sending": posted(drop(3)),
+        "doubt": posted(drop(4)).doubted(NOON, "?"),
+        "to put away": accepted(drop(5), 5),
+        "sent": accepted(drop(6), 6).at("sent", "a.xml"),
+        "failed": drop(7).failed(NOON, Fault("not-xml", "no")),
+        "done": accepted(drop(8), 8).delivered_at(NOON, "2026-11-20", None).at("archive/2026-11", "a.xml"),
+        "another's": drop(9, folder="f2"),
+    }
+    names = {document.id: name for name, document in documents.items()}
+    journal.record_all(documents.values())
+
+    def given(now: datetime | None = NOON, limit: int = 9) -> list[str]:
+        return [names[document.id] for document in journal.steps_due("f1", now, longest=LATER - NOON, limit=limit)]
+
+    assert given() == ["sending", "to put away", "failed", "waiting"]
+    assert (
+        given(now=LATER)
+        == given(now=NOON - timedelta(days=1))
+        == ["sending", "to put away", "failed", "waiting", "not yet"]
+    )
+    assert given(now=None) == ["sending", "to put away", "failed"]
+    assert given(limit=1) == ["sending", "waiting"]  # neither hides the other
+    assert journal.next_due("f1") == LATER
+
+
+def test_years_of_documents_slow_nothing_down(journal: Journal) -> None:
+    """No statement reads through all that was ever sent or received: each has an index that fits it."""
+    plans = {
+        name: [step for *_, step in journal._writer.execute(f"EXPLAIN QUERY PLAN {text}", defaultdict(str))]
+        for name, text in vars(statements).items()
+        if name[0] != "_" and isinstance(text, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE)", text)
+    }
+    assert {"BY_ID", "IN_STATES", "ADOPT", "WAIVED"} < plans.keys()
+    assert "USE TEMP B-TREE FOR ORDER BY" in plans["IN_STATES"]  # in their order, they would be found by nothing else
+    assert not {name: plan for name, plan in plans.items() if re.search("SCAN (documents|messages)", "; ".join(plan))}
+
+
+def test_what_is_on_its_way_slows_no_sweep(journal: Journal) -> None:
+    """What is asked at each sweep and turn costs SQLite no more steps because many documents are on their way."""
+    asked = {
+        "steps_due": lambda: journal.steps_due("f1", NOON, longest=LATER - NOON, limit=9),
+        "steps_astray": lambda: journal.steps_due("f1", None, longest=LATER - NOON, limit=9),
+        "next_due": lambda: journal.next_due("f1"),
+        "tracking_due": lambda: journal.tracking_due(IDENTITY),
+        "kept_in_sending": lambda: journal.kept_in_sending("f1", NOON),
+    }
+
+    def steps(ask: Callable[[], object]) -> int:
+        ask()
+        (connection,) = journal._readers
+        taken: list[None] = []
+        connection.set_progress_handler(lambda: taken.append(None), 1)
+        ask()
+        connection.set_progress_handler(None, 1)
+        return len(taken)
+
+    def on_its_way(nth: int) -> Document:
+        return accepted(drop(nth), nth).at("sent", f"{nth}.xml").asked_after(LATER)
+
+    journal.record_all(map(on_its_way, range(1, 4)))
+    few = {name: steps(ask) for name, ask in asked.items()}
+    journal.record_all(map(on_its_way, range(4, 500)))
+    assert {name: steps(ask) for name, ask in asked.items()} == few
+    assert all(few.values())
+
+
+def test_older_sqlite_knows_the_words() -> None:
+    """An upsert names what it may meet: before SQLite 3.35 that is no choice, and Enterprise Linux 9 has 3.34."""
+    sources = [file.read_text(encoding="utf-8") for file in Path(schema.__file__).parent.glob("*.py")]
+    upserts = re.findall(r"ON CONFLICT (?:\(\w+\) )?DO UPDATE", "".join(sources))
+    assert upserts
+    assert "ON CONFLICT DO UPDATE" not in upserts
+
+
+def test_whose_a_message_number_is(journal: Journal) -> None:
+    """A number belongs to one document for ever, within its account; surplus numbers are nobody else's either."""
+    document = sent_before(journal)
+    journal.record_surplus(IDENTITY, 8, "2026-11-20T12:00:09Z", document)
+    assert journal.owned(IDENTITY, range(2000)) == {7: [document.received], 8: ["2026-11-20T12:00:09Z"]}
+    assert journal.owned("another@ap.example.com", [7, 8]) == {}
+
+
+def test_what_a_sidecar_claims(journal: Journal) -> None:
+    """A row that was made from a sidecar has its number and its content for its own company, and for no other."""
+    journal.restore([accepted(drop(1)).at("sent", "1.xml")])
+    assert journal.owned(IDENTITY, [7], "acme") == {7: ["2026-11-20T12:00:01.000+00:00"]}
+    assert journal.owned(IDENTITY, [7], "fjord") == journal.owned(IDENTITY, [7]) == {}
+    with pytest.raises(Duplicate):
+        record_sending(journal, again(journal, folder="f2"), "refuse")
+    assert record_sending(journal, posted(drop(3, company="fjord", meaning="meaning-1")), "number").revision == 1
+
+
+def test_a_surplus_number_that_comes_again(journal: Journal) -> None:
+    """After a server was set up anew, a surplus message may have the number of an older one: the newer is known."""
+    document = sent_before(journal)
+    for received in ("2026-11-20T12:00:09Z", "2026-11-21T12:00:00Z"):
+        journal.record_surplus(IDENTITY, 8, received, document)
+    assert journal.owned(IDENTITY, [8]) == {8: ["2026-11-21T12:00:00Z"]}
+    assert [(one.id, one.msg_no) for one in journal.owners(IDENTITY, [7, 8], "acme")] == [
+        (document.id, 7), (document.id, 8),
+    ]  # fmt: skip
+
+
+def test_what_tells_of_the_access_points_clocks(journal: Journal) -> None:
+    """When messages were asked for and received, of the latest; and of those that were known before a document."""
+    known = sent_before(journal)
+    later = journal.record(posted(journal.record(drop(2))))
+    assert journal.times(IDENTITY) == [(NOON, known.received)]
+    assert journal.times("another@ap.example.com") == []
+    assert journal.received_before(later) == [known.received]
+    assert journal.received_before(known) == []
+
+
+def test_messages_are_known_by_more_than_their_number(journal: Journal) -> None:
+    """A server set up anew counts from the start again: the same number with another time is another message."""
+    first, second = a_message(1), a_message(1, received="2026-11-21T12:00:00Z", state="stuck")
+    journal.record_messages([first, second])
+    journal.record_message(replace(first, state="read"))
+    assert journal.messages(IDENTITY, [1]) == {first.key: replace(first, state="read"), second.key: second}
+    assert journal.messages_in(IDENTITY, "stuck") == [second]
+    journal.forget_message(second)
+    assert journal.messages_in(IDENTITY, "stuck") == []
+
+
+def test_temporary_files_that_are_named(journal: Journal) -> None:
+    """The journal knows which temporary files of a folder hold whole documents."""
+    journal.record_messages([
+        a_message(1, folder="/srv/a", temporary=".1.part"),
+        a_message(2, folder="/srv/a", temporary=".2.part", state="read"),
+        a_message(3, folder="/srv/b", temporary=".3.part"),
+    ])  # fmt: skip
+    assert journal.drafts("/srv/a") == {".1.part"}
+
+
+def test_folders(journal: Journal, tmp_path: Path) -> None:
+    """A folder is known by its id, found by its place, and remembered as settled when it moves."""
+    assert journal.folder_path("f1") is None
+    assert journal.folder_at(tmp_path) is None
+    journal.record_folder("f1", tmp_path)
+    assert not journal.is_settled("f1")
+    journal.settle("f1")
+    journal.record_folder("f1", tmp_path / "moved")
+    assert journal.folder_path("f1") == tmp_path / "moved"
+    assert journal.folder_at(tmp_path / "moved") == "f1"
+    assert journal.is_settled("f1")
+
+
+def test_changes_are_counted_by_folder(journal: Journal) -> None:
+    """Each record of a document counts for its folder, and what is refused doesn't; what was marked stays so."""
+    first = journal.record(drop(1))
+    with pytest.raises(Changed):
+        journal.record(drop(1))
+    journal.record_all([posted(first), first, drop(2), drop(3, folder="f2")])
+    assert [journal.changes(folder) for folder in ("f1", "f2", "f3")] == [(3, 0, 0), (1, 0, 0), (0, 0, 0)]
+    assert journal.mark("f1") == 3
+    journal.record(drop(4))
+    assert journal.changes("f1") == (4, 3, 0)
+
+
+def test_a_folder_is_to_be_taken_up_anew(journal: Journal, tmp_path: Path) -> None:
+    """That is written with the steps of its documents; from then on more is counted than its marker has seen."""
+    journal.record_folder("f1", tmp_path)
+    journal.settle("f1")
+    waiting = journal.record(drop())
+    journal.unsettle("f1", 40, [waiting.suspected(NOON, IDENTITY)])
+    assert not journal.is_settled("f1")
+    assert [document.id for document in journal.in_state(State.DOUBT)] == [waiting.id]
+    counted, marked, _ = journal.changes("f1")
+    assert counted > marked == 40
+
+
+def test_a_folder_is_taken_over(journal: Journal, tmp_path: Path) -> None:
+    """Its marker must have seen all that is counted by then, and whatever lies there is to be taken up."""
+    journal.record_folder("f1", tmp_path)
+    journal.settle("f1")
+    journal.record(drop())
+    assert journal.take_over("f1", tmp_path) == 2
+    assert journal.changes("f1") == (2, 2, 2)
+    assert not journal.is_settled("f1")
+
+
+def test_totals(journal: Journal) -> None:
+    """What is sent, delivered, failed and received is counted as it happens, once; what is restored isn't new."""
+    rejected, not_xml = Fault("rejected", "no"), Fault("not-xml", "no")
+    sent, failed, refused = journal.record_all([accepted(drop(1)), drop(2), posted(drop(3))])
+    journal.record_places([sent.at("sent", "a.xml")])
+    assert journal.totals() == [], "it is counted when its state changes"
+    journal.record(failed.failed(NOON, not_xml).at("failed", "b.xml"))
+    journal.record(refused.failed(NOON, rejected))
+    journal.record(drop(4).failed(NOON, rejected))
+    waiting = journal.record(posted(drop(5)))
+    journal.record(waiting.sent(NOON, 5, received=None, uuid=None))
+    with pytest.raises(Changed):
+        journal.record(waiting.failed(NOON, rejected))
+    journal.restore([drop(6).failed(NOON, rejected).at("failed", "f.xml"), accepted(drop(7)).at("sent", "g.xml")])
+    delivered = journal.document(drop(7).id)
+    assert delivered is not None
+    journal.record(delivered.delivered_at(NOON, "2026-11-20T12:00:00Z", None))
+    for state in ("named", "placing", "read", "read"):
+        journal.record_message(a_message(1, company="acme", state=state))
+    for state in ("stuck", "read"):  # by a person
+        journal.record_message(a_message(2, company="acme", state=state))
+    assert sorted(journal.totals()) == [
+        ("acme", "delivered", "", 1, NOON),
+        ("acme", "failed", "not-xml", 1, None),
+        ("acme", "failed", "rejected", 2, None),
+        ("acme", "received", "", 1, None),
+        ("acme", "sent", "", 1, NOON),
+    ]
+
+
+def test_under_way(journal: Journal) -> None:
+    """What is unfinished is counted by company and state, with the oldest of each."""
+    journal.record_all([drop(1), drop(2), posted(drop(3)).doubted(NOON, "cut off"), drop(4, company="fjord")])
+    journal.record_all([accepted(drop(5)), drop(6).taken(NOON), accepted(drop(7)).delivered_at(NOON, "2026-11", None)])
+    assert sorted(journal.under_way()) == [
+        ("acme", "doubt", 1, drop(3).claimed),
+        ("acme", "sent", 1, NOON),
+        ("acme", "waiting", 2, drop(1).claimed),
+        ("fjord", "waiting", 1, drop(4).claimed),
+    ]

@@ -1,0 +1,141 @@
+"""A journal that an older filedrop has written is brought up to date, or stays as it was."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import sys
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.drops import IDENTITY, accepted, drop, posted
+
+from filedrop.daemon.lock import locked_state
+from filedrop.errors import JournalError
+from filedrop.journal import JOURNAL, Duplicate, Journal, Waiver
+from filedrop.model.document import State
+from filedrop.model.fault import Fault
+
+if TYPE_CHECKING:
+    from support.world import World
+
+DAY = timedelta(days=1)
+OLDER = sorted(Path(__file__).parent.glob("journal-*.sql"))  # as filedrop wrote them with each schema
+
+
+@pytest.fixture(params=OLDER, ids=[path.stem for path in OLDER])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A journal of an older schema."""
+    with closing(sqlite3.connect(tmp_path / JOURNAL)) as connection:
+        connection.executescript(request.param.read_text(encoding="utf-8"))
+    return tmp_path / JOURNAL
+
+
+def content(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return list(connection.iterdump())
+
+
+def test_what_it_knew(path: Path) -> None:
+    """Everything that an older journal knew is known, and what it was is kept beside it."""
+    before = content(path)
+    with locked_state(path.parent) as journal:
+        assert journal.folder_path("f1") == Path("/srv/acme/outbound")
+        assert journal.is_settled("f1")
+        assert journal.document(drop(1).id) == drop(1, revision=1)
+        assert journal.document(drop(5).id).error == Fault("rejected", "it was refused", "mend it")
+        states = {document.id: document.state for document in journal.documents([drop(n).id for n in range(1, 7)])}
+        assert list(states.values()) == [
+            State.WAITING, State.SENDING, State.SENT, State.DOUBT, State.FAILED, State.SENT,
+        ]  # fmt: skip
+        assert journal.owned(IDENTITY, [3, 6]) == {
+            3: [accepted(drop(3), 3).received],
+            6: [accepted(drop(6), 6).received],
+        }
+        messages = journal.messages_in(IDENTITY, "named", "placing", "read", "stuck")
+        assert [row.state for row in messages] == ["named", "placing", "read", "stuck"]
+        assert journal.drafts("/srv/acme/inbound") == {".01.part", ".02.part"}
+        assert journal.inbox_day(IDENTITY) == "2026-11-19"
+        assert journal.waiver("f1", "again.xml") == Waiver("sha-9", 123)
+        noon = datetime(2026, 11, 20, 12, tzinfo=UTC)
+        assert [one.file for one in journal.last_sent("acme", 1)] == ["6.xml"]
+        assert [row.msg_no for row in journal.last_received("acme", 9)] == [3, 2]
+        assert journal.per_day("acme", [noon - DAY, noon - DAY / 2, noon + DAY]) == ([0, 2], [0, 2], [0, 1])
+        (again,) = journal.record_sending([posted(drop(9, meaning="meaning-3", number="3"))], "refuse")
+        assert isinstance(again, Duplicate)
+    (kept,) = path.parent.glob("journal-*.sqlite")
+    assert content(kept) == before
+    if sys.platform != "win32":
+        assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    with locked_state(path.parent):  # and from then on it is one of ours
+        assert list(path.parent.glob("journal-*.sqlite")) == [kept]
+
+
+def test_beside_a_service_that_is_not_restarted(path: Path) -> None:
+    """A command leaves it to the service to bring the journal up to date, and says so."""
+    before = content(path)
+    with pytest.raises(JournalError, match="restart the service, which brings it up to date"):
+        Journal(path)
+    assert content(path) == before
+    assert not list(path.parent.glob("journal-*.sqlite"))
+
+
+def test_no_copy_can_be_made(path: Path) -> None:
+    """Where there is no room for a copy, say, the journal stays as it was, and a sentence says what to do."""
+    before = content(path)
+    hindrances = [path.parent / f"{older.stem}.sqlite.tmp" for older in OLDER]
+    for hindrance in hindrances:
+        hindrance.mkdir()
+    with pytest.raises(JournalError, match="It is as it was, and nothing is posted"), locked_state(path.parent):
+        pass
+    assert content(path) == before
+    for hindrance in hindrances:
+        hindrance.rmdir()
+    with locked_state(path.parent) as journal:
+        assert journal.document(drop(1).id) is not None
+
+
+def test_a_step_fails(path: Path) -> None:
+    """Where one step can't be taken, none is."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE INDEX totals ON documents (size)")  # a hindrance
+    before = content(path)
+    with pytest.raises(JournalError), locked_state(path.parent):
+        pass
+    assert content(path) == before
+
+
+@pytest.mark.parametrize("path", OLDER[:1], ids=[OLDER[0].stem], indirect=True)
+def test_the_first_journals(path: Path) -> None:
+    """Those that lack tables which came later are brought up to date, too; what was let through by content is not."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "DROP TABLE only_named; DROP TABLE restored; DROP TABLE waivers; DROP TABLE changes;"
+            "DROP TRIGGER count_insert; DROP TRIGGER count_update; "
+            "UPDATE documents SET error = 'null' WHERE error IS NULL;"
+            "CREATE TABLE let_through (sha256 TEXT PRIMARY KEY); INSERT INTO let_through VALUES ('sha-3')"
+        )
+    with locked_state(path.parent) as journal:
+        assert journal.document(drop(1).id) == drop(1, revision=1)
+        assert {row.state for row in journal.messages_in(IDENTITY, "named", "placing")} == {"placing"}
+        (again,) = journal.record_sending([posted(drop(9, sha256="sha-3", meaning="meaning-3", number="3"))], "refuse")
+        assert isinstance(again, Duplicate)
+
+
+def test_of_a_newer_filedrop(world: World) -> None:
+    """A newer journal is refused by the service and by each command, and left alone."""
+    world.run_once()
+    path = world.state / JOURNAL
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE about SET value = '99' WHERE key = 'schema'")
+        connection.commit()
+    before = content(path)
+    (world.base / "config.yaml").write_text(world.config_text(), encoding="utf-8")
+    for command in (["run", "--once"], ["retry", "--all", "--anyway"]):
+        done = world.filedrop(*command)
+        assert done.returncode != 0
+        assert "was written by another version of filedrop (schema 99" in done.stderr
+    assert content(path) == before

@@ -1,0 +1,199 @@
+"""The last move, and the same move after it was cut off anywhere: one file, one sidecar, under one name."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from support.drops import NOON, accepted, drop
+from support.plug import Disk, Tap
+
+from filedrop.journal import Journal
+from filedrop.model.fault import Fault
+from filedrop.outbound.filing import FileGone, bring_to_disk, put_away
+from filedrop.storage import sidecar
+from filedrop.storage.folders import OutboundFolder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from filedrop.model.document import Document
+
+FAULT = Fault("rejected", "the access point refused it")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> OutboundFolder:
+    folder = OutboundFolder(tmp_path / "outbound", company="acme", below=tmp_path, patterns=["*"])
+    journal = Journal(tmp_path / "journal.sqlite")
+    folder.take_up(journal)
+    journal.close()
+    return folder
+
+
+def lying(folder: OutboundFolder) -> set[str]:
+    """All files below the folder but its marker."""
+    files = (path.relative_to(folder.path).as_posix() for path in folder.path.rglob("*") if path.is_file())
+    return {name for name in files if name != ".filedrop"}
+
+
+def claimed(folder: OutboundFolder, name: str = "invoice.xml", **changes: object) -> Document:
+    """A document whose file lies in `sending/`."""
+    content = b"<invoice/>"
+    facts = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    document = drop(**({"file": name, "dropped_as": name} | facts | changes))
+    (folder.path / "sending" / document.file).write_bytes(content)
+    return document
+
+
+def test_sent(folder: OutboundFolder) -> None:
+    """An accepted document lies in sent/ with its sidecar, its bytes unchanged."""
+    document = put_away(folder, accepted(claimed(folder)))
+    assert (document.place, document.file) == ("sent", "invoice.xml")
+    assert lying(folder) == {"sent/invoice.xml", "sent/invoice.xml.json"}
+    assert (folder.path / "sent" / "invoice.xml").read_bytes() == b"<invoice/>"
+    assert sidecar.identity_of(folder.path / "sent" / "invoice.xml.json") == document.id
+
+
+def test_delivered(folder: OutboundFolder) -> None:
+    """A delivered document lies in the archive of its month; nothing of it stays in sent/."""
+    sent = put_away(folder, accepted(claimed(folder)))
+    put_away(folder, sent.delivered_at(NOON, "2027-01-01T00:00:00+01:00", None))
+    assert lying(folder) == {"archive/2027-01/invoice.xml", "archive/2027-01/invoice.xml.json"}
+
+
+@pytest.mark.parametrize("place", ["sent", "archive"])
+def test_a_place_that_is_not_there(folder: OutboundFolder, place: str) -> None:
+    """Whose share has just gone away is told that it can't be put away, and the empty mount point stays empty."""
+    document = accepted(claimed(folder))
+    if place == "archive":
+        document = put_away(folder, document).delivered_at(NOON, "2027-01-01T00:00:00+01:00", None)
+    before = lying(folder)
+    (folder.path / place).rename(folder.path / "elsewhere")
+    with pytest.raises(FileNotFoundError):
+        put_away(folder, document)
+    assert not (folder.path / place).exists()
+    (folder.path / "elsewhere").rename(folder.path / place)
+    assert lying(folder) == before
+
+
+def test_a_name_that_was_reserved_before(folder: OutboundFolder) -> None:
+    """Whose own name was another's, and whose move was cut off, finds the name that it got then, and no second one."""
+    put_away(folder, accepted(claimed(folder)))
+    document = accepted(claimed(folder, id="01JD0000000000000000000002"), 8)
+    moved = put_away(folder, document)
+    before = lying(folder)
+    (folder.path / "sent" / moved.file).rename(folder.path / "sending" / document.file)
+    assert put_away(folder, document, resumed=True) == moved
+    assert lying(folder) == before
+    assert len(before) == 4
+
+
+def test_failed(folder: OutboundFolder) -> None:
+    """A failed document has a note beside it that says why; the note of its waiting is gone."""
+    document = claimed(folder)
+    (folder.path / "sending" / "invoice.xml.why.txt").write_bytes(b"it is in doubt")
+    put_away(folder, document.failed(NOON, FAULT))
+    assert lying(folder) == {"failed/invoice.xml", "failed/invoice.xml.json", "failed/invoice.xml.why.txt"}
+    assert b"refused" in (folder.path / "failed" / "invoice.xml.why.txt").read_bytes()
+
+
+@pytest.mark.parametrize("taken", ["invoice.xml", "invoice.xml.json", "invoice.xml.why.txt"])
+def test_a_taken_name(folder: OutboundFolder, taken: str) -> None:
+    """Nothing that lies there is overwritten: the document gets a number, whichever of the three names is taken."""
+    (folder.path / "failed" / taken).write_bytes(b"a person's")
+    document = put_away(folder, claimed(folder).failed(NOON, FAULT))
+    assert document.file == "invoice-2.xml"
+    assert (folder.path / "failed" / taken).read_bytes() == b"a person's"
+
+
+def test_it_gets_its_own_name_back(folder: OutboundFolder) -> None:
+    """A file that had to be numbered in sending/ has its own name again where that is free."""
+    document = claimed(folder, file="invoice-2.xml", dropped_as="invoice.xml")
+    assert put_away(folder, accepted(document)).file == "invoice.xml"
+
+
+NAMES = ["invoice.xml", "inv[1].xml" if sys.platform == "win32" else "inv[1]*?.xml", "invoice", "a" * 251 + ".xml"]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=["plain", "wildcards", "no suffix", "shortened"])
+def test_cut_off_before_the_move(folder: OutboundFolder, name: str) -> None:
+    """With the sidecar in place and the file not yet moved, the move is done under one name."""
+    document = accepted(claimed(folder, file=name[:200], dropped_as=name))
+    first = put_away(folder, document)
+    (folder.path / "sent" / first.file).rename(folder.path / "sending" / document.file)
+    again = put_away(folder, document, resumed=True)
+    assert again == first
+    assert lying(folder) == {f"sent/{first.file}", f"sent/{first.file}.json"}
+
+
+@pytest.mark.parametrize("name", NAMES, ids=["plain", "wildcards", "no suffix", "shortened"])
+def test_cut_off_after_the_move(folder: OutboundFolder, name: str) -> None:
+    """With the file moved and the journal not told, it is found where it belongs, and its old notes are cleared."""
+    document = accepted(claimed(folder, file=name[:200], dropped_as=name))
+    first = put_away(folder, document)
+    (folder.path / "sending" / f"{document.file}.why.txt").write_bytes(b"it is in doubt")
+    assert put_away(folder, document, resumed=True) == first
+    assert lying(folder) == {f"sent/{first.file}", f"sent/{first.file}.json"}
+
+
+def test_another_documents_sidecar_is_left_alone(folder: OutboundFolder) -> None:
+    """A document of the same name that was put away before keeps its place when the next one's move is repeated."""
+    put_away(folder, accepted(claimed(folder)))
+    second = claimed(folder, id=drop(2).id)
+    assert put_away(folder, accepted(second), resumed=True).file == "invoice-2.xml"
+    assert lying(folder) == {
+        "sent/invoice.xml", "sent/invoice.xml.json", "sent/invoice-2.xml", "sent/invoice-2.xml.json",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("other", [b"<another/>", b"<a-longer-one/>"], ids=["as long", "longer"])
+def test_another_lies_in_its_place(folder: OutboundFolder, other: bytes) -> None:
+    """A file that a person has put where a sent document lay isn't taken for it, and stays where it is."""
+    document = put_away(folder, accepted(claimed(folder)))
+    (folder.path / "sent" / "invoice.xml").write_bytes(other)
+    with pytest.raises(FileGone):
+        put_away(folder, document.delivered_at(NOON, "2026-11-20T12:00:00Z", None))
+    assert (folder.path / "sent" / "invoice.xml").read_bytes() == other
+    assert not list(folder.path.glob("archive/*/*.xml"))
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_file_that_was_taken(folder: OutboundFolder, resumed: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """Where a person has taken the file, no sidecar is left without its document."""
+    document = accepted(claimed(folder))
+    (folder.path / "sending" / "invoice.xml").unlink()
+    with pytest.raises(FileGone):
+        put_away(folder, document, resumed=resumed)
+    assert lying(folder) == set()
+
+
+class PowerCut(BaseException):
+    """Nothing is done any more."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="NTFS keeps its own journal of names")
+@pytest.mark.parametrize("nth", [1, 2])
+def test_the_power_fails_while_moves_are_brought_to_the_disk(tmp_path: Path, folder: OutboundFolder, nth: int) -> None:
+    """Wherever a document lies then, its sidecar lies beside it."""
+
+    def before(_what: str) -> None:
+        if tap.steps[begun:].count("fsync") == nth:
+            raise PowerCut
+
+    sent = put_away(folder, accepted(claimed(folder)))
+    begun, disk = sys.maxsize, Disk(tmp_path / "attic")
+    tap = Tap(before, disk)
+    tap.put_in()
+    try:
+        delivered = put_away(folder, sent.delivered_at(NOON, "2027-01-01T00:00:00+01:00", None))
+        begun = len(tap.steps)
+        with pytest.raises(PowerCut):
+            bring_to_disk(folder, {sent.place, delivered.place})
+    finally:
+        tap.take_out()
+    disk.forget()
+    (document,) = (name for name in lying(folder) if name.endswith(".xml"))
+    assert f"{document}.json" in lying(folder)

@@ -1,0 +1,169 @@
+"""Old months of `archive/` are removed with their rows (`keep.archive`), and nothing else is."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from support.documents import invoice
+from support.matrix import is_full
+from support.stepping import RULES, Life
+
+from filedrop.journal import JOURNAL, Journal
+from filedrop.model.document import Event, new_id
+from filedrop.storage import sidecar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from support.stepping import Clock
+    from support.world import World
+
+    from filedrop.model.document import Document
+
+A_DAY = 24 * 3600.0  # seconds
+KEPT = "keep: {archive: 60d}\n"
+YEARS = 100_000 if is_full() else 5000  # documents of two years
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World], clock: Clock) -> World:
+    return make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, more=KEPT)
+
+
+def sent(world: World, life: Life, *names: str) -> None:
+    """Send these documents, and see them delivered."""
+    for name in names:
+        world.drop(name, invoice(name))
+    life.pipeline.at.scanner.look_now()
+    life.go_on(300)
+    assert all(world.places()[name].startswith("archive/") for name in names)
+
+
+def months(world: World) -> list[str]:
+    """The months that lie there."""
+    return sorted(month.name for month in (world.outbound / "archive").iterdir())
+
+
+def after(world: World, clock: Clock, life: Life, days: float) -> Life:
+    """A filedrop that is started so many days later, and has gone on for some hours."""
+    life.stop()
+    clock.pass_on(days * A_DAY)
+    life = Life(world, clock)
+    life.go_on(3 * 3600)
+    return life
+
+
+def test_a_month_that_is_wholly_older(world: World, clock: Clock) -> None:
+    """It is removed with its rows, the next one stays; and the same content may be sent again."""
+    life = Life(world, clock)
+    sent(world, life, "june.xml", "june too.xml")  # it is the first of June
+    life = after(world, clock, life, 40)
+    sent(world, life, "july.xml")
+    life = after(world, clock, life, 45)
+    assert months(world) == ["2020-06", "2020-07"]  # June ended 55 days ago
+    life = after(world, clock, life, 10)
+    assert months(world) == ["2020-07"]
+    known = [name for name in ("june.xml", "june too.xml", "july.xml") if life.journal.called(name, name)]
+    assert known == ["july.xml"]
+    for name, earlier in (("again.xml", "june.xml"), ("july again.xml", "july.xml")):
+        (world.outbound / name).write_bytes(invoice(earlier))
+    life.pipeline.at.scanner.look_now()
+    life.go_on(600)
+    life.stop()
+    assert (world.outbound / "archive" / "2020-09" / "again.xml").exists()
+    assert (world.outbound / "failed" / "july again.xml").exists()
+
+
+def test_what_stays(world: World, clock: Clock) -> None:
+    """A person's own files stay, and so does what is unfinished, wherever its file lies."""
+    life = Life(world, clock)
+    sent(world, life, "done.xml")
+    world.sandbox.store.deliver_after = 10**9
+    world.drop("on its way.xml", invoice("on its way"))
+    life.pipeline.at.scanner.look_now()
+    life.go_on(30)
+    life.stop()
+    month = world.outbound / "archive" / "2020-06"
+    for name in ("on its way.xml", "on its way.xml.json"):
+        (world.outbound / "sent" / name).rename(month / name)
+    (month / "remarks.txt").write_text("looked at")
+    (month / "list.json").write_text("[]")
+    clock.pass_on(120 * A_DAY)
+    life = Life(world, clock)
+    life.go_on(60)  # nobody has asked yet whether it was taken
+    life.stop()
+    left = ["list.json", "on its way.xml", "on its way.xml.json", "remarks.txt"]
+    assert sorted(path.name for path in month.iterdir()) == left
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["ours", "the access point's"])
+def test_a_clock_that_is_far_ahead(make_world: Callable[..., World], clock: Clock, *, ours: bool) -> None:
+    """Where one clock says that all is old, and the other that it isn't, nothing is removed."""
+    ahead = timedelta(days=4000)
+    others = clock.true if ours else lambda: clock.true() + ahead
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=others, more=KEPT)
+    life = Life(world, clock)
+    sent(world, life, "done.xml")
+    if ours:
+        clock.skew = ahead
+    lying = months(world)
+    life = after(world, clock, life, 0)
+    life.stop()
+    assert months(world) == lying
+
+
+def test_for_ever(make_world: Callable[..., World], clock: Clock) -> None:
+    """Unless the configuration says so, nothing is ever removed."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    sent(world, life, "done.xml")
+    after(world, clock, life, 4000).stop()
+    assert months(world) == ["2020-06"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_two_years_while_documents_are_sent(make_world: Callable[..., World]) -> None:
+    """Two years are removed a little at a time, the journal shrinks, and what is dropped meanwhile is sent."""
+    world = make_world(more=KEPT)
+    world.drop("recent.xml", invoice("recent"))
+    world.settle()
+    with closing(Journal(world.state / JOURNAL)) as journal:
+        (recent,) = journal.called("recent.xml", "recent.xml")
+        long_ago(world.outbound, journal, recent)
+    full = (world.state / JOURNAL).stat().st_size
+    with world.service():
+        for number in range(50):
+            world.drop(f"meanwhile-{number}.xml", invoice(f"meanwhile {number}"))
+        world.until(lambda: months(world) == [recent.place.removeprefix("archive/")], 1200, what="all is removed")
+        world.until(lambda: (world.state / JOURNAL).stat().st_size < full / 3, 120, what="the journal shrinks")
+        world.until(world.settled)
+    world.invariants()
+    assert world.accepted() == dict.fromkeys(world.dropped, 1)
+    with closing(Journal(world.state / JOURNAL)) as journal:
+        assert journal.called("recent.xml", "recent.xml")
+        assert not journal.called("past-1.xml", "past-1.xml")
+
+
+def long_ago(outbound: Path, journal: Journal, recent: Document) -> None:
+    """Lay documents like this one into the archive that were delivered three months to two years ago, and rows."""
+    for first in range(0, YEARS, 1000):
+        documents = []
+        for number in range(first, min(first + 1000, YEARS)):
+            at = recent.claimed - timedelta(days=95 + 635 * number / YEARS)
+            name = f"past-{number}.xml"
+            past = recent.but(
+                id=new_id(at), revision=0, file=name, dropped_as=name, claimed=at, accepted=at, received=at.isoformat(),
+                delivered=at.isoformat(), msg_no=10**6 + number, meaning=f"{number}", history=(Event(at, "delivered"),),
+            )  # fmt: skip
+            documents.append(past.at(past.home, name))
+        journal.record_all(documents)
+        for document in documents:
+            path = outbound / document.place / document.file
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(b"<past/>")
+            path.with_name(f"{path.name}.json").write_bytes(sidecar.outbound(document, document.file))

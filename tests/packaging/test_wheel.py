@@ -1,0 +1,71 @@
+"""The wheel and the archive of the source, as somebody gets them who has nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tarfile
+import venv
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+NEEDED = [name for name in ("hatchling", "twine") if importlib.util.find_spec(name) is None]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(bool(NEEDED), reason=f"NOT TRIED: THE WHEEL: {NEEDED} missing (pip install -e '.[dev]')"),
+]
+
+
+def run(*words: object, cwd: Path) -> str:
+    outside = {key: value for key, value in os.environ.items() if not key.startswith(("FILEDROP", "PYTHONPATH"))}
+    done = subprocess.run(
+        [str(word) for word in words], cwd=cwd, env=outside, text=True, check=False,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def build(kind: str, source: Path, target: Path) -> Path:
+    """Build the wheel or the archive of the source, which is sound; where it lies."""
+    run(sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", target, cwd=source)
+    (made,) = target.iterdir()
+    run(sys.executable, "-m", "twine", "check", "--strict", made, cwd=target)
+    return made
+
+
+def test_installed_from_it_alone(tmp_path: Path) -> None:
+    """In an empty environment the wheel is the whole filedrop: manual, demo and service, too."""
+    made = build("wheel", PROJECT, tmp_path / "dist")
+    venv.create(tmp_path / "environment", with_pip=True)
+    programs = tmp_path / "environment" / ("Scripts" if sys.platform == "win32" else "bin")
+    run(programs / "python", "-m", "pip", "install", "-q", f"{made}[sandbox]", cwd=tmp_path)
+    filedrop = programs / "filedrop"
+    assert run(filedrop, "--version", cwd=tmp_path).startswith("filedrop, version ")
+    page = run(filedrop, "manual", "install", cwd=tmp_path)
+    assert page == (PROJECT / "docs" / "install.md").read_text("utf-8")
+    assert "delivered" in run(filedrop, "demo", cwd=tmp_path)
+    if sys.platform == "linux":
+        root = tmp_path / "root"
+        (root / "etc/filedrop").mkdir(parents=True)
+        (root / "etc/filedrop/config.yaml").write_text((PROJECT / "config.example.yaml").read_text("utf-8"))
+        run(filedrop, "service", "install", "--root", root, cwd=tmp_path)
+        unit = (root / "etc/systemd/system/filedrop.service").read_text()
+        assert f"ExecStart={filedrop} run" in unit
+
+
+def test_the_source_makes_the_same_wheel(tmp_path: Path) -> None:
+    """The archive of the source lacks nothing: the wheel that is built from it has the same files, byte for byte."""
+    with tarfile.open(build("sdist", PROJECT, tmp_path / "sdist")) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.glob("filedrop-*")
+    made = [build("wheel", source, tmp_path / name) for source, name in ((PROJECT, "here"), (unpacked, "there"))]
+    here, there = ({one.filename: one.CRC for one in ZipFile(wheel).infolist()} for wheel in made)
+    assert here == there

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filedrop.errors import FolderUnavailable
+from filedrop.journal import Journal
+from filedrop.storage.folder import NotYetThere
+from filedrop.storage.folders import InboundFolder
+from filedrop.storage.marker import MARKER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def new(_path: Path) -> None:
+    """Nothing was there, and nothing is."""
+
+
+def deleted(path: Path) -> None:
+    path.joinpath(MARKER).unlink()
+    path.rmdir()
+
+
+def unmounted(path: Path) -> None:
+    path.joinpath(MARKER).unlink()
+
+
+def unreadable(path: Path) -> None:
+    path.joinpath(MARKER).write_text("no marker")
+
+
+def another(path: Path) -> None:
+    path.joinpath(MARKER).write_text('{"folder": "1", "journal": "2"}\n')
+
+
+def copy(path: Path) -> None:
+    path.mkdir()
+    path.joinpath(MARKER).write_bytes(path.with_name("served").joinpath(MARKER).read_bytes())
+
+
+def no_folder(path: Path) -> None:
+    path.touch()
+
+
+def no_root(path: Path) -> None:
+    path.parent.joinpath("served", MARKER).unlink()
+    path.parent.joinpath("served").rmdir()
+    path.parent.rmdir()
+
+
+@pytest.mark.parametrize(
+    ("name", "happens", "says"),
+    [
+        ("served", new, None),
+        ("served", deleted, "it is gone"),
+        ("served", unmounted, "it has no .filedrop any more"),
+        ("served", unreadable, "can't be read as a marker"),
+        ("served", another, "another filedrop serves this folder"),
+        ("new", new, "filedrop makes it"),
+        ("new", copy, "it is a copy of"),
+        ("new", no_folder, "it is no folder"),
+        ("new", no_root, "isn't there; mount it or make it"),
+    ],
+)
+def test_what_is_seen_of_a_folder(tmp_path: Path, name: str, happens: Callable[[Path], None], says: str | None) -> None:
+    """What is said of a folder that is only looked at is what filedrop does with it when it runs."""
+    root = tmp_path / "root"
+    root.mkdir()
+    journal = Journal(tmp_path / "journal")
+    try:
+        InboundFolder(root / "served", company="acme", below=root).take_up(journal)
+        folder = InboundFolder(root / name, company="acme", below=root)
+        happens(folder.path)
+        if says is None:
+            folder.check_ownership(journal)
+            folder.take_up(journal)
+            return
+        before = sorted(tmp_path.rglob("*"))
+        with pytest.raises(FolderUnavailable, match=says) as seen:
+            folder.check_ownership(journal)
+        assert sorted(tmp_path.rglob("*")) == before
+        if seen.type is NotYetThere:
+            folder.take_up(journal)
+        else:
+            with pytest.raises(FolderUnavailable):
+                folder.take_up(journal)
+    finally:
+        journal.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has other rights")
+def test_a_folder_that_can_not_be_made() -> None:
+    """Of a new folder that filedrop has no right to make, it is said whose right is missing where."""
+    with TemporaryDirectory() as base:  # pytest's own folders let nobody else through
+        Path(base).chmod(0o555)
+        folder = InboundFolder(Path(base) / "inbound", company="acme", below=Path(base))
+        says = f"give filedrop's user the right to read and write in {base}"
+        with somebody_else(), pytest.raises(FolderUnavailable, match=says):
+            folder.check_ownership(None)
+
+
+@contextmanager
+def somebody_else() -> Iterator[None]:
+    """Not root for a while, who has every right."""
+    me = os.geteuid()
+    if me == 0:
+        os.seteuid(12345)
+    try:
+        yield
+    finally:
+        os.seteuid(me)

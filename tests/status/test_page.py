@@ -1,0 +1,182 @@
+"""STATUS.html: where it is written, by whom, when, and what it says."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from html import unescape
+from typing import TYPE_CHECKING
+
+import pytest
+from support.disks import foreign
+from support.documents import SELLER, invoice, order
+
+from filedrop.daemon.daemon import Daemon
+from filedrop.daemon.lock import locked_state
+from filedrop.status.status_file import StatusFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from support.world import World
+
+OTHER = "0192:810418052"
+
+
+def text_of(file: Path) -> str:
+    """What a page says, without its tags; "" while there is none."""
+    html = file.read_text(encoding="utf-8") if file.exists() else ""
+    body = html.partition("<body")[2].partition("<script>")[0]
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", body)).split())
+
+
+def report(world: World) -> None:
+    """Have a daemon in this process do what there is, and write its last word."""
+    with locked_state(world.state) as journal:
+        daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
+        daemon.run_once(lambda _daemon: None)
+        StatusFile(daemon.config, journal, world._log).close(daemon)
+
+
+def test_what_it_says(world: World) -> None:
+    """Beside a daemon, the page says how it stands, what needs a person, with the command, and what came and went."""
+    world.drop("nobody.xml", invoice("1", receiver=None))
+    world.drop("fine.xml", invoice("2"))
+    world.receive(order("3", receiver=SELLER))
+    file = world.root / "STATUS.html"
+    with world.daemon():
+        world.until(lambda: "fine.xml Invoice 2" in text_of(file) and "delivered" in text_of(file))
+        world.until(lambda: "1 document needs a person." in text_of(file))
+        text = text_of(file)
+        html = file.read_text(encoding="utf-8")
+    assert "acme 1 failed Mend what the note beside each says" in text
+    assert "Nothing says who receives it" in text
+    assert "filedrop retry acme nobody.xml" in text
+    assert 'href="acme/outbound/failed/nobody.xml.why.txt"' in html
+    assert "1 sent" in text
+    assert "1 received" in text
+    assert "-Order-0192_810418052.xml" in text
+    assert 'href="acme/STATUS.html"' in html
+    assert "http" not in html.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+
+
+def test_when_it_is_stopped(world: World) -> None:
+    """The last word of a daemon that is stopped is that it doesn't run, and how it is started."""
+    report(world)
+    assert "filedrop isn't running." in text_of(world.root / "STATUS.html")
+    assert "data-written" not in (world.root / "STATUS.html").read_text(encoding="utf-8")
+
+
+def test_a_company_sees_its_own_alone(make_world: Callable[..., World]) -> None:
+    """A company's page has its data, and nothing of another's, nor of the account that they share."""
+    world = make_world(companies={"globex": "{participants: []}"})
+    world.drop("secret-of-acme.xml", invoice("1", receiver=None))
+    world.drop("fine-of-acme.xml", invoice("2"))
+    report(world)
+    own, others = (text_of(world.root / name / "STATUS.html") for name in ("acme", "globex"))
+    assert "secret-of-acme.xml" in own
+    assert "fine-of-acme.xml" in own
+    assert "globex" not in own
+    assert "acme" not in others
+    assert "unread" not in own + others
+    assert "unread" in text_of(world.root / "STATUS.html")
+
+
+def test_no_folder_is_made_for_a_page(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """A company whose folders lie elsewhere has a page where somebody has made its folder, and only there."""
+    elsewhere = tmp_path / "elsewhere"
+    folders = f"outbound: {elsewhere / 'out'}, inbound: {elsewhere / 'in'}"
+    world = make_world(companies={"globex": f"{{participants: [], {folders}}}"})
+    for name in ("out", "in"):
+        (elsewhere / name).mkdir(parents=True)
+    report(world)
+    assert not (world.root / "globex").exists()
+    assert not list(elsewhere.rglob("STATUS.html"))
+    (world.root / "globex").mkdir()
+    report(world)
+    assert "globex" in text_of(world.root / "globex" / "STATUS.html")
+
+
+def test_a_folder_for_documents_has_no_page(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """Where a company's folder is itself one for documents, no page lies between them."""
+    inbound = tmp_path / "root" / "globex"
+    outbound = tmp_path / "out"
+    outbound.mkdir()
+    world = make_world(companies={"globex": f"{{participants: [], outbound: {outbound}, inbound: {inbound}}}"})
+    report(world)
+    assert (inbound / ".filedrop").exists()
+    assert not (inbound / "STATUS.html").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_links_and_folders_in_its_place(world: World) -> None:
+    """A link in the page's place is replaced, never followed; a folder there, or for the company, stops nothing."""
+    world.run_once()
+    victim = world.base / "victim"
+    victim.write_text("mine")
+    (world.root / "STATUS.html").symlink_to(victim)
+    (world.root / "acme" / "STATUS.html").mkdir()
+    report(world)
+    assert victim.read_text() == "mine"
+    assert not (world.root / "STATUS.html").is_symlink()
+    assert "filedrop" in text_of(world.root / "STATUS.html")
+    assert (world.root / "acme" / "STATUS.html").is_dir()
+    assert [event["why"] for event in world.log() if event["event"] == "page.not_written"]
+    assert not list(world.root.rglob("*.tmp"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_company_that_is_a_link(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """Whoever puts a link in the place of a company's folder has no page written where it leads."""
+    out = tmp_path / "out"
+    out.mkdir()
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    folders = f"outbound: {out}, inbound: {tmp_path / 'in'}"
+    world = make_world(companies={"globex": f"{{participants: [], {folders}}}"})
+    (tmp_path / "in").mkdir()
+    (world.root / "globex").symlink_to(victim)
+    report(world)
+    assert not list(victim.iterdir())
+    assert (world.root / "STATUS.html").exists()
+
+
+def test_a_folder_that_hangs(make_world: Callable[..., World]) -> None:
+    """While a company's folder doesn't answer, the page in the root says so, and the others have theirs."""
+    world = make_world(companies={"globex": "{participants: []}"})
+    world.run_once()
+    with foreign(world.root / "globex", "fuse", answers=False), locked_state(world.state) as journal:
+        daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
+        StatusFile(daemon.config, journal, world._log)._start(daemon, running=True).join()
+        assert "does not answer" in text_of(world.root / "STATUS.html")
+        assert "filedrop acme" in text_of(world.root / "acme" / "STATUS.html")
+    assert [event["company"] for event in world.log() if event["event"] == "page.not_written"] == ["globex"]
+
+
+def test_it_is_written_when_something_changes_and_else_rarely(world: World) -> None:
+    """Nothing is written for nothing; what has changed is written at once."""
+    with locked_state(world.state) as journal:
+        daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
+        daemon.run_once(lambda _daemon: None)
+        status_file = StatusFile(daemon.config, journal, world._log)
+        seen = []
+        for turn in range(3):
+            if turn == 2:
+                world.put(world.outbound / "new.xml", invoice("1"))
+            status_file._start(daemon, running=True).join()
+            seen.append(
+                [(world.root / name).stat().st_ino for name in ("STATUS.html", "status.json", "acme/STATUS.html")]
+            )
+    assert seen[0] == seen[1]
+    assert all(one != other for one, other in zip(seen[1], seen[2], strict=True))
+
+
+@pytest.mark.parametrize("kept", ["forever", "400d"])
+def test_how_long_the_archive_is_kept(make_world: Callable[..., World], kept: str) -> None:
+    """Where old months are removed, the page says that their documents are no longer known."""
+    world = make_world(more=f"keep: {{archive: {kept}}}\n")
+    report(world)
+    for file in (world.root / "STATUS.html", world.root / "acme" / "STATUS.html"):
+        assert ("The archive is kept for 400d" in text_of(file)) == (kept == "400d")

@@ -1,0 +1,154 @@
+"""What is said of what waits, fails or is on its way is so, and what is advised works."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.asking import ask
+from support.documents import SELLER, invoice, order
+
+from filedrop.daemon import systemd
+from filedrop.daemon.daemon import Daemon
+from filedrop.daemon.lock import locked_state
+from filedrop.status.status_file import StatusFile, read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from support.faults import Exchange
+    from support.world import World
+
+
+def reported(world: World) -> dict[str, Any]:
+    """What a daemon says after its work, in status.json, of acme."""
+    with locked_state(world.state) as journal:
+        daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
+        daemon.run_once(lambda _daemon: None)
+        file = StatusFile(daemon.config, journal, world._log)
+        file._start(daemon, running=True).join()
+    status = read(world.root)
+    assert status
+    return dict(status["companies"]["acme"])
+
+
+def test_a_duplicate_is_let_through_by_the_command_that_is_shown(world: World) -> None:
+    """The command for a failed duplicate is the one that works; that for another is as it was."""
+    world.drop("first.xml", invoice("1"))
+    world.settle()
+    world.put(world.outbound / "dup.xml", invoice("1"))
+    world.run_once()
+    says = ask(world, "status").says
+    assert "delete it; or, where it is to be sent all the same, run: filedrop retry --anyway acme NAME" in says
+    world.put(world.outbound / "nobody.xml", invoice("2", receiver=None))
+    reported(world)
+    status = read(world.root)
+    assert status
+    (matter,) = status["matters"]
+    assert {item["name"]: item["do"] for item in matter["items"]} == {
+        "dup.xml": ["filedrop retry --anyway acme dup.xml"],
+        "nobody.xml": ["filedrop retry acme nobody.xml"],
+    }
+    assert "filedrop retry acme NAME; a duplicate only with --anyway" in matter["advice"]
+    command = matter["items"][0]["do"] if matter["items"][0]["name"] == "dup.xml" else matter["items"][1]["do"]
+    assert ask(world, *command[0].split()[1:]).status == 0
+
+
+def test_what_was_being_posted_when_filedrop_was_killed(world: World) -> None:
+    """It is on its way while a daemon runs; after a kill it is looked for."""
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow(_exchange: Exchange) -> None:
+        asked.set()
+        go_on.wait(30)
+
+    world.front.next("POST /outbox", slow)
+    world.drop("invoice.xml", invoice("1"))
+    try:
+        with world.daemon():
+            assert asked.wait(30)
+            says = ask(world, "status").says
+        killed = ask(world, "status").says
+    finally:
+        go_on.set()
+    assert "acme: 1 sending: on their way to the access point at this moment" in says
+    assert "acme: 1 sending: looked for at the access point when filedrop runs again" in killed
+
+
+def test_messages_that_a_folder_has_no_room_for(make_world: Callable[..., World]) -> None:
+    """Messages for companies here that are held by a folder: it is said by which, and why."""
+    world = make_world(inbound={"min_free": "999999999MB"})
+    world.receive(order("1", receiver=SELLER))
+    of_one = "main: 1 unread at the last poll is for a company here"
+    with world.daemon():
+        world.until(lambda: f"{of_one}: nothing is fetched into {world.inbound}: only " in ask(world, "status").says)
+        world.receive(order("2", receiver=SELLER))
+        world.until(lambda: "main: 2 unread at the last poll are for companies here" in ask(world, "status").says)
+    assert "they are fetched when filedrop runs again" in ask(world, "status").says
+
+
+def test_folders_that_filedrop_makes(world: World) -> None:
+    """Folders that filedrop makes at its first start need no person."""
+    says = ask(world, "status").says
+    assert "filedrop isn't running." in says
+    assert "a person" not in says
+    assert "unavailable" not in says
+
+
+@pytest.mark.parametrize(
+    ("unit", "configuration", "command"),
+    [
+        ("", "config.yaml", "filedrop run"),
+        ("filedrop.service", "config.yaml", "filedrop service start"),
+        ("filedrop@.service", "north.yaml", "filedrop service start north"),
+        ("filedrop@.service", "../north.yaml", "filedrop run"),
+    ],
+)
+def test_how_it_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: str, configuration: str, command: str
+) -> None:
+    """By its service where one is installed, and else by hand."""
+    monkeypatch.setattr(systemd, "BOOTED", tmp_path)
+    monkeypatch.setattr(systemd, "FOLDERS", (tmp_path / "none", tmp_path))
+    monkeypatch.setattr(systemd, "ETC", tmp_path / "etc")
+    monkeypatch.setattr(systemd.sys, "platform", "linux")
+    if unit:
+        (tmp_path / unit).touch()
+    assert systemd.start_command((tmp_path / "etc" / configuration).resolve()) == command
+    monkeypatch.setattr(systemd, "BOOTED", tmp_path / "none")
+    assert systemd.start_command((tmp_path / "etc" / configuration).resolve()) == "filedrop run"
+
+
+def test_each_has_its_own_reason(make_world: Callable[..., World]) -> None:
+    """While the access point is away, a file that isn't whole, and one that isn't validated, have their own reasons."""
+    world = make_world()
+    world.front.close()
+    world.drop("half.xml", invoice("1")[:500])
+    world.drop("whole.xml", invoice("2"))
+    acme = reported(world)
+    assert acme["waiting"] == 2
+    assert "cannot reach" in acme["reasons"]["waiting"]
+    assert acme["reasons"]["waiting"].endswith("; what is named below waits for what its line says")
+    assert [document["file"] for document in acme["documents"]] == ["half.xml"]
+
+
+def test_what_is_not_validated_says_so_while_the_access_point_is_away(
+    make_world: Callable[..., World], tmp_path: Path
+) -> None:
+    """What waits for a verdict says so also while the access point is away, though that holds all."""
+    program = tmp_path / "program.py"
+    program.write_text("import sys\nsys.exit(7)")
+    more = f"validation: {{command: [{sys.executable}, {program}], timeout: 60s}}"
+    world = make_world(outbound={"validate": "refuse"}, more=more)
+    world.drop("unjudged.xml", invoice("1"))
+    with world.service():
+        world.until(lambda: "unjudged.xml" in ask(world, "status").says)
+    world.front.close()
+    acme = reported(world)
+    assert "cannot reach" in acme["reasons"]["waiting"]
+    (document,) = acme["documents"]
+    assert document["file"] == "unjudged.xml"
+    assert "status 7" in document["why"]

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice
+from support.drops import IDENTITY, NOON, accepted, drop, posted
+
+from filedrop import identify
+from filedrop.model.fault import Fault
+from filedrop.model.message import Message
+from filedrop.storage import sidecar
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from filedrop.model.document import Document
+
+DELIVERED = (
+    accepted(drop()).delivered_at(NOON, "2026-11-20T12:00:00.123+01:00", "uuid:1").at("archive/2026-11", "a.xml")
+)
+NOT_DELIVERED = (
+    accepted(drop()).failed(NOON, Fault("not-delivered", "the transfer failed", "ask")).at("failed", "b.xml")
+)
+DOUBTED = posted(drop()).doubted(NOON, "no answer").failed(NOON, Fault("no-answer", "ten times")).at("failed", "c.xml")
+NOT_XML = drop(sender=None, receiver=None, document_id=None, process_id=None, type=None, number=None, issue_date=None)
+FAILED = NOT_XML.failed(NOON, Fault("not-xml", "line 3, column 7: mismatched tag")).at("failed", "d.xml")
+MESSAGE = Message(
+    msg_no=17, direction="IN", received="2026-11-20T09:00:00.123+01:00", sender=BUYER, receiver=SELLER,
+    document_id=INVOICE_ID, process_id=BILLING_PROCESS, uuid="uuid:17",
+)  # fmt: skip
+
+
+def written(document: Document, file: str = "invoice-1.xml") -> dict[str, object]:
+    content: dict[str, object] = json.loads(sidecar.outbound(document, file))
+    return content
+
+
+def test_what_stands_beside_a_sent_document() -> None:
+    """All of contract 4: where it went, what it is, under which number, and what happened when."""
+    content = written(DELIVERED)
+    assert content.items() >= {
+        "filedrop": 1, "direction": "OUT", "id": drop().id, "file": "invoice-1.xml", "company": "acme",
+        "account": "main", "state": "delivered", "sender": SELLER, "receiver": BUYER, "document_id": INVOICE_ID,
+        "process_id": BILLING_PROCESS, "channel": "", "size": 1001, "sha256": "sha-1", "msg_no": 7, "uuid": "uuid:1",
+        "received": "2026-11-20T12:00:01.000+00:00", "delivered": "2026-11-20T12:00:00.123+01:00",
+    }.items()  # fmt: skip
+    assert content["sources"] == {"sender": "document"}
+    assert content["document"] == {"type": "Invoice", "number": "1", "issue_date": "2026-11-20"}
+    assert content["warnings"] == []
+    assert content["history"] == [
+        {"at": "2026-11-20T12:00:01.000+00:00", "event": "claimed"},
+        {"at": "2026-11-20T12:00:00.000+00:00", "event": "sending"},
+        {"at": "2026-11-20T12:00:00.000+00:00", "event": "accepted", "msg_no": 7},
+        {"at": "2026-11-20T12:00:00.000+00:00", "event": "delivered"},
+    ]
+    assert not content.keys() & {"error", "dropped_as"}
+
+
+def test_what_stands_beside_a_failed_document() -> None:
+    """The error with its code, and the hint what to do."""
+    assert written(NOT_DELIVERED)["error"] == {"code": "not-delivered", "message": "the transfer failed", "hint": "ask"}
+
+
+def test_another_name_is_kept() -> None:
+    """Where the file had to get another name, the sidecar knows the one it was dropped under."""
+    assert written(DELIVERED, "invoice-1-2.xml")["dropped_as"] == "invoice-1.xml"
+
+
+def test_any_name_makes_a_sidecar_in_utf8() -> None:
+    """A name that is no valid Unicode doesn't spoil the sidecar, and is read again as it was."""
+    name = "faktura-\udce5.xml"  # what os.fsdecode makes of a name in Latin-1
+    content = sidecar.outbound(DELIVERED, name)
+    assert json.loads(content.decode())["file"] == name
+    assert "å" in sidecar.outbound(DELIVERED, "faktura-å.xml").decode()
+
+
+@pytest.mark.parametrize("document", [DELIVERED, NOT_DELIVERED, DOUBTED, FAILED, accepted(drop()).at("sent", "e.xml")])
+def test_a_lost_row_is_made_anew(document: Document) -> None:
+    """A sidecar holds all that a journal which was lost knew of the document."""
+    restored = sidecar.restore(written(document, document.file), folder="f1", company="acme", place=document.place)
+    forgotten = {"attempts": 0, "unclear": 0, "first_attempt": None, "due": None}
+    assert restored == replace(document, **forgotten)  # type: ignore[arg-type] # these are of the way there
+    assert restored.may_be_accepted == document.may_be_accepted
+
+
+@pytest.mark.parametrize("key", ["id", "account", "state", "claimed", "size", "sha256", "meaning", "file"])
+def test_half_a_sidecar_is_no_row(key: str) -> None:
+    """Where a sidecar doesn't say enough, nothing is made up from it."""
+    content = written(DELIVERED)
+    del content[key]
+    assert sidecar.restore(content, folder="f1", company="acme", place="sent") is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b"null", b'{"filedrop": 2}', b'{"id": "1"}', b"\xff\xfe", b"[" * 100_000,
+     b'{"filedrop": 1, "id": "' + b"1" * 2_000_000 + b'"}'],
+    ids=["empty", "cut off", "a list", "null", "of another version", "somebody's", "not UTF-8", "deep", "huge"],
+)  # fmt: skip
+def test_what_is_no_sidecar_of_ours(tmp_path: Path, content: bytes) -> None:
+    """Whatever else is called .json is left alone."""
+    path = tmp_path / "a.xml.json"
+    path.write_bytes(content)
+    assert sidecar.identity_of(path) is None
+    assert sidecar.identity_of(tmp_path / "gone.json") is None
+
+
+def test_whose_a_sidecar_is(tmp_path: Path) -> None:
+    """A sidecar says whose the name is."""
+    (tmp_path / "a.xml.json").write_bytes(sidecar.outbound(DELIVERED, "a.xml"))
+    assert sidecar.identity_of(tmp_path / "a.xml.json") == DELIVERED.id
+
+
+def test_what_stands_beside_a_received_document() -> None:
+    """Contract 4: the same keys where they apply, when it was fetched; no history, no error."""
+    content = invoice("1001", sender=BUYER, receiver=SELLER)
+    reading = identify.read(io.BytesIO(content))
+    beside = json.loads(sidecar.inbound(
+        MESSAGE, reading, id="01JD", file="a.xml", company="acme", account="main", identity=IDENTITY, fetched=NOON,
+    ))  # fmt: skip
+    assert beside.items() >= {
+        "filedrop": 1, "direction": "IN", "state": "received", "id": "01JD", "file": "a.xml", "company": "acme",
+        "account": "main", "sender": BUYER, "receiver": SELLER, "document_id": INVOICE_ID,
+        "process_id": BILLING_PROCESS, "channel": "", "size": len(content), "sha256": reading.sha256, "msg_no": 17,
+        "uuid": "uuid:17",
+        "received": "2026-11-20T09:00:00.123+01:00", "fetched": "2026-11-20T12:00:00.000+00:00",
+    }.items()  # fmt: skip
+    assert beside["document"] == {"type": "Invoice", "number": "1001", "issue_date": "2026-11-20"}
+    assert not beside.keys() & {"history", "error"}
+
+
+def test_the_note() -> None:
+    """The note says in plain words what is wrong, what to do and how to try again, and Notepad shows its lines."""
+    fault = Fault("no-receiver", "the document names no receiver", "add an EndpointID, or a mapping rule")
+    note = sidecar.why(drop(receiver=None), fault, "invoice-1.xml").decode()
+    assert note.count("\n") == note.count("\r\n") > 5
+    for line in (
+        "invoice-1.xml was not sent.", "The document names no receiver.", "add an EndpointID, or a mapping rule",
+        "  filedrop retry acme invoice-1.xml", "Reason: no-receiver", f"Sender: {SELLER}", "Document: Invoice 1",
+    ):  # fmt: skip
+        assert line in note.splitlines()
+
+
+def test_the_note_of_a_duplicate() -> None:
+    """It doesn't offer what would only fail again, and says whose command the other is."""
+    lines = sidecar.why(drop(), Fault("duplicate", "sent before", "delete it"), "invoice-1.xml").decode().splitlines()
+    assert "  filedrop retry --anyway acme invoice-1.xml" in lines
+    assert not [line for line in lines if "To try again" in line]
+    assert [line for line in lines if "it fails again" in line and "administrator" in line]
+
+
+def test_the_note_of_what_was_accepted() -> None:
+    """A document that was sent and not delivered isn't said not to have been sent."""
+    assert NOT_DELIVERED.error
+    note = sidecar.why(NOT_DELIVERED, NOT_DELIVERED.error, "invoice-1.xml").decode()
+    assert "invoice-1.xml was not delivered." in note
+    assert "Message number at the access point: 7" in note

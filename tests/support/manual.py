@@ -1,0 +1,34 @@
+"""The manual, taken apart: README.md, docs/ and the pages beside the README."""
+
+import re
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[2]
+BESIDE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")  # what a forge looks for at the top
+PAGES = {  # each page by its path, with `/`; the README is the first
+    path.relative_to(PROJECT).as_posix(): path.read_text("utf-8")
+    for path in (*(PROJECT / name for name in BESIDE), *sorted((PROJECT / "docs").glob("*.md")))
+}
+_FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def fenced(text: str = "\n".join(PAGES.values())) -> list[tuple[str, str]]:
+    """The blocks of a text that stand in fences: the language of each, and what is in it."""
+    return _FENCED.findall(text)
+
+
+def prose(text: str) -> str:
+    """A text without its fenced blocks."""
+    return _FENCED.sub("", text)
+
+
+def cookbook() -> dict[str, tuple[str, dict[str, str]]]:
+    """Each situation of the cookbook by its title: its YAML, and the tables it needs, by the names of their files."""
+    chapter = PAGES["docs/mapping.md"].partition("\n## Cookbook\n")[2].partition("\n## ")[0]
+    found = {}
+    for situation in chapter.split("\n### ")[1:]:
+        title, _, text = situation.partition("\n")
+        (written,) = (block for language, block in fenced(text) if language == "yaml")
+        tables = [block for language, block in fenced(text) if language == "csv"]
+        found[title] = (written, dict(zip(re.findall(r"\S+\.csv", written), tables, strict=True)))
+    return found

@@ -1,0 +1,253 @@
+"""The manual, README.md and docs/: what it shows a reader to type or to write is tried here."""
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from support.configuration import BASE
+from support.manual import PAGES, PROJECT, cookbook, fenced, prose
+
+from filedrop.cli import COMMANDS, filedrop
+from filedrop.config import (
+    Account,
+    Alerts,
+    Commands,
+    Company,
+    Config,
+    Heartbeat,
+    Inbound,
+    Keep,
+    Log,
+    Mail,
+    Metrics,
+    Outbound,
+    Validation,
+    parse,
+)
+from filedrop.identify.participants import doubts
+from filedrop.status.model import AccountStatus, CompanyStatus, FolderStatus, Status
+
+FAULTS = PROJECT / "tests" / "faults"
+README = PAGES["README.md"]
+MANUAL = "\n".join(PAGES.values())
+FENCED = fenced()
+SPANS = re.findall(r"`([^`]+)`", prose(MANUAL))
+LINKS = [(page, target) for page, text in PAGES.items() for target in re.findall(r"\]\(([^)]+)\)", prose(text))]
+YAML = [block for language, block in FENCED if language == "yaml"]
+ERROR_CODES = (  # contract 4
+    "not-xml doctype too-large unreadable no-sender no-receiver no-document-id no-process-id bad-participant "
+    "foreign-sender duplicate invalid receiver-unknown not-accepted rejected no-answer not-delivered"
+)
+
+linux = pytest.mark.skipif(sys.platform == "win32", reason="the manual has paths and defaults as on Linux")
+
+
+def _rows(page: str) -> list[list[str]]:
+    """The rows of the tables in a page that begin with code, each as its cells."""
+    return [row.split(" | ") for row in re.findall(r"^\| (`.*) \|$", PAGES[f"docs/{page}.md"], re.MULTILINE)]
+
+
+KEYS = {key.strip("`"): default for key, default, _ in _rows("configuration")}
+
+
+def _options(command: str) -> list[list[str]]:
+    """The options of a command, each by all its names."""
+    found = filedrop.get_command(click.Context(filedrop), command)
+    assert found is not None, command
+    commands = [found, *found.commands.values()] if isinstance(found, click.Group) else [found]
+    return [parameter.opts for one in commands for parameter in one.params if isinstance(parameter, click.Option)]
+
+
+def _are_options_of(command: str, text: str) -> bool:
+    return set(re.findall(r"--[a-z-]+", text)) <= {name for names in _options(command) for name in names}
+
+
+def _typed() -> list[tuple[str, str]]:
+    """Every `filedrop COMMAND ...` that a reader is shown: the command, and what stands behind it."""
+    lines = [line for language, block in FENCED if language == "sh" for line in block.splitlines()]
+    calls = r"(?:^|&& \S*/|^sudo (?:-u filedrop )?(?:/opt/filedrop/bin/)?)filedrop(?: --config \S+)? ([a-z]+)\b(.*)"
+    return [(found[1], found[2]) for text in (*lines, *SPANS) for found in [re.search(calls, text)] if found]
+
+
+def test_it_begins_with_two_commands() -> None:
+    """The README's first two blocks are one command line each: the demo and the tests, from nothing to their end."""
+    (_, demo), (_, tests) = fenced(README)[:2]
+    for block, end in ((demo, "filedrop demo"), (tests, "pytest -n 6 -m 'not slow'")):
+        assert block.count("\n") == 1
+        assert block.startswith("python3 -m venv .venv && ")
+        assert block.endswith(f"{end}\n")
+
+
+@linux
+def test_the_demo_says_what_stands_here(tmp_path: Path) -> None:
+    """The demo's output in the manual is that of the demo, but for times, numbers and where it ran."""
+    run = subprocess.run([sys.executable, "-m", "filedrop", "demo"], cwd=tmp_path, capture_output=True, check=True)
+
+    def shape(text: str) -> list[str]:
+        # Sorted: whether the receiver or the sender hears first of the delivery is the network's business.
+        return sorted(re.sub(r" *\d+", "0", re.sub(r"\S*/filedrop-demo", "filedrop-demo", text)).splitlines())
+
+    shown = next(block for language, block in fenced(README) if language == "text")
+    assert shape(run.stdout.decode()) == shape(shown)
+
+
+@linux
+@pytest.mark.parametrize("block", [block for block in YAML if "accounts:" in block])
+def test_whole_configurations_load(block: str) -> None:
+    """A configuration that stands here can be used as it stands."""
+    assert parse(block).companies
+
+
+def test_every_configuration_is_tried() -> None:
+    """Whatever else stands here in YAML is one of the cookbook's, which are tried one by one (test_cookbook)."""
+    assert [block for block in YAML if "accounts:" not in block] == [written for written, _ in cookbook().values()]
+
+
+def test_the_table_has_every_key() -> None:
+    """Every key that a configuration may have is in the table, and no other."""
+    below = {
+        "accounts.NAME.": Account.known(),
+        "companies.NAME.": Company.known(),
+        "outbound.": Outbound.known(),
+        "validation.": Validation.known(),
+        "inbound.": Inbound.known(),
+        "commands.": Commands.known(),
+        "keep.": Keep.known(),
+        "log.": Log.known(),
+        "alerts.": Alerts.known(),
+        "heartbeat.": Heartbeat.known(),
+        "metrics.": Metrics.known(),
+    }
+    sections = {prefix.split(".")[0] for prefix in below}
+    known = {prefix + key for prefix, keys in below.items() for key in keys}
+    assert KEYS.keys() == known | set(Config.known()) - sections
+
+
+@linux
+@pytest.mark.parametrize(("key", "default"), [(key, cell) for key, cell in KEYS.items() if cell.startswith("`")])
+def test_the_table_tells_the_defaults(key: str, default: str) -> None:
+    """To write what the table says is the default changes nothing."""
+    *section, name = key.split(".")
+    line = f"{name}: {default.strip('`')}\n"
+    match section:
+        case ["accounts", _]:
+            text = BASE.replace("    username", f"    {line}    username")
+        case ["companies", _]:
+            text = f"{BASE}    {line}"
+        case [_]:
+            text = f"{BASE}{section[0]}:\n  {line}"
+        case _:
+            text = BASE + line
+    assert parse(text) == parse(BASE)
+
+
+@pytest.mark.parametrize(("command", "rest"), _typed())
+def test_what_is_typed_exists(command: str, rest: str) -> None:
+    """Each command that a reader is shown exists, with the options it is shown with."""
+    assert command in COMMANDS
+    assert _are_options_of(command, rest)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_told(command: str) -> None:
+    """Every command is in the table, and each of its options in the manual; those in its row are its own."""
+    rows = " ".join(cell for row in _rows("commands") if f"`filedrop {command}" in row[0] for cell in row)
+    assert rows
+    assert _are_options_of(command, rows)
+    for names in _options(command):
+        assert any(re.search(rf"(?<![\w-]){name}(?![\w-])", MANUAL) for name in names), names
+
+
+TYPED_BY_CONTRIBUTORS = [
+    line for language, block in fenced(PAGES["CONTRIBUTING.md"]) if language == "sh" for line in block.splitlines()
+]
+
+
+@linux
+@pytest.mark.parametrize("line", TYPED_BY_CONTRIBUTORS)
+def test_what_contributors_type(line: str) -> None:
+    """Each command that contributors are shown is one that .ci/run runs, or finds its tests, benchmarks or modules."""
+
+    def run(*words: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-m", *words], cwd=PROJECT, capture_output=True, text=True, check=True
+        ).stdout
+
+    program, *words = shlex.split(line.removeprefix("FILEDROP_MATRIX=full ").replace(" -n 6", ""))
+    if program == ".venv/bin/pytest" and "tests" in line.partition("pytest")[2]:
+        assert run("pytest", "--collect-only", "-p", "no:cacheprovider", *words)  # fails where it finds none
+    elif words[1:2] == ["tests.benchmarks"]:
+        assert words[2:] in ([], ["--list"]) or f"\n{words[2]} " in run("tests.benchmarks", "--list")
+    elif program in (".venv/bin/mutmut", ".venv/bin/pip"):  # not one of the tools of `dev`
+        project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))
+        mutated = [path.replace("/", ".") for path in project["tool"]["mutmut"]["only_mutate"]]
+        assert all(f"{module}.py" in mutated for module in re.findall(r"filedrop\.\w+\.\w+", line))
+        assert all(extra in project["project"]["optional-dependencies"] for extra in re.findall(r"\[(\w+)\]", line))
+    else:
+        told = fenced(README)[1][1] + (PROJECT / ".ci" / "run").read_text("utf-8")
+        assert line == ".ci/run" or line in told
+
+
+def test_every_error_code_is_told() -> None:
+    """Every code that a sidecar can have is in the table, and no other."""
+    assert [row[0].strip("`") for row in _rows("errors")] == ERROR_CODES.split()
+
+
+@pytest.mark.parametrize("form", [Status, CompanyStatus, AccountStatus, FolderStatus])
+def test_every_key_of_the_status_is_told(form: Any) -> None:
+    """Whoever reads `status --json` finds each key in the manual."""
+    assert set(form.__annotations__) <= set(SPANS)
+
+
+def test_every_key_of_the_mail_server_is_told() -> None:
+    """The keys of `alerts.mail` have a table of their own, each with its default."""
+    rows = {row[0].strip("`"): row[1].strip("`") for row in _rows("alerts") if len(row) > 2}
+    assert rows.keys() == set(Mail.known())
+    for name, field in Mail.model_fields.items():
+        default = "required" if field.is_required() else str(field.default).replace("None", "null")
+        assert rows[field.alias or name] == default
+
+
+def test_ids_are_sound() -> None:
+    """No id that stands here is doubtful, but for those of a scheme that an old system writes."""
+    ids = set(re.findall(r"\b\d{4}:\d{9,}\b", MANUAL))
+    assert ids
+    assert not [doubt for id_ in ids if not id_.startswith("9908:") for doubt in doubts("", id_)]
+
+
+def _anchors(page: str) -> set[str]:
+    """The anchors that a forge makes of a page's titles."""
+    titles = re.findall(r"^#+ (.*)", prose(PAGES[page]), re.MULTILINE)
+    return {re.sub(r"[^\w-]", "", title.lower().replace(" ", "-")) for title in titles}
+
+
+@pytest.mark.parametrize(("page", "target"), [link for link in LINKS if "://" not in link[1]])
+def test_links_lead_somewhere(page: str, target: str) -> None:
+    """Each link is to a page, a chapter of one or a file that is there."""
+    path, _, anchor = target.partition("#")
+    found = (PROJECT / page).parent / path if path else PROJECT / page
+    assert found.exists()
+    assert not anchor or anchor in _anchors(found.resolve().relative_to(PROJECT).as_posix())
+
+
+def test_every_page_is_linked() -> None:
+    """Whoever begins at the README finds each page."""
+    assert {target.partition("#")[0] for page, target in LINKS if page == "README.md"} >= PAGES.keys() - {"README.md"}
+
+
+def test_the_readme_is_short() -> None:
+    """The README is what a newcomer needs, and no longer than they read."""
+    assert len(README.splitlines()) <= 250
+
+
+def test_all_that_is_tried_is_told() -> None:
+    """The table of what was tried names each module of tests/faults, and none that isn't there."""
+    page = PAGES["docs/reliability.md"]
+    table = page[page.index("## What was tried") : page.index("## The limits, by name")]
+    assert set(re.findall(r"`(test_[a-z_]+)`", table)) == {path.stem for path in FAULTS.glob("test_*.py")}
