@@ -127,6 +127,16 @@ def test_links_and_folders_in_its_place(world: World) -> None:
     assert not list(world.root.rglob("*.tmp"))
 
 
+def test_a_draft_that_a_killed_daemon_left(world: World) -> None:
+    """The next daemon removes it, in the root and in a company's folder."""
+    world.run_once()
+    drafts = [folder / f".{26 * '0'}.tmp" for folder in (world.root, world.root / "acme")]
+    for draft in drafts:
+        draft.write_text("half a pa")
+    with world.daemon():
+        world.until(lambda: not any(draft.exists() for draft in drafts))
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 def test_a_company_that_is_a_link(make_world: Callable[..., World], tmp_path: Path) -> None:
     """Whoever puts a link in the place of a company's folder has no page written where it leads."""
