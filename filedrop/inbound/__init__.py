@@ -6,6 +6,7 @@ fetcher     the requests: download a document into a temporary file, mark a mess
     temporary       the temporary files of a message
     attachments     what is embedded in its document, as files of its own; filetype: what such a file is
 delivery    the steps of one folder: name in the journal, write the sidecar, place
+    reserving       a document's sidecar reserves its name
     placing         gives a whole document its name, and first what was embedded in it
     pages           the page beside a document, for people
 """

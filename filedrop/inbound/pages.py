@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from filedrop import files, readable
 from filedrop.files.patience import asking
-from filedrop.inbound.placing import reserved
+from filedrop.inbound.reserving import reserved
 from filedrop.storage.names import page_name
 from filedrop.storage.reserved import attachments_beside
 

@@ -24,11 +24,10 @@ from filedrop.files import Directory
 from filedrop.files.patience import asking
 from filedrop.identify.response import ROOTS, responses_in
 from filedrop.inbound.fetcher import Fetched, unpacked
-from filedrop.inbound.temporary import DRAFT, pieces_of, see_there
+from filedrop.inbound.reserving import reserve, reserved, reserved_before
+from filedrop.inbound.temporary import pieces_of, see_there
 from filedrop.journal import Answered
-from filedrop.storage import sidecar
 from filedrop.storage.marker import read_marker
-from filedrop.storage.names import inbound_beginning, inbound_name, page_name
 from filedrop.storage.reserved import withdraw
 
 if TYPE_CHECKING:
@@ -112,9 +111,11 @@ class _Placing:
             try:
                 for temporary in one.temporaries():
                     see_there(self._here / temporary)
-                self._names[msg_no] = self._reserve(one, resumed=resumed)
+                if resumed and (name := reserved_before(self._here, one)):
+                    self._names[msg_no] = name
             except (FolderUnavailable, OSError) as error:
                 self._results[msg_no] = error
+        self._reserve({msg_no: one for msg_no, one in self._whole.items() if msg_no not in self._names | self._results})
         # Before the first rename: a start must know which of the missing temporary files may be placed.
         now, whole = self._context.now(), self._whole
         self._rows = {msg_no: replace(whole[msg_no].row, state="placing", placed=now) for msg_no in self._names}
@@ -129,6 +130,13 @@ class _Placing:
             self._results[msg_no] = replace(self._rows[msg_no], file=name)
             self._context.log.info("message.received", company=self._folder.company, file=name, msg_no=msg_no)
         return self._results
+
+    def _reserve(self, left: Mapping[int, Fetched]) -> None:
+        for msg_no, result in reserve(self._context, self._folder, self._here, left).items():
+            if isinstance(result, OSError):
+                self._results[msg_no] = result
+            else:
+                self._names[msg_no] = result
 
     def _responses(self) -> Iterator[Answered]:
         """What the documents answer that are responses. Before they are placed, so that a crash loses none."""
@@ -170,48 +178,6 @@ class _Placing:
         except OSError as error:
             self._results |= dict.fromkeys(self._left(), error)
 
-    def _reserve(self, one: Fetched, *, resumed: bool) -> str:
-        """A name for the document, which its sidecar reserves, and with it those of the attachments."""
-        here = self._here
-        for name in list(reserved(here, one.message, one.row)) if resumed else ():
-            listed = (sidecar.read(here / f"{name}.json") or {}).get("attachments")
-            if not ((here / name).exists() or listed or one.attachments):
-                return name
-            withdraw(here, name)  # another file took the name meanwhile, or attachments may have been placed
-        for name in self._folder.free_names(here, inbound_name(one.message, one.reading.root_name)):
-            if any((here / target).exists() for target in self._beside(one, name)):
-                continue
-            try:
-                files.create_whole(here / f"{name}.json", self._sidecar(one, name))
-            except FileExistsError:
-                continue
-            return name
-        raise AssertionError  # there is always another name
-
-    def _beside(self, one: Fetched, name: str) -> Iterator[str]:
-        """The names that lie beside a document of this name, besides its sidecar."""
-        yield from (target for _, target in _pairs(one, name))
-        if self._context.rules.readable == "html":
-            yield page_name(name)
-
-    def _sidecar(self, one: Fetched, name: str) -> bytes:
-        more: dict[str, object] = {}
-        if self._context.rules.attachments == "beside":
-            more["attachments"] = [attachment.told(name) for attachment in one.attachments]
-        if self._context.rules.readable == "html":
-            more["page"] = page_name(name)
-        return sidecar.inbound(
-            one.message,
-            one.reading,
-            id=_id_of(one.row),
-            file=name,
-            company=self._folder.company,
-            account=self._context.account,
-            identity=self._context.access_point.identity,
-            fetched=self._context.now(),
-            **more,
-        )
-
     def _rename_attachments(self, one: Fetched, name: str) -> str:
         """Rename a document's attachments to their names, or to those of its next free name. Returns the document's."""
         while True:
@@ -243,7 +209,10 @@ class _Placing:
         for temporary, target in placed:
             files.place(self._here / target, self._here / temporary)
         (self._here / f"{name}.json").unlink(missing_ok=True)
-        return self._reserve(one, resumed=False)
+        result = reserve(self._context, self._folder, self._here, {one.row.msg_no: one})[one.row.msg_no]
+        if isinstance(result, OSError):
+            raise result
+        return result
 
 
 def _pairs(one: Fetched, document: str) -> list[tuple[str, str]]:
@@ -266,26 +235,9 @@ def _lies_there(here: Directory, message: Message, row: MessageRow) -> bool:
     return any((here / name).exists() for name in reserved(here, message, row))
 
 
-def reserved(here: Directory, message: Message, row: MessageRow) -> Iterator[str]:
-    """The names that earlier attempts have reserved for this message."""
-    beginning = inbound_beginning(message)
-    for beside in here.names():
-        if (
-            beside.startswith(beginning)
-            and beside.endswith(".json")
-            and sidecar.identity_of(here / beside) == _id_of(row)
-        ):
-            yield beside.removesuffix(".json")
-
-
 def _is_there(temporary: Entry) -> bool:
     """Whether the file certainly exists; False where that can't be determined."""
     try:
         return temporary.exists()
     except OSError:
         return False
-
-
-def _id_of(row: MessageRow) -> str:
-    """The id of a message, which its sidecar and the name of its temporary file have."""
-    return row.temporary[1:].removesuffix(DRAFT)

@@ -10,7 +10,7 @@
     validating    whether a document keeps the rules, before its first post
     sender        the request, and what each answer means
     upload        the file on the wire
-    filing        the last move: sidecar, note, file
+    filing        the last move: sidecar, note, file; moves: those of a batch, brought to the disk together
     reconcile     repairs differences between folder and journal
     retention     removes old months of archive/, if the configuration says so
     notes         say why a document is still in sending/

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from filedrop.outbound.context import FolderContext
-    from filedrop.outbound.filing import Moves
+    from filedrop.outbound.moves import Moves
     from filedrop.outbound.upload import OpenedDocument
     from filedrop.outbound.validating import Judgement, Validating
 
@@ -50,14 +50,22 @@ class Validated(NamedTuple):
 
 
 class Handover:
-    """Hands one folder's documents to senders. Only its worker calls `take_on`; `wake`: one is back in the mailbox."""
+    """Hands one folder's documents to senders. Only its worker calls `take_on`, and empties `mailbox` and `validated`.
+
+    `wake`: something lies in one of these.
+    """
 
     def __init__(self, at: FolderContext, moves: Moves, wake: Callable[[], None]) -> None:
-        self.mailbox: queue.SimpleQueue[Returned | Validated] = queue.SimpleQueue()
+        self.mailbox: queue.SimpleQueue[Returned] = queue.SimpleQueue()
+        self.validated: queue.SimpleQueue[Validated] = queue.SimpleQueue()
         self._at = at
         self._shared = at.shared
         self._moves = moves
         self._wake = wake
+
+    def has_mail(self) -> bool:
+        """Whether a document has come back. Thread-safe."""
+        return not (self.mailbox.empty() and self.validated.empty())
 
     def take_on(self, claimed: Sequence[Claimed], *, sends: bool) -> bool:
         """Record claimed documents in one commit, and hand over those that are to be posted. Raises JournalError.
@@ -71,9 +79,7 @@ class Handover:
             (posts if is_post else others).append(one)
         try:
             self._record([one.document for one in others if one.document.revision == 0])
-            for one in others:
-                if one.document.revision:
-                    self._moves.put_away(one.document, left=True)
+            self._moves.put_away([one.document for one in others if one.document.revision], left=True)
         finally:
             _close(others)
             if posts:
@@ -160,12 +166,12 @@ class Handover:
         self._file(self._shared.journal.record_each(documents))
 
     def _file(self, recorded: Iterable[Document | FiledropError]) -> None:
-        """Put away each recorded document. Raises JournalError for one that could not be recorded."""
-        for document in recorded:
-            if isinstance(document, Document):
-                self._moves.put_away(document)
-            elif not isinstance(document, Changed):
-                raise document
+        """Put away the recorded documents. Raises JournalError for one that could not be recorded."""
+        results = list(recorded)
+        self._moves.put_away([document for document in results if isinstance(document, Document)])
+        for error in results:
+            if not isinstance(error, Document | Changed):
+                raise error
 
     def _hand_over(self, document: Document, claimed: Claimed) -> None:
         opened = claimed.opened
@@ -214,7 +220,10 @@ class Handover:
         self._put(Returned(recorded if isinstance(recorded, Document) else document, opened, is_recorded=is_recorded))
 
     def _put(self, returned: Returned | Validated) -> None:
-        self.mailbox.put(returned)
+        if isinstance(returned, Validated):
+            self.validated.put(returned)
+        else:
+            self.mailbox.put(returned)
         self._wake()
 
 

@@ -14,7 +14,7 @@ from filedrop.outbound.upload import Changing, OpenedDocument, unreadable
 
 if TYPE_CHECKING:
     from filedrop.outbound.context import FolderContext
-    from filedrop.outbound.filing import Moves
+    from filedrop.outbound.moves import Moves
 
 
 class Leftovers:
@@ -38,7 +38,7 @@ class Leftovers:
         self._log_resolved(document)
         if document.state is State.WAITING:
             return self._reopened(document)
-        self._moves.put_away(document, left=True)
+        self._moves.put_away([document], left=True)
         return None
 
     def _log_resolved(self, document: Document) -> None:

@@ -14,14 +14,15 @@ from filedrop.errors import FolderUnavailable
 from filedrop.model.document import Document, State
 from filedrop.outbound.answering import tie_responses
 from filedrop.outbound.claim import Claimed, claim
-from filedrop.outbound.filing import Moves, lies_at
-from filedrop.outbound.handover import Handover, Returned, Validated
+from filedrop.outbound.filing import lies_at
+from filedrop.outbound.handover import Handover, Returned
 from filedrop.outbound.leftovers import Leftovers
+from filedrop.outbound.moves import Moves
 from filedrop.outbound.reconcile import Reconciliation
 from filedrop.outbound.retention import Retention
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from filedrop.outbound.context import FolderContext
 
@@ -65,7 +66,7 @@ class OutboundPipeline:
 
     def due(self) -> float:
         """When the next step is due, by the steady clock."""
-        if not self._handover.mailbox.empty():
+        if self._handover.has_mail():
             return -math.inf
         scanner = self.at.scanner
         if scanner.woken or self._is_woken or self.reconciliation.is_under_way or self._may_claim():
@@ -111,7 +112,7 @@ class OutboundPipeline:
         A file that waits for its writer isn't done; a held document is, and one whose file can't be opened.
         """
         at, steady = self.at, self._shared.steady()
-        if not self.was_scanned or at.under_way or not self._handover.mailbox.empty():
+        if not self.was_scanned or at.under_way or self._handover.has_mail():
             return False
         if at.health.trouble:
             return True
@@ -247,24 +248,24 @@ class OutboundPipeline:
             return False
 
     def _file_returned(self) -> bool:
-        """Put away what has come back. Returns whether there was any."""
-        has_news = False
-        while not self._handover.mailbox.empty():
-            returned = self._handover.mailbox.get()
-            has_news = True
-            if isinstance(returned, Validated):
-                self._is_woken = True
-                self._handover.go_on(returned, sends=not self.at.health.trouble and self._may_send())
-                continue
-            document, opened, is_recorded = returned
-            try:
-                if is_recorded and not self.at.health.trouble:
-                    self._moves.put_away(document)
-            finally:
-                if opened:  # from its sender; what the follower concluded may have been handed to one since
-                    opened.close()
-                    self.at.under_way.discard(document.id)
-            if document.state is State.WAITING:
-                self._is_woken = True
+        """Put away what has come back, and post what was validated. Returns whether there was any."""
+        mailbox, validated = self._handover.mailbox, self._handover.validated
+        has_news = self._handover.has_mail()
+        while not mailbox.empty():
+            self._put_away([mailbox.get() for _ in range(min(BATCH, mailbox.qsize()))])
+        while not validated.empty():
+            self._is_woken = True
+            self._handover.go_on(validated.get(), sends=not self.at.health.trouble and self._may_send())
         self._moves.flush()
         return has_news
+
+    def _put_away(self, batch: Sequence[Returned]) -> None:
+        try:
+            if not self.at.health.trouble:
+                self._moves.put_away([one.document for one in batch if one.is_recorded])
+        finally:
+            for one in batch:
+                if one.opened:  # from its sender; what the follower concluded may have been handed to one since
+                    one.opened.close()
+                    self.at.under_way.discard(one.document.id)
+                self._is_woken |= one.document.state is State.WAITING

@@ -10,13 +10,16 @@ import pytest
 from support.drops import NOON, accepted, drop
 from support.plug import Disk, Tap
 
+from filedrop.files import Drafts
 from filedrop.journal import Journal
 from filedrop.model.fault import Fault
-from filedrop.outbound.filing import FileGone, bring_to_disk, put_away
+from filedrop.outbound.filing import FileGone, Move, begin
+from filedrop.outbound.moves import bring_to_disk
 from filedrop.storage import sidecar
 from filedrop.storage.folders import OutboundFolder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from filedrop.model.document import Document
@@ -46,6 +49,24 @@ def claimed(folder: OutboundFolder, name: str = "invoice.xml", **changes: object
     document = drop(**({"file": name, "dropped_as": name} | facts | changes))
     (folder.path / "sending" / document.file).write_bytes(content)
     return document
+
+
+def put_away(
+    folder: OutboundFolder,
+    document: Document,
+    *,
+    is_spoken_for: Callable[[str, str], bool] = lambda _place, _file: False,
+    resumed: bool = False,
+) -> Document:
+    """Put one document away, as a batch of one."""
+    move = begin(folder, document, resumed=resumed)
+    after = None if isinstance(move, Move) else move
+    with Drafts(folder.at("sending")) as drafts:
+        while after is None:
+            move.write(drafts, set())
+            drafts.flush()
+            after = move.complete(drafts, is_spoken_for)
+    return after
 
 
 def test_sent(folder: OutboundFolder) -> None:

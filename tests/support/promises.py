@@ -48,7 +48,7 @@ def leftovers(world: World) -> Iterator[str]:
         if path.parent == world.root and (name.strip(".").startswith("status.json") or name.endswith(".tmp")):
             continue  # the daemon's own
         if name.endswith(".tmp") and path.with_name("outbound").exists():
-            continue  # a draft of a company's page: a killed daemon leaves it to the next one (tests/status/test_page.py)
+            continue  # a draft of a company's page, which a killed daemon leaves to the next one
         if (name.startswith(".") and name != ".filedrop") or name.endswith(TEMPORARY):
             yield f"{path.relative_to(world.root)} was left behind"
         for suffix in (".json", ".why.txt"):

@@ -1,0 +1,187 @@
+"""New files, which get their names only when they are whole and on the disk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Self
+
+from filedrop.files import system
+from filedrop.files.directory import DRAFT
+from filedrop.files.moving import give_name, identity_of, place
+from filedrop.files.system import discard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import TracebackType
+
+    from filedrop.files.directory import Directory, Entry
+    from filedrop.files.moving import Identity
+
+_BEGUN: set[str] = set()  # the names of drafts that this process is about to place
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A new file without its name yet."""
+
+    entry: Entry
+    identity: Identity
+
+
+class Drafts:
+    """New files in one folder. Several are brought to the disk together, which takes hardly longer than one alone.
+
+    A `with` block: what was given no name in it is removed. Not thread-safe.
+    """
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self._written: list[int] = []  # descriptors of what is to be brought to the disk
+        self._unnamed: set[Draft] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _error: object, _traceback: TracebackType | None) -> None:
+        for descriptor in self._written:
+            os.close(descriptor)
+        if kind is None or issubclass(kind, Exception):
+            for draft in list(self._unnamed):
+                self._remove(draft)
+
+    def write(self, content: bytes) -> Draft:
+        """Write a file. Raises OSError (disk full, no rights); then nothing is left of it."""
+        entry = self._directory.draft()
+        _BEGUN.add(entry.name)
+        # Not by a file object, which makes six more system calls.
+        try:
+            descriptor, identity = _create(entry)
+        except OSError:
+            _BEGUN.discard(entry.name)
+            raise
+        draft = Draft(entry, identity)
+        self._unnamed.add(draft)
+        left = memoryview(content)
+        try:
+            while left:
+                left = left[os.write(descriptor, left) :]
+        except BaseException as error:
+            os.close(descriptor)
+            if isinstance(error, OSError):
+                self._remove(draft)
+            raise
+        self._written.append(descriptor)
+        return draft
+
+    def flush(self) -> None:
+        """Bring to the disk what was written. Raises OSError."""
+        if len(self._written) > 1:
+            for descriptor in self._written:
+                system.begin_flush(descriptor)
+        while self._written:
+            descriptor = self._written.pop()
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)  # before the move: Windows moves no open file
+
+    def place(self, draft: Draft, target: Entry) -> None:
+        """Give a flushed draft its name. Raises FileExistsError where that is taken, OSError."""
+        self._give_name(system.place, draft, target)
+
+    def replace(self, draft: Draft, target: Entry) -> None:
+        """Give a flushed draft its name, atomically in place of an older file. Raises OSError (InUse: it is open)."""
+        self._give_name(system.replace, draft, target)
+
+    def _remove(self, draft: Draft) -> None:
+        with contextlib.suppress(OSError):  # what stays is removed by `clear_drafts`
+            discard(draft.entry)
+        self._unnamed.discard(draft)
+        _BEGUN.discard(draft.entry.name)
+
+    def _give_name(self, move: Callable[[Entry, Entry], None], draft: Draft, target: Entry) -> None:
+        give_name(move, draft.entry, target, draft.identity)
+        self._unnamed.discard(draft)
+        _BEGUN.discard(draft.entry.name)
+
+
+def create_whole(target: Entry, content: bytes, *, draft_in: Directory | None = None) -> None:
+    """Write a new file. It gets its name when it is whole and on the disk.
+
+    `draft_in` is the folder of its draft, on the same file system; by default the target's own. Raises OSError (disk
+    full, no rights), FileExistsError where the name is taken; then nothing is left behind.
+    """
+    with Drafts(draft_in or target.directory) as drafts:
+        draft = drafts.write(content)
+        drafts.flush()
+        drafts.place(draft, target)
+
+
+def replace_whole(target: Entry, content: bytes, *, draft_in: Directory | None = None) -> None:
+    """Write a file that atomically replaces an older one. Raises OSError (InUse: it is open); then that one stays."""
+    with Drafts(draft_in or target.directory) as drafts:
+        draft = drafts.write(content)
+        drafts.flush()
+        drafts.replace(draft, target)
+
+
+def create_temporary(entry: Entry) -> BinaryIO:
+    """Open a new file for writing, with its folder's group and mode. Raises OSError, FileExistsError."""
+    return os.fdopen(_create(entry)[0], "w+b")
+
+
+def make_folder(entry: Entry) -> None:
+    """Make a folder with the group and mode of its parent, unless it exists. Raises OSError.
+
+    It gets its name after its group and mode: a folder that a killed process left without them would never get them.
+    """
+    if not entry.is_folder():
+        with _begun(entry.directory) as draft:
+            os.mkdir(draft.address, 0o700, dir_fd=draft.descriptor)
+            try:
+                place(draft, entry, system.inherit_folder(draft))
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    draft.rmdir()
+                if not (isinstance(error, FileExistsError) and entry.is_folder()):  # made by another thread meanwhile
+                    raise
+    entry.directory.sync()
+
+
+def clear_drafts(directory: Directory, keep: frozenset[str] = frozenset()) -> None:
+    """Remove drafts that a killed process left here, except `keep`; what can't be removed stays. Raises OSError."""
+    for name in [name for name in directory.names() if DRAFT.fullmatch(name)]:
+        if name not in keep and name not in _BEGUN:
+            entry = directory / name
+            with contextlib.suppress(OSError):
+                if entry.is_folder():
+                    entry.rmdir()
+                else:
+                    entry.unlink()
+
+
+@contextlib.contextmanager
+def _begun(directory: Directory) -> Iterator[Entry]:
+    """A new draft's name; `clear_drafts` spares it within this context."""
+    draft = directory.draft()
+    _BEGUN.add(draft.name)
+    try:
+        yield draft
+    finally:
+        _BEGUN.discard(draft.name)
+
+
+def _create(entry: Entry) -> tuple[int, Identity]:
+    descriptor = os.open(entry.address, _NEW, 0o666, dir_fd=entry.descriptor)
+    try:
+        status = os.fstat(descriptor)
+        system.inherit(descriptor, status, entry.directory)
+    except BaseException as error:
+        os.close(descriptor)
+        if isinstance(error, OSError):
+            discard(entry)
+        raise
+    return descriptor, identity_of(status)

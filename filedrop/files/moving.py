@@ -1,0 +1,83 @@
+"""Files moved within one file system, without overwriting, on shares that may report a failure for a move they made."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import time
+from typing import TYPE_CHECKING
+
+from filedrop.files import system
+from filedrop.files.system import InUse
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from filedrop.files.directory import Entry
+
+Identity = tuple[int, int]  # device and inode: unchanged by a move
+_LOOKS = 5
+_READERS_TAKE = 0.3  # seconds at most: those who read a small file and are done with it
+
+
+def identity_of(status: os.stat_result) -> Identity:
+    """The identity in a file's status."""
+    return status.st_dev, status.st_ino
+
+
+def identity_at(entry: Entry) -> Identity | None:
+    """The identity of an entry; None where nothing is there. Raises OSError."""
+    try:
+        return identity_of(entry.lstat())
+    except FileNotFoundError:
+        return None
+
+
+def place(source: Entry, target: Entry, identity: Identity | None = None) -> None:
+    """Rename within one file system without overwriting. `identity` is the source's, where known.
+
+    Raises FileExistsError where the name is certainly taken, FileNotFoundError where the source is certainly gone,
+    InUse, or another OSError, after which the file is at its old or at its new place.
+    """
+    _moved(system.place, source, target, identity or identity_of(source.lstat()))
+
+
+def give_name(move: Callable[[Entry, Entry], None], draft: Entry, target: Entry, identity: Identity) -> None:
+    """Move a draft. On Windows, wait for a virus scanner or another command of ours that reads one of both."""
+    deadline = time.monotonic() + _READERS_TAKE
+    while True:
+        try:
+            return _moved(move, draft, target, identity)
+        except InUse:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _moved(move: Callable[[Entry, Entry], None], source: Entry, target: Entry, identity: Identity) -> None:
+    try:
+        move(source, target)
+    except InUse:
+        raise
+    except OSError as error:
+        is_there, is_here, told = _looked(source, target, identity)
+        if is_there:
+            return
+        if not told or (isinstance(error, FileNotFoundError) and is_here):
+            untold = f"it can't be told what became of it ({error.strerror})"
+            raise OSError(errno.EIO, untold, str(source)) from error
+        raise
+
+
+def _looked(source: Entry, target: Entry, identity: Identity) -> tuple[bool, bool, bool]:
+    """After an error: is the file there, is something here, and can it be told? Each look may fail, too."""
+    here: Identity | None = None
+    told = False
+    for _ in range(_LOOKS):
+        with contextlib.suppress(OSError):
+            there, here = identity_at(target), identity_at(source)
+            if there == identity:
+                return True, here is not None, True
+            told = here is not None or there is None
+    return False, here is not None, told

@@ -1,0 +1,105 @@
+"""Names for received documents: a document's sidecar reserves its name, and those of what lies beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from filedrop.files import Drafts
+from filedrop.inbound.temporary import DRAFT
+from filedrop.storage import sidecar
+from filedrop.storage.names import inbound_beginning, inbound_name, page_name
+from filedrop.storage.reserved import withdraw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from filedrop.files import Directory, Draft
+    from filedrop.inbound.fetcher import Fetched, InboundContext
+    from filedrop.journal import MessageRow
+    from filedrop.model.message import Message
+    from filedrop.storage.folders import InboundFolder
+
+
+def reserve(
+    context: InboundContext, folder: InboundFolder, here: Directory, batch: Mapping[int, Fetched]
+) -> dict[int, str | OSError]:
+    """Reserve names for a batch; its sidecars are brought to the disk together. Returns each one's name or error."""
+    results: dict[int, str | OSError] = {}
+    names = {msg_no: _free_names(context, folder, here, one) for msg_no, one in batch.items()}
+    with Drafts(here) as drafts:
+        while left := batch.keys() - results.keys():
+            written: dict[int, tuple[str, Draft]] = {}
+            for msg_no in sorted(left):
+                try:
+                    name = next(names[msg_no])
+                    written[msg_no] = name, drafts.write(_sidecar(context, folder, batch[msg_no], name))
+                except OSError as error:
+                    results[msg_no] = error
+            try:
+                drafts.flush()
+            except OSError as error:
+                return results | dict.fromkeys(written, error)
+            for msg_no, (name, draft) in written.items():
+                try:
+                    drafts.place(draft, here / f"{name}.json")
+                    results[msg_no] = name
+                except FileExistsError:  # another file took the name meanwhile: the next one
+                    continue
+                except OSError as error:
+                    results[msg_no] = error
+    return results
+
+
+def reserved_before(here: Directory, one: Fetched) -> str | None:
+    """The name that an earlier attempt has reserved, if it can still be used; others are given up. Raises OSError."""
+    for name in list(reserved(here, one.message, one.row)):
+        listed = (sidecar.read(here / f"{name}.json") or {}).get("attachments")
+        if not ((here / name).exists() or listed or one.attachments):
+            return name
+        withdraw(here, name)  # another file took the name meanwhile, or attachments may have been placed
+    return None
+
+
+def reserved(here: Directory, message: Message, row: MessageRow) -> Iterator[str]:
+    """The names that earlier attempts have reserved for this message."""
+    beginning = inbound_beginning(message)
+    for beside in here.names():
+        if (
+            beside.startswith(beginning)
+            and beside.endswith(".json")
+            and sidecar.identity_of(here / beside) == _id_of(row)
+        ):
+            yield beside.removesuffix(".json")
+
+
+def _free_names(context: InboundContext, folder: InboundFolder, here: Directory, one: Fetched) -> Iterator[str]:
+    for name in folder.free_names(here, inbound_name(one.message, one.reading.root_name)):
+        beside = [attachment.named(name) for attachment in one.attachments if attachment.temporary]
+        if context.rules.readable == "html":
+            beside.append(page_name(name))
+        if not any((here / target).exists() for target in beside):
+            yield name
+
+
+def _sidecar(context: InboundContext, folder: InboundFolder, one: Fetched, name: str) -> bytes:
+    more: dict[str, object] = {}
+    if context.rules.attachments == "beside":
+        more["attachments"] = [attachment.told(name) for attachment in one.attachments]
+    if context.rules.readable == "html":
+        more["page"] = page_name(name)
+    return sidecar.inbound(
+        one.message,
+        one.reading,
+        id=_id_of(one.row),
+        file=name,
+        company=folder.company,
+        account=context.account,
+        identity=context.access_point.identity,
+        fetched=context.now(),
+        **more,
+    )
+
+
+def _id_of(row: MessageRow) -> str:
+    """The id of a message, which its sidecar and the name of its temporary file have."""
+    return row.temporary[1:].removesuffix(DRAFT)

@@ -1,0 +1,163 @@
+"""Documents are put away in batches: what is written beside them, and the moves, are brought to the disk together.
+
+Until then the journal has the place before the move, and the next start looks there first.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from filedrop.errors import FolderUnavailable, JournalError
+from filedrop.files import Drafts, InUse
+from filedrop.model.document import Document, State
+from filedrop.outbound.filing import FileGone, begin
+from filedrop.storage.names import shortened
+from filedrop.storage.own_name import clear_left
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.filing import Move
+    from filedrop.storage.folders import OutboundFolder
+
+AT_ONCE = 32  # moves that are brought to the disk together
+
+
+class Moves:
+    """Moves of one folder's files that disk and journal don't have yet. `total` counts all moves.
+
+    `may_resume`: an earlier process may have begun moves that are still to be made.
+    """
+
+    def __init__(self, at: FolderContext) -> None:
+        self._at = at
+        self.total = 0
+        self.may_resume = True
+        self._begun: set[str] = set()  # ids of documents whose move has failed
+        self._moved: list[tuple[Document, Document]] = []  # before and after each move
+
+    def put_away(self, documents: Iterable[Document], *, left: bool = False) -> None:
+        """Put away those of a batch that belong to another place. What the disk refuses is logged.
+
+        `left`: they were found in the journal, where an earlier process may have left them.
+        """
+        moves: list[Move] = []
+        for document in documents:
+            if document.home != document.place:
+                with self._moving(document):
+                    moves += self._begun_now(document, left=left)
+        if moves:
+            with self._at.tolerant(), Drafts(self._at.folder.at("sending")) as drafts:
+                self._make(moves, drafts)
+
+    def flush(self) -> None:
+        """Bring the moves to the disk, then to the journal. After an error, a later scan does both again."""
+        if not self._moved:
+            return
+        moved, self._moved = self._moved, []
+        try:
+            bring_to_disk(self._at.folder, {document.place for move in moved for document in move})
+            self._at.shared.journal.record_places(after for _, after in moved)
+        except (OSError, JournalError) as error:
+            self._at.shared.log.warning("moves.not_flushed", folder=str(self._at.folder.path), why=str(error))
+
+    def _begun_now(self, document: Document, *, left: bool) -> list[Move]:
+        """The move of a document, unless an earlier attempt has made it."""
+        _clear_left(self._at, document)
+        # Not of each document that is found there: what was begun is looked for among all names of the new place.
+        resumed = (left and self.may_resume) or document.id in self._begun or document.id in self._at.missed
+        move = begin(self._at.folder, document, resumed=resumed)
+        if isinstance(move, Document):
+            self._made(document, move)
+            return []
+        return [move]
+
+    def _make(self, moves: list[Move], drafts: Drafts) -> None:
+        """Make the moves; where a name is taken after all, again with the next one. Raises OSError, JournalError."""
+        is_spoken_for = partial(self._at.shared.journal.speaks_of, self._at.folder.id)
+        taken: set[tuple[str, str]] = set()
+        while moves:
+            written: list[Move] = []
+            for move in moves:
+                with self._moving(move.document):
+                    move.write(drafts, taken)
+                    written.append(move)
+            drafts.flush()
+            moves = []
+            for move in written:
+                with self._moving(move.document):
+                    after = move.complete(drafts, is_spoken_for)
+                    if after is None:
+                        moves.append(move)
+                    else:
+                        self._made(move.document, after)
+
+    def _made(self, document: Document, after: Document) -> None:
+        self._at.missed.pop(document.id, None)
+        self._begun.discard(document.id)
+        _log_move(self._at, document, after)
+        self._moved.append((document, after))
+        self.total += 1
+        if len(self._moved) >= AT_ONCE:
+            self.flush()
+
+    @contextmanager
+    def _moving(self, document: Document) -> Iterator[None]:
+        """A part of a document's move: what goes wrong is logged, and the next scan tries again."""
+        with self._at.tolerant():
+            try:
+                yield
+            except FileGone:
+                _miss(self._at, document)
+            except InUse as error:  # retried by each scan, logged once: a missing permission looks the same
+                if document.id not in self._begun:
+                    facts = {"company": document.company, "file": document.file}
+                    self._at.shared.log.info("document.in_use", **facts, why=error.strerror)
+                self._begun.add(document.id)
+            except (OSError, FolderUnavailable):
+                self._begun.add(document.id)
+                raise
+
+
+def bring_to_disk(folder: OutboundFolder, places: Iterable[str]) -> None:
+    """Bring moves between these places to the disk. Raises OSError.
+
+    Where documents went comes first: their old sidecars are gone for good once the place they came from is on the disk.
+    """
+    for name in sorted(places, key=lambda name: {"sent": 1, "sending": 2}.get(name, 0)):
+        folder.at(name).sync()
+
+
+def _log_move(at: FolderContext, document: Document, after: Document) -> None:
+    facts = {"company": document.company, "file": after.file}
+    if document.state is State.FAILED and document.error:
+        at.shared.log.warning("document.failed", **facts, code=document.error.code, why=document.error.message)
+    else:
+        at.shared.log.info("document.put_away", **facts, state=document.state.value, msg_no=document.msg_no)
+
+
+def _clear_left(at: FolderContext, document: Document) -> None:
+    """Free the name that a document had in `failed/` before it was moved back: it gets it again if it fails again."""
+    name = at.names_in_failed.pop(document.id, None)
+    if name is not None and document.state is State.FAILED:
+        failed = at.folder.at("failed")
+        clear_left(failed / name, at.folder.id, at.shared.journal)
+        at.folder.names_are_free_again(failed, shortened(document.dropped_as))
+
+
+def _miss(at: FolderContext, document: Document) -> None:
+    """Note a missing file: a person may be moving it, or the share is away. After `rescan`, it counts as taken."""
+    shared = at.shared
+    try:
+        at.folder.take_up(shared.journal)
+    except FolderUnavailable:  # the next step reports it
+        return
+    first = at.missed.setdefault(document.id, shared.steady())
+    if at.folder.came_back(document) or shared.steady() - first < shared.rules.rescan.total_seconds():
+        return
+    del at.missed[document.id]
+    shared.journal.record(document.gone(shared.now()))
+    shared.log.warning("document.taken", company=document.company, file=document.file, state=document.state.value)
