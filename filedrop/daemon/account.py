@@ -237,10 +237,10 @@ class Account:
         if not self.breaker.ready:
             return True
         is_polled = self.poller.summary.last_poll and self.poller.is_idle and not self.poller.again
-        is_idle = is_polled and self._next_poll > self._steady() and self.follower.is_done()
-        if not is_idle or any(map(self._workers.is_serving, self.pipelines)):
+        if not is_polled or self._next_poll <= self._steady() or any(map(self._workers.is_serving, self.pipelines)):
             return False
-        return all(self._workers.is_hung(pipeline) or pipeline.is_done() for pipeline in self.pipelines)
+        is_done = all(self._workers.is_hung(pipeline) or pipeline.is_done() for pipeline in self.pipelines)
+        return is_done and self.follower.is_done()  # asked last: it reads the journal
 
     def _has_looked_round(self) -> bool:
         """Whether each folder has been compared with the journal since the start, or is unavailable."""

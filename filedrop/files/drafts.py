@@ -48,9 +48,10 @@ class Drafts:
     def __exit__(self, kind: type[BaseException] | None, _error: object, _traceback: TracebackType | None) -> None:
         for descriptor in self._written:
             os.close(descriptor)
-        if kind is None or issubclass(kind, Exception):
-            for draft in list(self._unnamed):
-                self._remove(draft)
+        for draft in self._unnamed:
+            _BEGUN.discard(draft.entry.name)
+            if kind is None or issubclass(kind, Exception):
+                _discard(draft)
 
     def write(self, content: bytes) -> Draft:
         """Write a file. Raises OSError (disk full, no rights); then nothing is left of it."""
@@ -59,21 +60,21 @@ class Drafts:
         # Not by a file object, which makes six more system calls.
         try:
             descriptor, identity = _create(entry)
-        except OSError:
+        except BaseException:
             _BEGUN.discard(entry.name)
             raise
         draft = Draft(entry, identity)
         self._unnamed.add(draft)
+        self._written.append(descriptor)
         left = memoryview(content)
         try:
             while left:
                 left = left[os.write(descriptor, left) :]
-        except BaseException as error:
-            os.close(descriptor)
-            if isinstance(error, OSError):
-                self._remove(draft)
+        except OSError:
+            os.close(self._written.pop())
+            self._forget(draft)
+            _discard(draft)
             raise
-        self._written.append(descriptor)
         return draft
 
     def flush(self) -> None:
@@ -96,14 +97,11 @@ class Drafts:
         """Give a flushed draft its name, atomically in place of an older file. Raises OSError (InUse: it is open)."""
         self._give_name(system.replace, draft, target)
 
-    def _remove(self, draft: Draft) -> None:
-        with contextlib.suppress(OSError):  # what stays is removed by `clear_drafts`
-            discard(draft.entry)
-        self._unnamed.discard(draft)
-        _BEGUN.discard(draft.entry.name)
-
     def _give_name(self, move: Callable[[Entry, Entry], None], draft: Draft, target: Entry) -> None:
         give_name(move, draft.entry, target, draft.identity)
+        self._forget(draft)
+
+    def _forget(self, draft: Draft) -> None:
         self._unnamed.discard(draft)
         _BEGUN.discard(draft.entry.name)
 
@@ -161,6 +159,11 @@ def clear_drafts(directory: Directory, keep: frozenset[str] = frozenset()) -> No
                     entry.rmdir()
                 else:
                     entry.unlink()
+
+
+def _discard(draft: Draft) -> None:
+    with contextlib.suppress(OSError):  # what stays is removed by `clear_drafts`
+        discard(draft.entry)
 
 
 @contextlib.contextmanager
