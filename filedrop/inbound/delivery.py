@@ -9,49 +9,32 @@ from __future__ import annotations
 import math
 import queue
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from filedrop import files
 from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
 from filedrop.files.disk import is_local
-from filedrop.inbound.fetcher import Fetched, MarkedRead, NotTaken, fetch
-from filedrop.inbound.pages import add_page
+from filedrop.inbound.arrival import mark_read
+from filedrop.inbound.fetcher import Fetched, NotTaken, fetch
 from filedrop.inbound.placing import place, resume
 from filedrop.inbound.temporary import see_there
-from filedrop.journal import MessageRow, is_same
+from filedrop.journal import is_same
 from filedrop.text import size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     import structlog
 
+    from filedrop.inbound.arrival import Arrival
     from filedrop.inbound.fetcher import InboundContext
-    from filedrop.inbound.inbox import Unread
-    from filedrop.journal import Journal
+    from filedrop.journal import Journal, MessageRow
     from filedrop.model.message import Message
     from filedrop.storage.folders import InboundFolder
 
 BATCH = 16  # messages in one step: other folders are served in between
-
-
-class Ended(Protocol):
-    """A callback when a message has come as far as it can now; `error` says what keeps it. Thread-safe."""
-
-    def __call__(self, one: Unread, error: Exception | None = None, *, was_read: bool = False) -> None:
-        """`was_read`: the message has just been marked as read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A message on its way, with its document once that is fetched."""
-
-    context: InboundContext
-    unread: Unread
-    ended: Ended
-    fetched: Fetched | None = None
 
 
 class InboundDelivery:
@@ -96,7 +79,7 @@ class InboundDelivery:
         arrivals: list[Arrival] = []
         while len(arrivals) < BATCH and not self._mailbox.empty():
             arrivals.append(self._mailbox.get())
-        pending = {id(arrival): arrival for arrival in arrivals}
+        pending = set(arrivals)
         self._is_taken_up = True
         try:
             with self.folder.in_use():
@@ -104,7 +87,7 @@ class InboundDelivery:
                     for account in {id(arrival.context): arrival.context for arrival in arrivals}.values():
                         self._deliver(account, [one for one in arrivals if one.context is account], pending)
         finally:
-            for arrival in pending.values():
+            for arrival in pending:
                 self._discard(arrival)
                 arrival.ended(arrival.unread)
 
@@ -125,38 +108,41 @@ class InboundDelivery:
             self._log_unavailable(why)
         self.refused = why
 
-    def _deliver(self, context: InboundContext, arrivals: Sequence[Arrival], pending: dict[int, Arrival]) -> None:
-        whole: dict[int, Arrival] = {}
-        begun: dict[int, Arrival] = {}
+    def _deliver(self, context: InboundContext, arrivals: Sequence[Arrival], pending: set[Arrival]) -> None:
+        """Take an account's messages further. What goes on elsewhere, or can't go on now, leaves `pending`."""
+        whole: list[Arrival] = []
+        begun: list[Arrival] = []
         for arrival in arrivals:
-            message, row = arrival.unread.message, arrival.unread.row
+            row = arrival.unread.row
+            if arrival.fetched is None and (row is None or row.state == "stuck"):
+                arrival.fetched = self._fetched_before(arrival.unread.message)
             if arrival.fetched is not None:
-                whole[message.msg_no] = arrival
+                whole.append(arrival)
             elif row is None or row.state == "stuck":
-                if unnamed := self._fetched_before(message):
-                    whole[message.msg_no] = replace(arrival, fetched=unnamed)
-                    pending[id(whole[message.msg_no])] = pending.pop(id(arrival))
-                else:
-                    self._fetch(arrival, pending)
+                self._fetch(arrival, pending)
             elif row.state == "read":
                 self._mark_read(arrival, row, pending)
-            else:
-                try:
-                    progress = resume(context, self.folder, message, row)
-                except (FolderUnavailable, OSError) as error:
-                    self._end(arrival, error, pending)
-                    continue
-                if isinstance(progress, Fetched):
-                    begun[message.msg_no] = replace(arrival, fetched=progress)
-                    pending[id(begun[message.msg_no])] = pending.pop(id(arrival))
-                elif progress is not None:
-                    self._mark_read(arrival, progress, pending)
-                elif not arrival.unread.listed:  # another filedrop has delivered it; else it will be listed
-                    context.journal.forget_message(row)
-                else:
-                    self._fetch(arrival, pending)
+            elif self._resumed(arrival, row, pending):
+                begun.append(arrival)
         self._place(context, begun, pending, resumed=True)
         self._place(context, self._named(context, whole, pending), pending, resumed=False)
+
+    def _resumed(self, arrival: Arrival, row: MessageRow, pending: set[Arrival]) -> bool:
+        """Continue where an earlier fetch has ended. Returns whether the message is whole, and is to be placed."""
+        try:
+            progress = resume(arrival.context, self.folder, arrival.unread.message, row)
+        except (FolderUnavailable, OSError) as error:
+            self._end(arrival, error, pending)
+            return False
+        if isinstance(progress, Fetched):
+            arrival.fetched = progress
+        elif progress is not None:
+            self._mark_read(arrival, progress, pending)
+        elif not arrival.unread.listed:  # another filedrop has delivered it; else it will be listed
+            arrival.context.journal.forget_message(row)
+        else:
+            self._fetch(arrival, pending)
+        return arrival.fetched is not None
 
     def _fetched_before(self, message: Message) -> Fetched | None:
         """What lies there of this message from a step that could not name it in the journal; None: fetch it."""
@@ -167,12 +153,11 @@ class InboundDelivery:
             return unnamed
         return None
 
-    def _named(
-        self, context: InboundContext, whole: Mapping[int, Arrival], pending: dict[int, Arrival]
-    ) -> dict[int, Arrival]:
+    def _named(self, context: InboundContext, whole: Sequence[Arrival], pending: set[Arrival]) -> list[Arrival]:
         """Name whole temporary files in the journal, in one commit. Returns the arrivals named. Raises JournalError."""
-        here, there = self.folder.at(), dict[int, Arrival]()
-        for msg_no, arrival in whole.items():
+        here = self.folder.at()
+        there: list[Arrival] = []
+        for arrival in whole:
             if arrival.fetched is None:
                 continue
             try:
@@ -185,11 +170,11 @@ class InboundDelivery:
                 self._discard(arrival)
                 self._end(arrival, error, pending)
             else:
-                there[msg_no] = arrival
+                there.append(arrival)
         if there:
             here.sync()
         # From here on, the temporary files stay: rows may name them, and after an error the next step begins here.
-        fetched = {msg_no: arrival.fetched for msg_no, arrival in there.items() if arrival.fetched}
+        fetched = _fetched(there)
         self._unnamed |= fetched
         context.journal.record_messages([one.row for one in fetched.values()])
         for msg_no in fetched:
@@ -197,28 +182,29 @@ class InboundDelivery:
         return there
 
     def _place(
-        self, context: InboundContext, arrivals: Mapping[int, Arrival], pending: dict[int, Arrival], *, resumed: bool
+        self, context: InboundContext, arrivals: Sequence[Arrival], pending: set[Arrival], *, resumed: bool
     ) -> None:
-        whole = {msg_no: arrival.fetched for msg_no, arrival in arrivals.items() if arrival.fetched}
-        for msg_no, result in place(context, self.folder, whole, resumed=resumed).items():
+        results = place(context, self.folder, _fetched(arrivals), resumed=resumed)
+        for arrival in arrivals:
+            result = results[arrival.unread.message.msg_no]
             if isinstance(result, Exception):
-                self._end(arrivals[msg_no], result, pending)
+                self._end(arrival, result, pending)
             else:
                 self.refused = ""
-                self._mark_read(arrivals[msg_no], result, pending)
+                self._mark_read(arrival, result, pending)
 
-    def _end(self, arrival: Arrival, error: Exception, pending: dict[int, Arrival]) -> None:
-        del pending[id(arrival)]
+    def _end(self, arrival: Arrival, error: Exception, pending: set[Arrival]) -> None:
+        pending.discard(arrival)
         arrival.ended(arrival.unread, error)
 
-    def _fetch(self, arrival: Arrival, pending: dict[int, Arrival]) -> None:
-        del pending[id(arrival)]
+    def _fetch(self, arrival: Arrival, pending: set[Arrival]) -> None:
+        pending.discard(arrival)
         arrival.context.submit(partial(self._fetched, arrival), partial(arrival.ended, arrival.unread))
 
-    def _mark_read(self, arrival: Arrival, row: MessageRow, pending: dict[int, Arrival]) -> None:
-        del pending[id(arrival)]
+    def _mark_read(self, arrival: Arrival, row: MessageRow, pending: set[Arrival]) -> None:
+        pending.discard(arrival)
         placed = replace(arrival, unread=replace(arrival.unread, row=row))
-        arrival.context.submit(partial(_mark_read, self.folder, placed), partial(arrival.ended, arrival.unread))
+        arrival.context.submit(partial(mark_read, self.folder, placed), partial(arrival.ended, arrival.unread))
 
     def _fetched(self, arrival: Arrival) -> None:
         """Fetch a message. Called in a fetcher's thread."""
@@ -232,7 +218,8 @@ class InboundDelivery:
             if fetched is None:
                 arrival.ended(arrival.unread, error)
             else:
-                self.put(replace(arrival, fetched=fetched))
+                arrival.fetched = fetched
+                self.put(arrival)
 
     def _is_available(self) -> bool:
         folder = self.folder
@@ -275,23 +262,5 @@ class InboundDelivery:
         self._log.error("folder.unavailable", **facts, why=why)
 
 
-def _mark_read(folder: InboundFolder, arrival: Arrival) -> None:
-    """Mark a placed message as read. Called in a fetcher's thread."""
-    context, row, error = arrival.context, arrival.unread.row, None
-    is_marked = False
-    try:
-        if row is not None:
-            context.access_point.mark_read(row.msg_no)
-            is_marked = True
-            add_page(context, folder, arrival.unread.message, row)
-    except AccessPointError as failure:
-        error = failure
-    finally:
-        if not is_marked or row is None:
-            arrival.ended(arrival.unread, error)
-        elif row.state == "read":  # recorded before, but still listed
-            arrival.ended(arrival.unread)
-        else:
-            context.record(
-                MarkedRead(replace(row, state="read"), partial(arrival.ended, arrival.unread, was_read=True))
-            )
+def _fetched(arrivals: Sequence[Arrival]) -> dict[int, Fetched]:
+    return {arrival.unread.message.msg_no: arrival.fetched for arrival in arrivals if arrival.fetched}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import AccessPointError, DocumentError
 from filedrop.files import InUse
-from filedrop.inbound.delivery import Arrival
+from filedrop.inbound.arrival import Arrival
 from filedrop.inbound.fetcher import NotTaken
 from filedrop.inbound.inbox import Inbox, Unread
 from filedrop.model.document import participant_key

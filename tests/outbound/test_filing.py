@@ -12,6 +12,7 @@ from support.plug import Disk, Tap
 
 from filedrop.files import Drafts
 from filedrop.journal import Journal
+from filedrop.model.document import new_id
 from filedrop.model.fault import Fault
 from filedrop.outbound.filing import FileGone, Move, begin
 from filedrop.outbound.moves import bring_to_disk
@@ -218,3 +219,25 @@ def test_the_power_fails_while_moves_are_brought_to_the_disk(tmp_path: Path, fol
     disk.forget()
     (document,) = (name for name in lying(folder) if name.endswith(".xml"))
     assert f"{document}.json" in lying(folder)
+
+
+@pytest.mark.parametrize("know_each_other", [True, False])
+def test_documents_of_one_name_in_one_batch(folder: OutboundFolder, *, know_each_other: bool) -> None:
+    """Each gets a name of its own, and a sidecar that says whose it is."""
+    files = ["invoice.xml", "invoice-2.xml", "invoice-3.xml"]
+    documents = [accepted(claimed(folder, file, id=new_id(NOON), dropped_as="invoice.xml")) for file in files]
+    moves = [begin(folder, document, resumed=False) for document in documents]
+    filed: dict[str, Document] = {}
+    taken: set[tuple[str, str]] = set()
+    with Drafts(folder.at("sending")) as drafts:
+        while moves:
+            for move in moves:
+                assert isinstance(move, Move)
+                move.write(drafts, taken if know_each_other else set())
+            drafts.flush()
+            filed |= {move.document.id: after for move in moves if (after := move.complete(drafts, lambda *_: False))}
+            moves = [move for move in moves if move.document.id not in filed]
+    assert {document.file for document in filed.values()} == set(files)
+    for document in filed.values():
+        assert sidecar.identity_of(folder.path / "sent" / f"{document.file}.json") == document.id
+    assert lying(folder) == {f"sent/{file}{suffix}" for file in files for suffix in ("", ".json")}

@@ -111,6 +111,31 @@ def test_create_whole_on_a_full_disk(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
+def test_a_draft_that_gets_no_name_is_removed(tmp_path: Path) -> None:
+    """Of several new files, those whose names are taken leave nothing behind, and hinder no other."""
+    (tmp_path / "b").write_bytes(b"old")
+    with files.Drafts(files.Directory.open(tmp_path)) as drafts:
+        written = {name: drafts.write(name.encode()) for name in "abc"}
+        drafts.flush()
+        drafts.place(written["a"], at(tmp_path / "a"))
+        with pytest.raises(FileExistsError):
+            drafts.place(written["b"], at(tmp_path / "b"))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"a", "b": b"old"}
+
+
+@pytest.mark.usefixtures("no_room")
+def test_a_draft_that_there_is_no_room_for(tmp_path: Path) -> None:
+    """Those that there is room for are written whole; nothing is left of the other."""
+    with files.Drafts(files.Directory.open(tmp_path)) as drafts:
+        small = drafts.write(b"small")
+        with pytest.raises(OSError, match="too large"):
+            drafts.write(b"x" * 1000)
+        drafts.flush()
+        drafts.place(small, at(tmp_path / "small"))
+    assert names(tmp_path) == ["small"]
+    assert (tmp_path / "small").read_bytes() == b"small"
+
+
 def test_replace_whole(tmp_path: Path) -> None:
     """A newer file takes the place of the older one."""
     (tmp_path / "note").write_bytes(b"old")

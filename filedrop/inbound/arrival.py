@@ -1,0 +1,55 @@
+"""A message on its way into its folder, and its last request: that it is marked as read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from filedrop.errors import AccessPointError
+from filedrop.inbound.fetcher import MarkedRead
+from filedrop.inbound.pages import add_page
+
+if TYPE_CHECKING:
+    from filedrop.inbound.fetcher import Fetched, InboundContext
+    from filedrop.inbound.inbox import Unread
+    from filedrop.storage.folders import InboundFolder
+
+
+class Ended(Protocol):
+    """A callback when a message has come as far as it can now; `error` says what keeps it. Thread-safe."""
+
+    def __call__(self, one: Unread, error: Exception | None = None, *, was_read: bool = False) -> None:
+        """`was_read`: the message has just been marked as read."""
+
+
+@dataclass(slots=True, eq=False)
+class Arrival:
+    """A message on its way, with its document once that is fetched. One thread at a time has it."""
+
+    context: InboundContext
+    unread: Unread
+    ended: Ended
+    fetched: Fetched | None = None
+
+
+def mark_read(folder: InboundFolder, arrival: Arrival) -> None:
+    """Mark a placed message as read. Called in a fetcher's thread."""
+    context, row, error = arrival.context, arrival.unread.row, None
+    is_marked = False
+    try:
+        if row is not None:
+            context.access_point.mark_read(row.msg_no)
+            is_marked = True
+            add_page(context, folder, arrival.unread.message, row)
+    except AccessPointError as failure:
+        error = failure
+    finally:
+        if not is_marked or row is None:
+            arrival.ended(arrival.unread, error)
+        elif row.state == "read":  # recorded before, but still listed
+            arrival.ended(arrival.unread)
+        else:
+            context.record(
+                MarkedRead(replace(row, state="read"), partial(arrival.ended, arrival.unread, was_read=True))
+            )
