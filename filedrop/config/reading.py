@@ -23,7 +23,7 @@ Keys = tuple[str | int, ...]
 
 _DEEPEST = 20
 _MOST_ALIASED = 10_000  # values that aliases stand for
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")  # YAML 1.1, 5.1
 _TAG = "tag:yaml.org,2002:"
 _BACKSLASH = "a \\ in double quotes means something else than in a path; write the path in single quotes or in none"
 _ADVICE = {
