@@ -1,9 +1,13 @@
-"""Text for people: untrusted text made safe to show in a terminal, sizes, and commands to be copied."""
+"""Text for people: untrusted text made safe to show in a terminal, sizes, lists, and commands to be copied."""
 
 from __future__ import annotations
 
 import os
 import shlex
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def printable(text: object) -> str:
@@ -17,6 +21,12 @@ def printable(text: object) -> str:
 def one_line(text: object, longest: int) -> str:
     """The text in one line with single blanks, safe to show, and cut after so many letters."""
     return printable(" ".join(str(text).split()))[:longest]
+
+
+def listed(words: Iterable[str]) -> str:
+    """The words as a sentence lists them: `a`, `a and b`, `a, b and c`."""
+    *first, last = list(words) or [""]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def size(count: int) -> str:

@@ -1,4 +1,4 @@
-"""All the ids of a document, in good form, or a note that says how to mend the first that isn't.
+"""All the ids of a document, in good form, or a note that says how to mend those that aren't.
 
 It ends in a mapping rule, to be copied: for the one file, because rules come before what documents say, and a receiver
 for every invoice of a company would also be that of all the invoices that name their own.
@@ -15,8 +15,11 @@ from filedrop.identify import codelist, participants
 from filedrop.identify.content import document_id
 from filedrop.identify.identity import explained, rule_of
 from filedrop.model.document import Ids
+from filedrop.text import listed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from filedrop.identify.identity import Identity
     from filedrop.identify.reading import Reading
 
@@ -42,54 +45,75 @@ _LONGEST_NAME = 200  # bytes; a longer name is shortened, and keeps more than ha
 def demand(identity: Identity, reading: Reading) -> Ids:
     """All the ids, in good form.
 
-    Raises DocumentError: `no-sender`, `no-receiver`, `no-document-id`, `no-process-id`, `bad-participant`. Its message
-    says where the id was looked for or found, its hint ends in the rule that would mend it.
+    Raises DocumentError: `no-sender`, `no-receiver`, `no-document-id`, `no-process-id`, `bad-participant`, by the first
+    of its faults. Its message names all of them, and says where each id was looked for or found; its hint ends in the
+    rule that would mend them.
     """
     ids = {name: getattr(identity, name) for name in _IDS}
-    for name, id_ in ids.items():
-        if not id_:
-            raise _fault(f"no-{name.replace('_', '-')}", f"Nothing says {_WANTED[name]}", name, identity, reading)
+    faults = {name: (_missing(name), f"nothing says {_WANTED[name]}") for name, id_ in ids.items() if not id_}
     for name in ("sender", "receiver"):
-        wrong = participants.fault(ids[name])
-        if wrong:
-            raise _fault("bad-participant", f'The {name} "{ids[name]}" {wrong}', name, identity, reading)
+        if name not in faults and (wrong := participants.fault(ids[name])):
+            faults[name] = "bad-participant", f'the {name} "{ids[name]}" {wrong}'
     for name, longest in _LONGEST.items():
-        if len(ids[name]) > longest or not _URN.fullmatch(ids[name]):
+        if name not in faults and (len(ids[name]) > longest or not _URN.fullmatch(ids[name])):
             wrong = f"is longer than {longest} characters, or not all of them are visible ASCII"
-            called = f'The {name.replace("_", " ")} "{ids[name]}"'
-            raise _fault(f"no-{name.replace('_', '-')}", f"{called} {wrong}", name, identity, reading)
-    return Ids(**ids, channel=identity.channel)
-
-
-def _fault(code: str, what: str, name: str, identity: Identity, reading: Reading) -> DocumentError:
-    said = f"{what}: {explained(name, identity, reading)}."
+            faults[name] = _missing(name), f'the {_called(name)} "{ids[name]}" {wrong}'
+    if not faults:
+        return Ids(**ids, channel=identity.channel)
+    code = next(code for code, _ in faults.values())
+    said = _said({name: what for name, (_, what) in faults.items()}, identity, reading)
     # In one line, so that nothing in a document can pass for the rule below it.
     message = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in said)
-    return DocumentError(code, message, _advice(name, identity, reading))
+    raise DocumentError(code, message, _advice(list(faults), identity, reading))
 
 
-def _advice(name: str, identity: Identity, reading: Reading) -> str:
-    """What to do about an id. The last line is a rule as it stands under `mapping:`."""
+def _missing(name: str) -> str:
+    return f"no-{name.replace('_', '-')}"
+
+
+def _called(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _said(faults: Mapping[str, str], identity: Identity, reading: Reading) -> str:
+    """All faults in the first sentence, which is all that a page shows; and where each id was looked for or found."""
+    what = "; ".join(faults.values())
+    where = {name: explained(name, identity, reading) for name in faults}
+    first = what[0].upper() + what[1:]
+    if len(faults) == 1:
+        return f"{first}: {''.join(where.values())}."
+    return " ".join([f"{first}.", *(f"{_called(name).capitalize()}: {place}." for name, place in where.items())])
+
+
+def _advice(names: Sequence[str], identity: Identity, reading: Reading) -> str:
+    """What to do about these ids. The last line is a rule as it stands under `mapping:`."""
     conditions = _conditions(identity, reading)
     whose = f"every {conditions.get('document', 'document')}" + (f" of {identity.company}" if identity.company else "")
     wide = f"{whose}, whatever that says itself"
     reach = f"this file alone; without `file:`, for {wide}" if "file" in conditions else wide
-    keys = {key: _written(text) for key, text in conditions.items()} | {name: _example(name, identity, reading)}
+    keys = {key: _written(text) for key, text in conditions.items()}
+    keys |= {name: _example(name, identity, reading) for name in names}
     return (
-        f"{_ways(name, identity)}, with the right {name.replace('_', ' ')} in it, and run filedrop reload. It holds "
-        f"for {reach}:\n"
+        f"{_ways(names, identity)}, with the right {listed(map(_called, names))} in it, and run filedrop reload. It "
+        f"holds for {reach}:\n"
         f"  - {{{', '.join(f'{key}: {value}' for key, value in keys.items())}}}"
     )
 
 
-def _ways(name: str, identity: Identity) -> str:
-    rule = rule_of(name, identity)
-    if rule is not None:
-        return f"Mend what {rule} gives, or put this rule above it"
-    lacking = next((tried for tried in identity.tries if name in tried.unset), None)
-    first = "corrected in the document" if getattr(identity, name) else "written into the document"
-    second = f" see to it that {lacking} finds it," if lacking is not None else ""
-    return f"Have it {first},{second} or add this rule at the end of `mapping:` in the configuration"
+def _ways(names: Sequence[str], identity: Identity) -> str:
+    it = "it" if len(names) == 1 else "them"
+    rules = sorted({rule.rule: str(rule) for name in names if (rule := rule_of(name, identity))}.items())
+    if rules:
+        # Above the first of them, since the first rule that sets an id wins.
+        place = "it" if len(rules) == 1 else rules[0][1]
+        given = f"{listed(rule for _, rule in rules)} {'gives' if len(rules) == 1 else 'give'}"
+        left = [_called(name) for name in names if rule_of(name, identity) is None]
+        rest = f" and have the {listed(left)} written into the document" if left else ""
+        return f"Mend what {given}{rest}, or put this rule above {place}"
+    lacking = [str(tried) for tried in identity.tries if not tried.unset.keys().isdisjoint(names)]
+    written = "corrected in" if all(getattr(identity, name) for name in names) else "written into"
+    second = f" see to it that {lacking[0]} finds {it}," if lacking else ""
+    return f"Have {it} {written} the document,{second} or add this rule at the end of `mapping:` in the configuration"
 
 
 def _conditions(identity: Identity, reading: Reading) -> dict[str, str]:

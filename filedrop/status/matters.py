@@ -10,7 +10,7 @@ from filedrop.status.folders import LISTED
 from filedrop.status.model import Item, Kind, Matter
 from filedrop.storage.folder import NOT_YET
 from filedrop.storage.sidecar import ANYWAY
-from filedrop.text import command
+from filedrop.text import command, listed
 from filedrop.times import as_duration, local, moment
 
 if TYPE_CHECKING:
@@ -138,8 +138,7 @@ def _needed(matters: Sequence[Matter]) -> str:
         if noun := _NOUNS.get(one["kind"]):
             counts[noun] += one["number"]
     parts = [f"{number} {noun}{'s' if number > 1 else ''}" for noun, number in counts.items()]
-    listed = " and ".join([", ".join(parts[:-1]), *parts[-1:]] if parts[1:] else parts)
-    return f"{listed} {'needs' if counts.total() == 1 else 'need'} a person." if parts else ""
+    return f"{listed(parts)} {'needs' if counts.total() == 1 else 'need'} a person." if parts else ""
 
 
 def _matter(

@@ -53,7 +53,7 @@ class Office:
         """The rules with the one that stands in the first note, where the note wants it."""
         note = self.notes()[0]
         (line,) = re.findall(r"^  (- \{.*\})$", note, re.MULTILINE)
-        above = re.search(r"Mend what mapping (\d+) .* put this rule above it", note)
+        above = re.search(r"Mend what mapping (\d+) .* put this rule above (it|mapping \1)", note)
         assert above or "at the end of `mapping:`" in note
         place = int(above[1]) - 1 if above else len(rules)
         return [*rules[:place], line, *rules[place:]]
@@ -88,10 +88,18 @@ def office(make_world: Callable[..., World], tmp_path: Path, filedrop: Filedrop)
         (invoice(sender="0192:blåbær"), [], "bad-participant", f"the document has it at {SUPPLIER}."),
         (invoice(), [LATER, BY_NOTE], "bad-participant", "mapping 2 (line ...) sets it."),
         (invoice(), [BY_NAME], "bad-participant", "mapping 1 (line ...) sets it."),
+        (invoice(sender=None, receiver=None, customization="", process=""), [], "no-sender",
+         f"; nothing says its process id. Sender: looked at {SUPPLIER}; the company acme has no participants. Recei"),
+        (invoice(sender="0192:blåbær", receiver=None, process="on order"), [], "no-receiver",
+         'Nothing says who receives it; the sender "0192:blåbær" '),
+        (invoice(receiver=None), [LATER.replace("urn:ours", "our process"), BY_TABLE], "no-receiver",
+         "Process id: mapping 1 (line ...) sets it."),
+        (invoice(receiver=None), [LATER.replace("process_id: urn:ours", "document_id: our document"),
+         LATER.replace("urn:ours", "our process")], "no-receiver", "Process id: mapping 2 (line ...) sets it."),
     ],
 )  # fmt: skip
 def test_the_rule_in_the_note_mends(office: Office, content: bytes, rules: list[str], code: str, says: str) -> None:
-    """The note names the missing id and the place where it was looked for; with its rule, the document is sent."""
+    """A note names all ids that are missing and where each was looked for; with its rule, the document is sent."""
     name = "INV-7-å b's (1).xml"
     office.world.drop(name, content)
     office.run(rules)
