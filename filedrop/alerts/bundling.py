@@ -51,12 +51,23 @@ class Known:
     newest: float = 0.0
 
 
+class News(NamedTuple):
+    """A matter that is to be told: for the first time, or since it grew after it was `told` like this."""
+
+    matter: Matter
+    told: Known | None = None
+
+
 class Notice(NamedTuple):
     """What is to be told: what is new, what still is as it was told, and what is over. No news: all of it is over."""
 
-    news: tuple[Matter, ...]
+    news: tuple[News, ...]
     still: tuple[Matter, ...]
     over: tuple[str, ...]
+
+    def to_one_who_knows_nothing(self) -> Notice:
+        """The same, where what was told before has not arrived."""
+        return Notice(tuple(map(News, (*(one.matter for one in self.news), *self.still))), (), self.over)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +82,8 @@ def decide(before: Mapping[Key, Known], found: Found, *, now: float, quiet: floa
     """What one reader is to be told, by what is remembered of what they were told before."""
     present = {key_of(matter): matter for matter in found.matters}
     known = {key: _seen(before.get(key), matter, now) for key, matter in present.items()}
-    news = [matter for key, matter in present.items() if _is_due(known[key], matter, now=now, quiet=quiet)]
+    due = [key for key, matter in present.items() if _is_due(known[key], matter, now=now, quiet=quiet)]
+    news = tuple(News(present[key], known[key] if known[key].told is not None else None) for key in due)
     unseen = {key: one for key, one in before.items() if key in found.unseen}
     over = {
         key: _gone(one, now)
@@ -79,17 +91,18 @@ def decide(before: Mapping[Key, Known], found: Found, *, now: float, quiet: floa
         if one.told is not None and key not in present and key not in unseen
     }
     known |= unseen | over
-    still = tuple(matter for key, matter in present.items() if known[key].told is not None and matter not in news)
+    still = tuple(matter for key, matter in present.items() if known[key].told is not None and key not in due)
     ended = {key: one.title for key, one in over.items() if now - (one.gone or now) >= A_MOMENT}
     is_all_over = bool(ended) and ended.keys() == over.keys() and not present and not unseen
     if not news and not is_all_over:
         return Bundle(None, known)
     told = {
-        key_of(one): Known(heading(one), known[key_of(one)].since, None, now, one["number"], one["newest"])
-        for one in news
+        key: Known(heading(one), known[key].since, None, now, one["number"], one["newest"])
+        for key in due
+        for one in (present[key],)
     }
     left = {key: one for key, one in known.items() if key not in ended}
-    return Bundle(Notice(tuple(news), still, tuple(ended.values())), left | told)
+    return Bundle(Notice(news, still, tuple(ended.values())), left | told)
 
 
 def _seen(known: Known | None, matter: Matter, now: float) -> Known:

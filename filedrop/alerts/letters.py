@@ -14,8 +14,8 @@ from filedrop.text import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from filedrop.alerts.bundling import Notice
-    from filedrop.status.model import Matter
+    from filedrop.alerts.bundling import News, Notice
+    from filedrop.status.model import Item
 
 LONGEST_SUBJECT = 150  # letters: longer ones are cut by those who show them
 LONGEST_LINE = 1000  # letters of a line, which a stranger may have written
@@ -48,13 +48,27 @@ def notice(said: Notice) -> Text:
     over = [Section("Over", lines=said.over)] if said.over else []
     if not said.news:
         return _text("all is well again", over)
-    news = [Section(heading(one), one["advice"], _lines(one)) for one in said.news]
+    news = [Section(_headed(one), one.matter["advice"], _lines(one)) for one in said.news]
     still = [Section("Still so, as told before", lines=[heading(one) for one in said.still])] if said.still else []
-    return _text("; ".join(heading(one) for one in said.news), [*news, *still, *over])
+    return _text("; ".join(map(_headed, said.news)), [*news, *still, *over])
 
 
-def _lines(matter: Matter) -> list[str]:
-    return [*map(line_of, matter["items"]), *([more] if (more := unlisted(matter)) else [])]
+def _headed(one: News) -> str:
+    """Its heading, and how many of it are new to those who know the rest."""
+    if one.told is None or not one.matter["items"]:
+        return heading(one.matter)
+    grown = one.matter["number"] - one.told.number  # more than are listed; less, where others have gone meanwhile
+    number = max(grown, sum(_is_new(item, one) for item in one.matter["items"]))
+    return f"{heading(one.matter)}, {number} of them new"
+
+
+def _lines(one: News) -> list[str]:
+    lines = [f"{'new: ' if _is_new(item, one) else ''}{line_of(item)}" for item in one.matter["items"]]
+    return [*lines, *([more] if (more := unlisted(one.matter)) else [])]
+
+
+def _is_new(item: Item, one: News) -> bool:
+    return one.told is not None and item["order"] > one.told.newest
 
 
 def digest(figures: Mapping[str, Mapping[str, int]], *, since: str, until: str) -> Text:

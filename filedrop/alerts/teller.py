@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from filedrop.alerts import bundling, digest, letters, memory, sending
-from filedrop.alerts.bundling import Found, Notice
+from filedrop.alerts.bundling import Found
 from filedrop.alerts.heartbeat import HeartbeatSender
 from filedrop.alerts.metrics import MetricsFile
 from filedrop.alerts.sending import ALERT, ALL, DIGEST
@@ -115,7 +115,7 @@ class Teller:
             known[reader] = bundle.known
             if notice := bundle.notice:
                 if notice.news and sending.is_untold(before.unsent, reader):  # which this one takes the place of
-                    notice = Notice((*notice.news, *notice.still), (), notice.over)
+                    notice = notice.to_one_who_knows_nothing()
                 text = letters.notice(notice)
                 new += sending.letters(self._config, text, reader=reader, what=ALERT, now=now)
                 self._log.info("alert.decided", company=reader, says=text.subject)

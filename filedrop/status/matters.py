@@ -150,11 +150,7 @@ def _matter(
     advice: str = "",
     items: Sequence[Item] = (),
     number: int = 1,
-    newest: float | None = None,
 ) -> Matter:
-    """A matter. `newest` is by default since when the newest of its items is one, in seconds since 1970."""
-    if newest is None:
-        newest = max((at.timestamp() for one in items if (at := moment(one["since"]))), default=0.0)
     return Matter(
         kind=kind,
         company=company,
@@ -163,7 +159,7 @@ def _matter(
         advice=advice,
         items=list(items),
         number=number,
-        newest=newest,
+        newest=max((one["order"] for one in items), default=0.0),
     )
 
 
@@ -199,14 +195,12 @@ def _counted(status: CompanyStatus, company: Company, config: Config) -> Iterato
     """What has failed, is overdue or stuck: `status` counts it, and has the reason of each count."""
     kinds: tuple[Literal["failed", "overdue", "stuck"], ...] = ("failed", "overdue", "stuck")
     for kind in kinds:
-        number, newest = status[kind], None
         items = [_item(one, company) for one in status["documents"] if one["state"] == kind]
         if kind == "stuck":
             items = [_message(one, company, config) for one in status["messages"]]
-            newest = max((float(one["msg_no"]) for one in status["messages"]), default=0.0)
-        if number:
+        if number := status[kind]:
             title, advice = f"{number} {kind}", status["reasons"][kind]
-            yield _matter(kind, company.name, title=title, advice=advice, items=items, number=number, newest=newest)
+            yield _matter(kind, company.name, title=title, advice=advice, items=items, number=number)
 
 
 def _rejected(items: list[Item], company: str) -> Iterator[Matter]:
@@ -249,19 +243,29 @@ def _retry(company: Company, document: DocumentStatus) -> str:
 def _item(one: DocumentStatus, company: Company) -> Item:
     number = f"(message {one['msg_no']})" if one["msg_no"] is not None else ""
     do = [_retry(company, one)] if one["state"] == "failed" else []
-    return Item(name=one["file"], known=number, path=one["path"], why=one["why"], do=do, since=one["since"])
+    since = one["since"]
+    return Item(
+        name=one["file"], known=number, path=one["path"], why=one["why"], do=do, since=since, order=_order(since)
+    )
 
 
 def _doubtful(one: Document, path: str) -> Item:
     why, since = question(one) or one.why_in_doubt, _since(one).isoformat(timespec="seconds")
-    return Item(name=one.file, known=f"[{one.id}]", path=path, why=why, do=commands_in(why), since=since)
+    known, do = f"[{one.id}]", commands_in(why)
+    return Item(name=one.file, known=known, path=path, why=why, do=do, since=since, order=_order(since))
+
+
+def _order(since: str | None) -> float:
+    """The order of an item, in seconds since 1970."""
+    at = moment(since)
+    return at.timestamp() if at else 0.0
 
 
 def _message(one: MessageStatus, company: Company, config: Config) -> Item:
     account = ["--account", company.account] if len(config.accounts) > 1 else []
     do = [command("filedrop", "read", *account, str(one["msg_no"]))]
     name = f"message {one['msg_no']} from {one['sender']}"
-    return Item(name=name, known="", path="", why=one["why"], do=do, since=None)
+    return Item(name=name, known="", path="", why=one["why"], do=do, since=None, order=float(one["msg_no"]))
 
 
 def asked_again(account: AccountStatus) -> str:

@@ -72,7 +72,8 @@ Kind = Literal[
 class Item(TypedDict):
     """A document or message of a matter, and why it is one; `do` are the commands for it, to choose one from.
 
-    `known`: what tells it from others with its name, its id or its message. `path` is "" where it isn't known.
+    `known`: what tells it from others with its name, its id or its message. `path` is "" where it isn't known. `order`
+    is greater for what came later to its matter.
     """
 
     name: str
@@ -81,13 +82,14 @@ class Item(TypedDict):
     why: str
     do: list[str]
     since: str | None
+    order: float
 
 
 class Matter(TypedDict):
     """Something that needs a person: of which kind, whose it is ("" for all), and which account or folder it is about.
 
     `title` says what, `advice` what to do, `items` are its documents or messages, the newest first. `number` is how
-    many there are, and `newest` grows when there is another one.
+    many there are, and `newest` is the greatest order of them.
     """
 
     kind: Kind

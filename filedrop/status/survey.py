@@ -256,6 +256,7 @@ def _rejected(journal: Journal, now: datetime) -> Iterator[tuple[str, Item]]:
                 why=f"{answer.sender} says so in message {answer.msg_no}{reason}",
                 do=[],
                 since=stated(answer.at),
+                order=answer.at.timestamp(),
             ),
         )
 

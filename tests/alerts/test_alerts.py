@@ -39,6 +39,7 @@ def test_forty_failures_are_one_mail(telling: Telling) -> None:
     for part in (mail.part("plain"), mail.part("html")):
         assert part.count("failed/a-") == 20
         assert "and 20 more" in part
+        assert "new" not in part
         assert "Nothing says who receives it" in part
         assert "filedrop retry acme NAME" in part
     assert mail.message["Auto-Submitted"] == "auto-generated"
@@ -47,13 +48,16 @@ def test_forty_failures_are_one_mail(telling: Telling) -> None:
 
 
 def test_a_second_wave(telling: Telling) -> None:
-    """A second wave is told when `quiet` is over, once; and without one nothing is."""
+    """A second wave is told when `quiet` is over, once, and marked as new; and without one nothing is told."""
     fail(telling, "a", 40)
     assert len(telling.told(5 * MINUTE)) == 1
     fail(telling, "b", 2)
     assert telling.told(50 * MINUTE) == []
     (mail,) = telling.told(10 * MINUTE)
-    assert "acme: 42 failed" in mail.subject
+    assert "acme: 42 failed, 2 of them new" in mail.subject
+    for part in (mail.part("plain"), mail.part("html")):
+        assert part.count("new: ") == 2
+        assert all(f"new: {telling.world.outbound / 'failed' / name}" in part for name in ("b-0.xml", "b-1.xml"))
     assert telling.told(70 * MINUTE) == []
 
 
@@ -65,7 +69,7 @@ def test_what_shrinks_and_grows_again_has_grown(telling: Telling) -> None:
     assert telling.told(2 * HOUR) == []
     fail(telling, "b", 2)
     (mail,) = telling.told(5 * MINUTE)
-    assert "acme: 3 failed" in mail.subject
+    assert "acme: 3 failed, 2 of them new" in mail.subject
 
 
 def test_all_is_well_again(telling: Telling) -> None:
