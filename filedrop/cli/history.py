@@ -85,6 +85,8 @@ def _of_message(row: MessageRow) -> dict[str, Any]:
         "receiver": row.receiver,
         "msg_no": row.msg_no,
         "received": row.received,
+        "placed": stated(row.placed),
+        "read": row.state == "read",
         "attempts": row.attempts,
         "why": row.why,
         "due": stated(row.due),
@@ -124,6 +126,8 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"    {line}" for line in error["hint"].splitlines())
     if told["direction"] == "IN":
         yield f"  {_second(told['received'])}  received by the access point"
+        if told["placed"]:
+            yield f"  {_second(told['placed'])}  placed, {'then' if told['read'] else 'not yet'} marked as read"
         if told["why"]:
             again = f"; tried again at {_second(told['due'])}" if told["due"] else ""
             yield f"  tried {told['attempts']} times in vain: {told['why']}{again}"

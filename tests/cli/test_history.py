@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from support.documents import SELLER, invoice, order
@@ -51,7 +52,7 @@ def test_a_name_that_was_dropped_twice(filedrop: Filedrop, world: World) -> None
 
 
 def test_messages(filedrop: Filedrop, world: World) -> None:
-    """A received message by its number or its file's name, and one that is stuck with its reason and its next try."""
+    """A received message by its number or its file's name, when it was placed; why one is stuck, and its next try."""
     received = world.receive(order("4", receiver=SELLER))
     stuck = world.receive(b"no XML at all")
     world.run_once()
@@ -60,7 +61,11 @@ def test_messages(filedrop: Filedrop, world: World) -> None:
     assert not done.stderr
     known = json.loads(done.stdout)
     assert (known["state"], known["msg_no"], known["path"], known["there"]) == ("received", received, str(file), True)
-    assert f"message {received}" in filedrop("history", received).stdout
+    assert known["read"]
+    told = filedrop("history", received).stdout
+    assert f"message {received}" in told
+    placed = datetime.fromisoformat(known["placed"]).isoformat(sep=" ", timespec="seconds")
+    assert f"  {placed}  placed, then marked as read\n" in told
     told = filedrop("history", stuck).stdout
     assert "stuck" in told
     assert "in vain: " in told
