@@ -48,13 +48,17 @@ _NAMES_A_FAULT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer from base_url's own origin; `flaw` says why its body is incomplete, "" where it is whole."""
+    """An answer from base_url's own origin; `flaw` says why its body is incomplete, "" where it is whole.
+
+    `login_keys`: where the login of its request stands, for people, in an answer that isn't one of success.
+    """
 
     url: str
     status: int
     headers: Mapping[str, str]
     body: bytes = b""
     flaw: str = ""
+    login_keys: str = ""
 
     @property
     def text(self) -> str:
@@ -132,7 +136,7 @@ def _rejected(answer: Answer) -> Rejected:
 
 
 def _no_login(answer: Answer) -> Unauthorized:
-    return Unauthorized(f"{answer.url} refused the login ({answer.status}); check the account's username and password")
+    return Unauthorized(f"{answer.url} refused the login ({answer.status}); check {answer.login_keys}")
 
 
 def _busy(answer: Answer) -> Unavailable:

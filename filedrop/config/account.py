@@ -59,6 +59,13 @@ class Account(Section):
         """`username@host`: what it *is*, whatever it is called here (contract 6); the host in lower case."""
         return f"{self.username}@{urlsplit(self.base_url).hostname or ''}"
 
+    @property
+    def login_keys(self) -> str:
+        """Where the login stands, for people. A password is not even shown where its key is another's."""
+        key = next(key for key in _PASSWORDS if getattr(self, key))
+        file = f" ({self.password_file})" if self.password_file else ""
+        return f"accounts.{self.name}.username and accounts.{self.name}.{key}{file}"
+
     def exposed(self) -> tuple[str, str] | None:
         """Which key lets others see the password, and what to do about it; None where nothing does."""
         if self.password is not None:

@@ -260,7 +260,7 @@ def test_what_the_access_point_has_too_often(filedrop: Filedrop, make_world: Cal
 
 
 def test_a_wrong_password(filedrop: Filedrop, process: Filedrop, world: World) -> None:
-    """With a wrong password status says that the login is refused, and that the document waits for that."""
+    """With a wrong password status says that the login is refused, where it stands, and that the document waits."""
     world.drop("invoice.xml", invoice("1"))
     world.password_file.write_text("wrong")
     process("run", "--once")
@@ -269,6 +269,8 @@ def test_a_wrong_password(filedrop: Filedrop, process: Filedrop, world: World) -
     assert (account["reachable"], account["login"]) == (True, "refused")
     assert counts(status) == {"waiting": 1}
     assert "1 waiting: " in filedrop("status").stdout
+    where = f"accounts.main.username and accounts.main.password_file ({world.password_file})"
+    assert f"refused the login (401); check {where}" in account["why"]
 
 
 def test_an_outage(filedrop: Filedrop, process: Filedrop, world: World) -> None:

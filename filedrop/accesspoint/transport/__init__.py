@@ -72,7 +72,7 @@ class Transport:
             raise ConfigError([f"accounts.{login.name}.ca_file: {said}"]) from error
         self._timeout = (login.connect_timeout.total_seconds(), login.read_timeout.total_seconds())
         self._proxies, self._proxy_login = _proxy(login.proxy)
-        self._login = Header(login)
+        self._login, self._login_keys = Header(login), login.login_keys
         self.heard: tuple[str, float] | None = None  # the latest answer's `Date`, and when it came
         self._local = threading.local()
         self._lines: weakref.WeakSet[_Line] = weakref.WeakSet()
@@ -144,7 +144,7 @@ class Transport:
                 response = self._send(line.own, method, url, headers, body, silence=silence)
             if "Date" in response.headers:
                 self.heard = (response.headers["Date"], self._monotonic())
-            yield Incoming(url, response, login=headers["Authorization"])
+            yield Incoming(url, response, login=headers["Authorization"], login_keys=self._login_keys)
         except BaseException:
             self.distrust()
             raise

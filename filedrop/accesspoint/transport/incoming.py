@@ -25,14 +25,15 @@ _GZIP = b"\x1f\x8b"
 
 
 class Incoming:
-    """An answer whose head has been read. `login` is the Authorization header of its request."""
+    """An answer whose head has been read. `login` is the Authorization header of its request, from `login_keys`."""
 
-    def __init__(self, url: str, response: requests.Response, *, login: str = "") -> None:
+    def __init__(self, url: str, response: requests.Response, *, login: str = "", login_keys: str = "") -> None:
         self.url = url
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
         self._raw = response.raw
         self._login = login
+        self._login_keys = login_keys
 
     def chunks(self, at_most: int) -> Iterator[bytes]:
         """The body in unpacked pieces, checked against Content-Length. Raises Unavailable where it is cut or damaged.
@@ -81,4 +82,5 @@ class Incoming:
         headers = {
             name: conceal(said.encode("latin-1"), self._login).decode("latin-1") for name, said in self.headers.items()
         }
-        return Answer(self.url, self.status, CaseInsensitiveDict(headers), conceal(bytes(body), self._login), flaw)
+        said = conceal(bytes(body), self._login)
+        return Answer(self.url, self.status, CaseInsensitiveDict(headers), said, flaw, self._login_keys)
