@@ -16,6 +16,8 @@ from filedrop.cli.show import say
 from filedrop.daemon.clock import now
 from filedrop.daemon.lock import is_running, running_process
 from filedrop.errors import ConfigError, FiledropError
+from filedrop.files.disk import shortage
+from filedrop.files.patience import within
 from filedrop.status import status_file
 from filedrop.times import moment
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 LONGEST = 60.0  # seconds; a large document on the wire may take longer
 OFTEN = 0.1  # seconds between looks at what the daemon says
+A_WHILE = 5.0  # seconds after which a share that can't be written to is why nothing is said
 
 
 @click.command()
@@ -74,7 +77,8 @@ else:
 
 def _wait(config: Config, asked: datetime) -> None:
     """Wait until the daemon has read its configuration after `asked`. Raises ConfigError where it didn't take it up."""
-    until = time.monotonic() + LONGEST
+    begun = time.monotonic()
+    until = begun + LONGEST
     while time.monotonic() < until:
         told = status_file.told_in(status_file.read(config.root))
         read = moment(told.configured)
@@ -84,8 +88,21 @@ def _wait(config: Config, asked: datetime) -> None:
             return
         if is_running(config.state) is False:
             raise FiledropError("filedrop has ended meanwhile: see its log")
+        if time.monotonic() > begun + A_WHILE and (why := _why_silent(config.root)):
+            raise FiledropError(
+                f"filedrop was told, but can't say whether it has taken it up: {config.root / status_file.NAME} can't "
+                f"be written: {why}. Its log says configuration.changed if it has"
+            )
         time.sleep(OFTEN)
     raise FiledropError(
         f"filedrop has not taken it up within {LONGEST:.0f} seconds: a large document may be on the wire. "
         f"{config.root / status_file.NAME} says under `configured` when it has"
     )
+
+
+def _why_silent(root: Path) -> str:
+    """Why a daemon can't write what it has to say, "" where it can."""
+    try:
+        return within(status_file.PATIENCE, lambda: shortage(root))
+    except OSError as error:
+        return error.strerror or str(error)

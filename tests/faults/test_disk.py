@@ -15,8 +15,10 @@ from support.asking import ask
 from support.disks import Disk, mounted
 from support.documents import invoice
 from support.faults import answered
+from support.systems import hang_up
 from support.world import World
 
+from filedrop.status import status_file
 from filedrop.status.status_file import StatusFile
 
 if TYPE_CHECKING:
@@ -121,6 +123,22 @@ def test_a_share_that_is_full_before_the_start(small_world: World, disks: Disks)
     assert len(told(world, "folder.unavailable")) == 1
     assert len(told(world, "folder.refuses")) == 1, told(world, "folder.refuses")
     world.invariants()
+
+
+@hang_up
+def test_a_reload_on_a_full_share(small_world: World, disks: Disks) -> None:
+    """Where the root is full, so that a reload can't be told of, that is said, and not that it wasn't taken up."""
+    world = small_world
+    with world.daemon() as daemon:
+        world.until(lambda: (told := status_file.read(world.root)) and told["running"])
+        disks["share"].fill()
+        world.more = "log: {level: debug}"
+        done = world.filedrop("reload")
+        assert done.returncode == 1
+        assert f"{world.root / 'status.json'} can't be written: its disk is full: make room there" in done.stderr
+        world.until(lambda: "configuration.changed" in (world.base / "daemon.log").read_text())
+        make_room(disks)
+        world.stop(daemon)
 
 
 def test_what_a_full_share_holds(small_world: World, disks: Disks) -> None:
