@@ -18,13 +18,13 @@ from filedrop.files import is_missing, may_use
 from filedrop.files.disk import shortage
 from filedrop.status import status_file as statusfile
 from filedrop.status.folders import LISTED
-from filedrop.status.matters import asked_again, heading, line_of, unlisted, verdict
+from filedrop.status.matters import asked_again, heading, in_a_line, line_of, unlisted, verdict
 from filedrop.status.model import COUNTS
 from filedrop.status.survey import Survey
 from filedrop.times import local, moment
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator
 
     from filedrop.config import Config
     from filedrop.status.model import AccountStatus, CompanyStatus, Count, DocumentStatus, Matter, Status
@@ -61,16 +61,14 @@ def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
                 say(line)
             raise SystemExit(exit_status)
         if not as_json:
-            _show(now, config)
+            _show(now)
     except (KeyError, TypeError, AttributeError, ValueError) as error:  # anybody may write to the share
         raise FiledropError(f"{statusfile.NAME} doesn't say what it should; the daemon writes it again") from error
 
 
 def checked(status: Status, now: datetime) -> tuple[str, int]:
     """How it stands in a line, and the exit status that says so."""
-    headings = [heading(one) for one in status["matters"] if one["kind"] != "stopped"]
-    cut = [*headings[:LISTED], *([f"and {len(headings) - LISTED} more"] if len(headings) > LISTED else [])]
-    line = f"{verdict(status)} ({'; '.join(cut)})" if cut else verdict(status)
+    line = in_a_line(status)
     heard = moment(status["heard"])
     silent = status["running"] is not False and (heard is None or abs(now - heard) > SILENT)
     if silent:
@@ -111,7 +109,7 @@ def _look(config: Config) -> Status:
         return Survey(config, journal).take(heard, running=running, now=datetime.now().astimezone())
 
 
-def _show(now: Status, config: Config) -> None:
+def _show(now: Status) -> None:
     running = {True: "filedrop is running. ", False: "", None: ""}[now["running"]]
     say(f"{running}{verdict(now)}")
     for matter in now["matters"]:
@@ -126,15 +124,7 @@ def _show(now: Status, config: Config) -> None:
         say(f"(accounts as of {now['heard']})")
     about_accounts = {matter["about"] for matter in now["matters"] if matter["kind"] == "account"}
     for name, account in now["accounts"].items():
-        held_by = [
-            f"{folder['path']}: {folder['why'] or folder['warning']}"
-            for company, one in now["companies"].items()
-            if company in config.companies and config.companies[company].account == name
-            for folder in one["folders"]
-            if folder["use"] == "inbound" and (folder["why"] or folder["warning"])
-        ]
-        fetched = _fetched(account, held_by, running=now["running"])
-        for line in _account_lines(account, fetched, with_why=name not in about_accounts):
+        for line in _account_lines(account, with_why=name not in about_accounts):
             tell(f"{name}: {line}")
     told = {item["known"] for matter in now["matters"] for item in matter["items"]}
     for name, company in now["companies"].items():
@@ -168,28 +158,13 @@ def _account(name: str, account: AccountStatus) -> list[object]:
     return [name, reachable, account["login"], account["unread"], account["for_nobody"], account["last_poll"]]
 
 
-def _fetched(account: AccountStatus, held_by: Sequence[str], *, running: bool | None) -> str:
-    """What becomes of the messages for companies here, and what holds them; "" where there are none."""
-    number = (account["unread"] or 0) - (account["for_nobody"] or 0)
-    if number <= 0:
-        return ""
-    are, they = ("is for a company", "it is") if number == 1 else ("are for companies", "they are")
-    if running is False:
-        then = f"{they} fetched when filedrop runs again"
-    elif held_by:
-        then = f"nothing is fetched into {'; '.join(held_by)}"
-    else:
-        then = f"{they} fetched, but for what is stuck" if number > 1 else f"{they} fetched, unless it is stuck"
-    return f"{number} unread at the last poll {are} here: {then}"
-
-
-def _account_lines(account: AccountStatus, fetched: str, *, with_why: bool) -> Iterator[str]:
+def _account_lines(account: AccountStatus, *, with_why: bool) -> Iterator[str]:
     if account["why"] and with_why:
         yield f"{account['why']}{asked_again(account)}"
     yield from account["lists"]
     yield from account["left_behind"]
-    if fetched:
-        yield fetched
+    if account["fetched"]:
+        yield account["fetched"]
     if for_nobody := account["for_nobody"]:
         yield f"{for_nobody} unread for none of the companies: add their receivers to one, or set `unassigned`"
     if account["surplus"]:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from filedrop.outbound.validating import Validating
     from filedrop.storage.folders import OutboundFolder
 
-REFUSES = "files can't be moved or written here"
-
 
 class Window:
     """An account's documents that are being sent, at most `size`: only these are in doubt after a kill. Thread-safe."""
@@ -179,7 +177,7 @@ class FolderContext:
 
     def refuses(self, error: OSError) -> None:
         """Note an error of the disk; logged when it differs from the last one."""
-        why = f"{REFUSES}: {error.strerror or error}"
+        why = f"files can't be moved or written here: {error.strerror or error}"
         if why != self.health.refused:
             facts = {"company": self.folder.company, "folder": str(self.folder.path)}
             self.shared.log.error("folder.refuses", **facts, why=why)

@@ -59,15 +59,15 @@ class FolderSnapshot:
 
     `counts`: documents by the name of their place, and what is `ignored`. `failed` and `ignored` are at most `LISTED`,
     the newest first; `there` are those of the asked-for names that lie in it. `trouble` is the sentence that says why
-    the folder is unavailable, "" while it isn't; `warning` one that says what else is wrong with it, `refuses` one that
-    says why nothing can be written or moved there. `disk` is the number of its file system, `free` are the bytes free
+    the folder is unavailable, "" while it isn't; `warning` one that says what else is wrong with it, `refused` one that
+    says why files can't be moved or written there. `disk` is the number of its file system, `free` are the bytes free
     there; None where they aren't known. `oldest` of what is `failed` and `inbound`, in seconds since 1970; of the
     latter only where it was asked for.
     """
 
     trouble: str = ""
     warning: str = ""
-    refuses: str = ""
+    refused: str = ""
     counts: Counter[str] = field(default_factory=Counter)
     failed: list[Lying] = field(default_factory=list)
     ignored: list[Lying] = field(default_factory=list)
@@ -136,8 +136,8 @@ class FolderSurvey:
                 snapshot = _outbound(folder, now, names)
             else:
                 snapshot = _inbound(folder, ages=self._ages)
-            snapshot.refuses = shortage(folder.path)
-            snapshot.warning = outdated(folder, journal) or snapshot.refuses
+            snapshot.refused = shortage(folder.path)
+            snapshot.warning = outdated(folder, journal) or snapshot.refused
             snapshot.disk, snapshot.free = folder.at().identity[0], free_space(folder.path)
         return snapshot
 

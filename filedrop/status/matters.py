@@ -131,6 +131,13 @@ def verdict(status: Status) -> str:
     return " ".join(sentences) or "All is well."
 
 
+def in_a_line(status: Status) -> str:
+    """How it stands, and what needs a person: for monitoring, and for `systemctl status`."""
+    headings = [heading(one) for one in status["matters"] if one["kind"] != "stopped"]
+    cut = [*headings[:LISTED], *([f"and {len(headings) - LISTED} more"] if len(headings) > LISTED else [])]
+    return f"{verdict(status)} ({'; '.join(cut)})" if cut else verdict(status)
+
+
 def _needed(matters: Sequence[Matter]) -> str:
     """How many documents, messages, folders and tables need a person, as a sentence; "" for none."""
     counts: Counter[str] = Counter()

@@ -105,6 +105,7 @@ class Matter(TypedDict):
 class FolderStatus(TypedDict):
     """One folder of the configuration; `why` says why it isn't available, `warning` what else a person should know.
 
+    `refused`, which is part of the warning: why files can't be moved or written there.
     `disk` tells the file systems of one computer apart, and `free` are the bytes free on it, where that is known.
     """
 
@@ -113,6 +114,7 @@ class FolderStatus(TypedDict):
     available: bool
     why: str
     warning: str
+    refused: str
     disk: int | None
     free: int | None
 
@@ -138,7 +140,7 @@ class AccountStatus(TypedDict):
 
     `next_attempt`: when it is asked again, where that has failed. `lists` says which of the access point's lists could
     not be read to their end, `left_behind` what is under way where the account was before, both in sentences; `surplus`
-    are messages there that we did not mean to send.
+    are messages there that we did not mean to send. `fetched`: what becomes of the unread ones for companies here.
     """
 
     reachable: bool | None
@@ -151,6 +153,7 @@ class AccountStatus(TypedDict):
     lists: list[str]
     left_behind: list[str]
     surplus: list[int]
+    fetched: str
 
 
 class Status(TypedDict):
@@ -198,4 +201,5 @@ NO_REPORT = AccountStatus(
     lists=[],
     left_behind=[],
     surplus=[],
+    fetched="",
 )

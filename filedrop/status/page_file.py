@@ -153,7 +153,7 @@ def of_company(status: Status, company: Company) -> Status:
     """The part of a status that is about one company, with nothing of the others."""
     mine: AccountStatus = {
         **status["accounts"][company.account], "unread": None, "for_nobody": None,
-        "lists": [], "left_behind": [], "surplus": [],
+        "lists": [], "left_behind": [], "surplus": [], "fetched": "",
     }  # fmt: skip
     return {
         **status,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.context import FolderContext
     from filedrop.outbound.readiness import Seen
     from filedrop.status.folders import FolderSnapshot
-    from filedrop.status.model import Count, Counts
+    from filedrop.status.model import AccountStatus, Count, Counts, FolderStatus
 
 
 def reasons(
@@ -71,18 +71,39 @@ def reasons(
     return {count: sentences[count] for count in COUNTS if counts[count]}
 
 
-def in_sending(number: int, on_the_wire: int, refuses: str, *, running: bool | None) -> str:
-    """What becomes of so many documents that lie in `sending/`; `refuses`: why nothing can be moved there."""
+def in_sending(number: int, on_the_wire: int, refused: str, *, running: bool | None) -> str:
+    """What becomes of so many documents that lie in `sending/`; `refused`: why nothing can be moved there."""
     others = number - on_the_wire
     if running is False:
         with_us = "looked at when filedrop runs again"
         sent = "looked for at the access point when filedrop runs again"
     else:
-        with_us = f"waiting to be put away{f' ({refuses})' if refuses else ''}"
+        with_us = f"waiting to be put away{f' ({refused})' if refused else ''}"
         sent = "on their way to the access point at this moment"
     if others and on_the_wire:
         return f"{on_the_wire} {sent}; {others} {with_us}"
     return with_us if others else sent
+
+
+def fetched(account: AccountStatus, folders: Iterable[FolderStatus], *, running: bool | None) -> str:
+    """What becomes of the unread messages for companies here, and what holds them; "" where there are none.
+
+    `folders` are those of the account's companies.
+    """
+    number = (account["unread"] or 0) - (account["for_nobody"] or 0)
+    if number <= 0:
+        return ""
+    held_by = [
+        f"{one['path']}: {why}" for one in folders if one["use"] == "inbound" and (why := one["why"] or one["warning"])
+    ]
+    are, they = ("is for a company", "it is") if number == 1 else ("are for companies", "they are")
+    if running is False:
+        then = f"{they} fetched when filedrop runs again"
+    elif held_by:
+        then = f"nothing is fetched into {'; '.join(held_by)}"
+    else:
+        then = f"{they} fetched, but for what is stuck" if number > 1 else f"{they} fetched, unless it is stuck"
+    return f"{number} unread at the last poll {are} here: {then}"
 
 
 def _mended(number: int, company: Company, documents: Iterable[DocumentStatus]) -> str:

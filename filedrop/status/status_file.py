@@ -20,6 +20,7 @@ from filedrop.daemon.systemd import notify
 from filedrop.files import Directory, clear_drafts, replace_whole
 from filedrop.files.patience import within
 from filedrop.status.folders import LISTED
+from filedrop.status.matters import in_a_line
 from filedrop.status.model import NO_REPORT, VERSION, Status, folders_of
 from filedrop.status.page_file import ANYWAY, Pages, is_at_home, without_trifles
 from filedrop.status.reasons import left_where_they_are
@@ -153,6 +154,7 @@ def heard_from(daemon: Daemon, now: datetime) -> DaemonReport:
         heard=now.isoformat(timespec="seconds"),
         accounts={account.name: account_status(account) for account in daemon.accounts},
         warnings=dict(warnings),
+        refused={str(one.folder.path): one.at.health.refused for one in pipelines},
         waiting=dict(waiting),
         troubles=daemon.troubles(),
         journal=daemon.journal.trouble,
@@ -164,22 +166,6 @@ def _standing(account: Account) -> object:
     """What has changed where this has."""
     troubles = [(one.at.health.trouble, one.at.health.warning, len(one.at.scanner.seen)) for one in account.pipelines]
     return account_status(account), troubles, account.poller.trouble()
-
-
-def in_a_line(status: Status) -> str:
-    """The whole in one line, as `systemctl status` shows it."""
-    parts = [status["journal"]] if status["journal"] else []
-    for count in ("waiting", "sending", "doubt", "overdue", "failed", "stuck"):
-        number = sum(company[count] for company in status["companies"].values())
-        if number:
-            parts.append(f"{number} {count}")
-    for name, account in status["accounts"].items():
-        parts += [f"{name}: {why}" for why in (account["why"], *account["lists"], *account["left_behind"]) if why]
-    parts += [f"{one['path']}: {why}" for _, one in folders_of(status) if (why := one["why"] or one["warning"])]
-    parts += status["tables"]
-    parts += status["troubles"].values()
-    parts += status["alerts"]
-    return "; ".join(parts) or "all is well"
 
 
 def read(root: Path) -> Status | None:
@@ -206,6 +192,7 @@ def told_in(status: Status | None) -> DaemonReport:
             troubles={about: str(why) for about, why in status["troubles"].items()},
             alerts=[*map(str, status["alerts"])],
             warnings={str(one["path"]): str(one["warning"]) for _, one in folders_of(status)},
+            refused={str(one["path"]): str(one["refused"]) for _, one in folders_of(status)},
             waiting={Path(one["path"]): str(one["why"]) for one in documents if one["state"] == "waiting"},
             journal=str(status["journal"]),
             configured=str(status["configured"]),

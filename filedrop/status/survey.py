@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from filedrop.daemon.systemd import start_command
 from filedrop.errors import JournalError
 from filedrop.model.document import State
-from filedrop.outbound.context import REFUSES
 from filedrop.outbound.former import left_behind
 from filedrop.outbound.validating import why_not_validated
 from filedrop.status import matters
@@ -32,7 +31,7 @@ from filedrop.status.model import (
     Item,
     Status,
 )
-from filedrop.status.reasons import dropped, failed, in_sending, known, path_of, reasons, stuck_messages
+from filedrop.status.reasons import dropped, failed, fetched, in_sending, known, path_of, reasons, stuck_messages
 from filedrop.times import as_duration, stated
 
 if TYPE_CHECKING:
@@ -64,6 +63,7 @@ def account_status(account: Account) -> AccountStatus:
         lists=[f"/{name} could not be read to its end: {why}" for name, why in sorted(cut_short.items()) if why],
         left_behind=[],
         surplus=[],
+        fetched="",
     )
 
 
@@ -71,6 +71,7 @@ def account_status(account: Account) -> AccountStatus:
 class DaemonReport:
     """What only the daemon can tell, `heard` then. `warnings`: of available folders, by their paths.
 
+    `refused`: of these, why files can't be moved or written there.
     `waiting`: the dropped files that it has left where they are, and why.
     """
 
@@ -80,6 +81,7 @@ class DaemonReport:
     troubles: Mapping[str, str] = field(default_factory=dict)
     alerts: Sequence[str] = ()
     warnings: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
     waiting: Mapping[Path, str] = field(default_factory=dict)
     journal: str = ""
     configured: str = ""
@@ -109,8 +111,7 @@ class Survey:
         self.snapshots = self._lookout.look(now, told.waiting)
         for path, snapshot in self.snapshots.items():
             snapshot.warning = snapshot.warning or told.warnings.get(str(path), "")
-            if REFUSES in snapshot.warning:
-                snapshot.refuses = snapshot.warning
+            snapshot.refused = snapshot.refused or told.refused.get(str(path), "")
         newest = journal.newest(now - config.outbound.overdue, LISTED) if journal else {}
         stuck: list[MessageRow] = []
         accounts: dict[str, AccountStatus] = {}
@@ -150,6 +151,11 @@ class Survey:
             keep_archive=as_duration(kept) if (kept := config.keep.archive_for()) else "forever",
             matters=[],
         )
+        for name, standing in accounts.items():
+            own = [status["companies"][one.name] for one in config.companies.values() if one.account == name]
+            standing["fetched"] = fetched(
+                standing, [folder for one in own for folder in one["folders"]], running=running
+            )
         in_doubt = any(company["doubt"] for company in status["companies"].values())
         doubts = journal.in_state(State.DOUBT) if journal and in_doubt else []
         rejected = list(_rejected(journal, now)) if journal else []
@@ -175,8 +181,8 @@ class Survey:
         many = Counter({kind: found.total for kind, found in newest.items()})
         held = any(snapshot.held for snapshot in outbound.values())
         why = "a file HOLD lies in outbound/; what waits is sent when that is removed" if held else why_account
-        refuses = "; ".join(f"{path}: {one.refuses}" for path, one in outbound.items() if one.refuses)
-        why = why or (refuses if running else "")
+        refused = "; ".join(f"{path}: {one.refused}" for path, one in outbound.items() if one.refused)
+        why = why or (refused if running else "")
         counts = Counts(
             waiting=lies["outbound"] + claimed,
             sending=max(0, lies["sending"] - claimed - many["doubt"]),
@@ -213,7 +219,7 @@ class Survey:
                 company,
                 documents,
                 waits_for=told.journal or why,
-                sending=told.journal or in_sending(counts["sending"], on_the_wire, refuses, running=running),
+                sending=told.journal or in_sending(counts["sending"], on_the_wire, refused, running=running),
                 running=running,
             ),
             folders=[
@@ -234,6 +240,7 @@ class Survey:
             available=not snapshot.trouble,
             why=snapshot.trouble,
             warning=snapshot.warning,
+            refused=snapshot.refused,
             disk=snapshot.disk,
             free=snapshot.free,
         )

@@ -114,6 +114,17 @@ def test_check_where_no_daemon_reports(world: World) -> None:
     assert checked({**status, "heard": None}, now)[1] == 1
 
 
+def test_what_the_disk_refuses(world: World) -> None:
+    """What waits on a folder in which nothing can be moved waits for that, not for what else is wrong with it."""
+    world.run_once()
+    world.drop("invoice.xml", invoice("1"))
+    folder, refused = str(world.outbound), "files can't be moved or written here: Permission denied"
+    told = DaemonReport(warnings={folder: f"{refused}; scanned alone"}, refused={folder: refused})
+    status = Survey(world.configuration(), None).take(told, running=True, now=datetime.now().astimezone())
+    assert status["companies"]["acme"]["reasons"]["waiting"] == f"{folder}: {refused}"
+    assert told_in(status).refused[folder] == refused
+
+
 def test_what_a_person_decides_comes_first(filedrop: Filedrop, make_world: Callable[..., World]) -> None:
     """What needs a person stands above the tables, first what only a person can decide, with the commands for it."""
     world = make_world(outbound={"doubt": "1h"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+import socket
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
@@ -33,6 +35,18 @@ def reported(world: World) -> dict[str, Any]:
     status = read(world.root)
     assert status
     return dict(status["companies"]["acme"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="systemd is Linux's")
+def test_what_systemd_shows(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line that `systemctl status` shows is that of `status --check`."""
+    world.drop("nobody.xml", invoice("1", receiver=None))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(address := f"\0filedrop-{secrets.token_hex(8)}")
+        manager.settimeout(10)
+        monkeypatch.setenv("NOTIFY_SOCKET", address.replace("\0", "@"))
+        reported(world)
+        assert manager.recv(4096).decode() == "STATUS=1 document needs a person. (acme: 1 failed)"
 
 
 def test_a_duplicate_is_let_through_by_the_command_that_is_shown(world: World) -> None:
@@ -85,6 +99,10 @@ def test_messages_that_a_folder_has_no_room_for(make_world: Callable[..., World]
     of_one = "main: 1 unread at the last poll is for a company here"
     with world.daemon():
         world.until(lambda: f"{of_one}: nothing is fetched into {world.inbound}: only " in ask(world, "status").says)
+        page, of_company = world.root / "STATUS.html", world.root / "acme" / "STATUS.html"
+        held = f"is for a company here: nothing is fetched into {world.inbound}: only "
+        world.until(lambda: of_company.exists() and held in page.read_text(encoding="utf-8"))
+        assert "nothing is fetched into" not in of_company.read_text(encoding="utf-8")
         world.receive(order("2", receiver=SELLER))
         world.until(lambda: "main: 2 unread at the last poll are for companies here" in ask(world, "status").says)
     assert "they are fetched when filedrop runs again" in ask(world, "status").says
