@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from filedrop import config as configuration
 from filedrop.cli import FAILED, UNREACHABLE
 from filedrop.cli.opening import WHO_MAY, has_journal, open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, show_table, tell
 from filedrop.daemon.lock import is_running
-from filedrop.errors import FiledropError, JournalError
+from filedrop.errors import ConfigError, FiledropError, JournalError
 from filedrop.files import is_missing, may_use
 from filedrop.files.disk import shortage
 from filedrop.status import status_file as statusfile
@@ -25,6 +26,7 @@ from filedrop.times import local, moment
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
+    from pathlib import Path
 
     from filedrop.config import Config
     from filedrop.status.model import AccountStatus, CompanyStatus, Count, DocumentStatus, Matter, Status
@@ -42,7 +44,8 @@ def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
     r"""Show what needs a person, what waits, is on its way, in doubt, overdue or failed, per company, and why.
 
     What only the daemon knows, it writes to status.json in the root: whether the access point can be reached and lets
-    us in, what is unread there. Whoever may not read the daemon's state sees all of it from there.
+    us in, what is unread there. Whoever may not read the daemon's state sees all of it from there; and so does
+    whoever has made a mistake in the configuration, beside that.
 
     With --check the exit status is 0 if all is well, 1 if a person is needed, or if no daemon has reported for some
     minutes, 2 if the configuration is wrong, and 3 if the access point is away or refuses the login.
@@ -50,7 +53,12 @@ def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
     \b
     Example: filedrop status --check
     """
-    config = open_config(config_option)
+    try:
+        config = open_config(config_option)
+    except ConfigError:
+        if not (is_check or as_json):
+            _show_by_the_one_before(configuration.find(config_option))
+        raise
     now = _look(config)
     if as_json:
         show_json(now)
@@ -107,6 +115,21 @@ def _look(config: Config) -> Status:
         except JournalError as error:
             journal, heard = None, replace(heard, journal=str(error))
         return Survey(config, journal).take(heard, running=running, now=datetime.now().astimezone())
+
+
+def _show_by_the_one_before(path: Path) -> None:
+    """What a daemon wrote that runs on although its configuration, in this file, has a mistake by now."""
+    root = configuration.named_root(path)
+    told = statusfile.read(root) if root else None
+    if told is None or not told["running"]:
+        return
+    with suppress(KeyError, TypeError, AttributeError, ValueError):  # anybody may write to the share
+        written, read = datetime.fromisoformat(told["written"]), datetime.fromisoformat(told["configured"])
+        if abs(datetime.now().astimezone() - written) > SILENT:
+            return
+        which = "the one before" if told["troubles"].get("configuration") else "what it was then"
+        say(f"filedrop read its configuration at {local(read)}, and works by {which}. At {local(written)} it wrote:")
+        _show(told)
 
 
 def _show(now: Status) -> None:

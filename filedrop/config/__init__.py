@@ -65,6 +65,7 @@ __all__ = [
     "find",
     "found",
     "load",
+    "named_root",
     "parse",
     "xpath_in",
 ]
@@ -97,6 +98,15 @@ def load(path: Path, *, keys_only: bool = False) -> Config:
         line = data.count(b"\n", 0, error.start) + 1
     # Outside of the `except`: that error carries the whole text.
     raise ConfigError([f"{path}:{line}: not UTF-8; save the file as UTF-8"])
+
+
+def named_root(path: Path) -> Path | None:
+    """The `root` of a configuration file that may be full of mistakes; None where that can't be told."""
+    try:
+        root = read(path.read_text("utf-8-sig"), str(path)).values.get("root", Config.model_fields["root"].default)
+    except (OSError, UnicodeDecodeError, ConfigError):
+        return None
+    return Path(root) if isinstance(root, (str, Path)) and Path(root).is_absolute() else None
 
 
 def parse(text: str, name: str = "config.yaml", *, keys_only: bool = False) -> Config:

@@ -103,17 +103,26 @@ def test_a_changed_login(filedrop: Filedrop, world: World) -> None:
 
 
 def test_a_mistake(filedrop: Filedrop, world: World) -> None:
-    """A configuration with a mistake leaves the old one at work; status, log and command say what and where."""
+    """A configuration with a mistake leaves the old one at work; status, log and command say what and where.
+
+    And status shows beside the mistake what the daemon wrote, which works by the configuration before.
+    """
     with world.daemon() as daemon:
-        world.until(lambda: is_up(world))
+        world.until(lambda: (told := status_file.read(world.root)) and told["running"] and not told["matters"])
         world.more = "outbond: {}"
         world.config_file()
         told = filedrop("reload")
         assert told.returncode == 2
         assert "outbond: unknown key" in told.stderr
+        status = filedrop("status")
+        assert status.returncode == 2
+        assert "outbond: unknown key" in status.stderr
+        assert "and works by what it was then. At " in status.stdout
+        assert "filedrop is running. All is well." in status.stdout
         daemon.send_signal(signal.SIGHUP)  # what `kill -HUP` does, which looks at nothing before
         world.until(lambda: "outbond: unknown key" in refused(world))
         assert "outbond: unknown key" in events(world, "configuration.refused")[0]["why"]
+        assert "and works by the one before. At " in filedrop("status").stdout
         world.drop("invoice.xml", invoice("1"))
         world.until(world.settled)
         world.more = ""
