@@ -234,10 +234,13 @@ class Account:
             return True
         if self.breaker.report.condition == "unknown" or not self._has_looked_round():
             return False
+        is_serving = any(map(self._workers.is_serving, self.pipelines))
         if not self.breaker.ready:
-            return True
+            return not is_serving and all(
+                self._workers.is_hung(pipeline) or pipeline.has_claimed() for pipeline in self.pipelines
+            )
         is_polled = self.poller.summary.last_poll and self.poller.is_idle and not self.poller.again
-        if not is_polled or self._next_poll <= self._steady() or any(map(self._workers.is_serving, self.pipelines)):
+        if not is_polled or self._next_poll <= self._steady() or is_serving:
             return False
         is_done = all(self._workers.is_hung(pipeline) or pipeline.is_done() for pipeline in self.pipelines)
         return is_done and self.follower.is_done()  # asked last: it reads the journal

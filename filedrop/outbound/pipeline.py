@@ -106,6 +106,12 @@ class OutboundPipeline:
         self._is_woken = True
         self._wake()
 
+    def has_claimed(self) -> bool:
+        """Whether all that was dropped is claimed, as far as it can be; what waits for its writer isn't."""
+        scanner = self.at.scanner
+        is_through = not scanner.ready and not scanner.waits_for_writers()
+        return self.was_scanned and (is_through or bool(self.at.health.trouble))
+
     def is_done(self) -> bool:
         """Whether all that can be done now is done.
 

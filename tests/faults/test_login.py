@@ -45,6 +45,15 @@ def test_a_wrong_password(make_world: Callable[..., World]) -> None:
     world.invariants()
 
 
+def test_a_fresh_file_and_a_wrong_password(make_world: Callable[..., World]) -> None:
+    """`run --once` waits for what was just dropped also where the login is refused: what can't be sent at all fails."""
+    world = make_world(outbound={"settle": "3s"})
+    world.password_file.write_text("wrong")
+    world.drop("nobody.xml", invoice("1", receiver=None))
+    assert world.filedrop("run", "--once").returncode == 3
+    assert world.error("nobody.xml") == "no-receiver"
+
+
 def test_a_mended_password(make_world: Callable[..., World]) -> None:
     """However long the pause, another password in the file is tried at once; `status` and `check` say when it ends."""
     world = make_world(outbound={"retry": "{first: 5m, longest: 1d}"})
