@@ -55,6 +55,7 @@ def test_what_it_says(world: World) -> None:
     assert "Nothing says who receives it" in text
     assert "filedrop retry acme nobody.xml" in text
     assert 'href="acme/outbound/failed/nobody.xml.why.txt"' in html
+    assert "1 failed the line is 1 a day; a document that failed twice counts twice" in text
     assert "1 sent" in text
     assert "1 received" in text
     assert "-Order-0192_810418052.xml" in text
