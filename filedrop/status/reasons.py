@@ -144,7 +144,7 @@ def failed(outbound: Mapping[Path, FolderSnapshot]) -> list[DocumentStatus]:
             code=one.code,
             id=None,
             msg_no=None,
-            since=stated(from_seconds(one.since)),
+            since=from_seconds(one.since).isoformat(),  # not to the second: alerts tell by it what is new
         )
         for one, path in nlargest(LISTED, lying)
     ]
