@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from filedrop.files import discard, open_regular
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
 from filedrop.outbound.context import identification_of
-from filedrop.outbound.upload import Changing, OpenedDocument
+from filedrop.outbound.upload import Changing
 from filedrop.status.folders import folders, why_failed
 from filedrop.storage import sidecar
 from filedrop.storage.folders import OutboundFolder, outbound_folder
@@ -106,8 +106,7 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
         with suppress(ConfigError):  # a table that can't be read now: the daemon goes on with what it was
             rules = Rules(config.mapping, config.tables) if journal and not anyway else None
         for document in chosen:
-            why = _why_broken(config, document) or ("" if anyway else _why_duplicate(config, journal, rules, document))
-            if why:  # it would only fail once more
+            if not anyway and (why := _why_duplicate(config, journal, rules, document)):  # it would only fail once more
                 complain(f"{document.path}: {why}")
                 continue
             try:
@@ -122,16 +121,6 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
                 say(f"{document.folder.company}: {document.name} is back in outbound/ as {name}")
     if done < (len(names) or len(chosen)):
         raise SystemExit(FAILED)
-
-
-def _why_broken(config: Config, document: Failed) -> str:
-    """Why a document would fail again by its bytes alone; "" where it wouldn't, or where that can't be told."""
-    with suppress(Changing, OSError), closing(OpenedDocument.open(document.entry)) as opened:
-        try:
-            opened.read(config.outbound.max_size)
-        except DocumentError as error:
-            return f"it would fail as {error.code} again: {error.message.rstrip('.')}; mend it there, then retry it"
-    return ""
 
 
 def _why_duplicate(config: Config, journal: Journal | None, mapping: Rules | None, document: Failed) -> str:

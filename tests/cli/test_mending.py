@@ -65,23 +65,6 @@ def test_retry(filedrop: Filedrop, world: World) -> None:
     assert world.places() == {"one.xml": ".", "two.xml": "."}
 
 
-@pytest.mark.parametrize("more", [(), ("--anyway",)])
-def test_what_is_no_xml_stays_none(make_world: Callable[..., World], more: tuple[str, ...]) -> None:
-    """What would fail again by its bytes alone stays in failed/ with its note; retry says why. Mended, it is taken."""
-    world = make_world(outbound={"incomplete_after": "0s"})
-    world.drop("half.xml", invoice("1")[:-20])
-    world.run_once()
-    failed = world.outbound / "failed" / "half.xml"
-    done = world.filedrop("retry", "acme", "half.xml", *more)
-    assert done.returncode == 1
-    assert f"{failed}: it would fail as not-xml again: Line " in done.stderr
-    assert failed.with_name("half.xml.why.txt").exists()
-    failed.write_bytes(invoice("1"))
-    assert world.filedrop("retry", "acme", "half.xml", *more).returncode == 0
-    world.run_once()
-    assert world.accepted().total() == 1
-
-
 def test_what_is_no_file_is_no_document(filedrop: Filedrop, world: World) -> None:
     """A folder or a link with a document's name is counted nowhere, and retry leaves it where it lies."""
     world.run_once()
