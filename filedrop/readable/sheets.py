@@ -174,12 +174,13 @@ class _Filling:
 
     def _fill_table(self, part: _Element, block: Block) -> None:
         columns = [(column.get("key", ""), column.get("number") == "yes") for column in part.iterchildren("column")]
-        rows = [[self._cell(cell) for cell in row] for row in part.iterchildren("row")]
+        stated = part.findall("row")
+        rows = [[self._cell(cell) for cell in row] for row in stated[:MOST_ROWS]]
         filled = [at for at in range(len(columns)) if any(row[at].text or row[at].details for row in rows)]
         block.columns = [(self._said.label(columns[at][0]), columns[at][1]) for at in filled]
-        block.rows = [[row[at] for at in filled] for row in rows[:MOST_ROWS]]
-        if len(rows) > MOST_ROWS:
-            block.more = self._said.label("more").format(number=len(rows) - MOST_ROWS)
+        block.rows = [[row[at] for at in filled] for row in rows]
+        if len(stated) > MOST_ROWS:
+            block.more = self._said.label("more").format(number=len(stated) - MOST_ROWS)
 
     def _cell(self, cell: _Element) -> Cell:
         details = [text for detail in cell if (text := self._detail(detail))]

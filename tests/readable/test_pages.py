@@ -113,6 +113,18 @@ def test_languages(language: str, words: str) -> None:
     assert page.tags[0] == ("html", {"lang": language})
 
 
+def test_only_what_is_shown() -> None:
+    """Of very many lines, those that are left out are counted, and make no column of their own."""
+    line = re.search(rb"<cac:InvoiceLine>.*</cac:InvoiceLine>", invoice(), re.DOTALL)
+    assert line
+    document = invoice().replace(line[0], b"<cac:InvoiceLine><cbc:ID>1</cbc:ID></cac:InvoiceLine>" * 2000 + line[0] * 2)
+    sheet = readable.sheet(io.BytesIO(document))
+    (lines,) = [block for block in sheet.blocks if block.title == "Lines"]
+    assert len(lines.rows) == 2000
+    assert [name for name, _ in lines.columns] == ["No."]
+    assert "2" in lines.more
+
+
 def test_every_language_has_every_word() -> None:
     """Each word that a stylesheet asks for is there in each language, and none that nobody asks for in one alone."""
     said = {
