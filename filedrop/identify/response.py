@@ -17,15 +17,6 @@ if TYPE_CHECKING:
 
 ROOTS = frozenset({"ApplicationResponse", "OrderResponse"})
 REJECTED = "RE"
-MEANINGS = {
-    "AB": "received",
-    "AP": "accepted",
-    "CA": "accepted with changes",
-    "IP": "in process",
-    "PD": "paid",
-    "RE": "rejected",
-    "UQ": "under query",
-}
 LARGEST = 1_000_000  # bytes of a response
 MOST = 20  # answers in one
 LONGEST = 500  # characters of a reason

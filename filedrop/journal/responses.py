@@ -49,7 +49,7 @@ class Responses(Documents):
             self.write(lambda connection: connection.executemany(statements.RECORD_RESPONSE, values))
 
     def untied(self, since: datetime) -> list[Answered]:
-        """The responses that came since then and are tied to no document yet, oldest first."""
+        """The responses that came since then, are tied to no document yet, and may be to one that is known."""
         return self._responses(statements.UNTIED, since=as_moment(since))
 
     def rejections(self, since: datetime) -> list[Answered]:

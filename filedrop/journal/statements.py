@@ -255,11 +255,18 @@ RESPONSE_COLUMNS = (
 )  # fmt: skip
 _RESPONSES = f"SELECT {', '.join(RESPONSE_COLUMNS)} FROM responses WHERE"
 RECORD_RESPONSE = f"INSERT INTO responses VALUES (:{', :'.join(RESPONSE_COLUMNS)}) ON CONFLICT DO NOTHING"
-UNTIED = f"{_RESPONSES} document = '' AND at >= :since ORDER BY at LIMIT 200"
+# Of those that may be tied now: what answers documents from elsewhere may be very much.
+UNTIED = f"""
+    {_RESPONSES} document = '' AND at >= :since AND EXISTS (
+        SELECT 1 FROM documents WHERE documents.number = responses.number AND msg_no IS NOT NULL
+        UNION ALL SELECT 1 FROM documents WHERE uuid = replace(responses.number, 'uuid:', '')
+    ) ORDER BY at
+"""
 REJECTIONS = f"{_RESPONSES} code = 'RE' AND document NOT IN ('', '?') AND at >= :since ORDER BY at DESC LIMIT 200"
 ANSWERABLE = f"""
     {_ALL} company = :company AND msg_no IS NOT NULL AND id IN (
-        SELECT id FROM documents WHERE number = :number UNION SELECT id FROM documents WHERE uuid = :number
+        SELECT id FROM documents WHERE number = :number
+        UNION SELECT id FROM documents WHERE uuid = replace(:number, 'uuid:', '')
     )
 """
 TIE = "UPDATE responses SET document = :document WHERE identity = :identity AND msg_no = :msg_no AND number = :number"

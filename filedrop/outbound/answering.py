@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import Changed
 from filedrop.files import replace_whole
-from filedrop.identify.response import MEANINGS
 from filedrop.journal import AMBIGUOUS
 from filedrop.model.document import Event, State, same_participant
+from filedrop.readable import meaning
 from filedrop.storage import sidecar, told
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _is_answered(document: Document, response: Answered) -> bool:
 
 def _tie(at: FolderContext, response: Answered, document: Document) -> None:
     journal = at.shared.journal
-    facts = {"code": response.code, "means": MEANINGS.get(response.code, ""), "reason": response.reason}
+    facts = {"code": response.code, "means": meaning("response", response.code), "reason": response.reason}
     event = Event(response.at, told.RESPONSE, facts | {"message": response.msg_no})
     if not any(one.event == event.event and one.facts == event.facts for one in document.history):
         try:

@@ -2,6 +2,7 @@
 
 sheet = readable.sheet(file, "nb")               what the document says, in words, and nothing else
 readable.page(sheet, "invoice.xml", {})          the sheet as a page of HTML that stands on its own
+meaning("response", "RE")                        what a code means
 
 tree        a document as a small tree, without what is embedded in it
 sheets      the tree as a sheet: by our stylesheets (XSLT 1.0: ubl*.xsl, cii.xsl, common.xsl), else as an outline
@@ -14,5 +15,6 @@ Nothing is computed, and amounts and dates are as stated. lxml is loaded when th
 from filedrop.readable.html import page
 from filedrop.readable.sheets import LANGUAGES, Sheet, sheet
 from filedrop.readable.tree import LARGEST, NotReadable
+from filedrop.readable.words import meaning
 
-__all__ = ["LANGUAGES", "LARGEST", "NotReadable", "Sheet", "page", "sheet"]
+__all__ = ["LANGUAGES", "LARGEST", "NotReadable", "Sheet", "meaning", "page", "sheet"]

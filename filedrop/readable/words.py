@@ -56,6 +56,11 @@ def words(language: str) -> Words:
     return Words(language, said["words"], said["lists"], said["thousands"], said["decimal"])
 
 
+def meaning(list_name: str, code: str) -> str:
+    """What a code means, in English; "" where that isn't known."""
+    return words("en").lists[list_name].get(code, "")
+
+
 def spaced(name: str) -> str:
     """An element's name as words: `PayableAmount` is "Payable Amount"."""
     return _CAMEL.sub(" ", name)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.documents import BUYER, SELLER, envelope, invoice
+from support.responses import message_level, order_response, response
 
+from filedrop.daemon.lock import locked_state
 from filedrop.identify.response import responses_in
-from filedrop.journal import Journal
+from filedrop.journal import Answered, Journal
 from filedrop.outbound import answering
 from filedrop.times import from_seconds
 
@@ -20,49 +26,18 @@ if TYPE_CHECKING:
 
     from filedrop.daemon.daemon import Daemon
 
-UBL = "urn:oasis:names:specification:ubl:schema:xsd"
-
-
-def party(name: str, participant: str) -> str:
-    scheme, _, number = participant.partition(":")
-    return f'<cac:{name}><cbc:EndpointID schemeID="{scheme}">{number}</cbc:EndpointID></cac:{name}>'
-
-
-def response(
-    number: str, code: str = "RE", reason: str = "The order number is missing.", *, kind: str = "380", id_: str = "R-1"
-) -> bytes:
-    """An Invoice Response of the buyer's to the seller."""
-    return f"""<?xml version="1.0" encoding="UTF-8"?>
-<ApplicationResponse xmlns="{UBL}:ApplicationResponse-2" xmlns:cac="{UBL}:CommonAggregateComponents-2"
-    xmlns:cbc="{UBL}:CommonBasicComponents-2">
-  <cbc:CustomizationID>urn:fdc:peppol.eu:poacc:trns:invoice_response:3</cbc:CustomizationID>
-  <cbc:ProfileID>urn:fdc:peppol.eu:poacc:bis:invoice_response:3</cbc:ProfileID>
-  <cbc:ID>{id_}</cbc:ID><cbc:IssueDate>2026-11-21</cbc:IssueDate>
-  {party("SenderParty", BUYER)}{party("ReceiverParty", SELLER)}
-  <cac:DocumentResponse>
-    <cac:Response>
-      <cbc:ResponseCode>{code}</cbc:ResponseCode>
-      <cac:Status><cbc:StatusReasonCode>REF</cbc:StatusReasonCode><cbc:StatusReason>{reason}</cbc:StatusReason></cac:Status>
-    </cac:Response>
-    <cac:DocumentReference><cbc:ID>{number}</cbc:ID><cbc:DocumentTypeCode>{kind}</cbc:DocumentTypeCode></cac:DocumentReference>
-  </cac:DocumentResponse>
-</ApplicationResponse>""".encode()
-
-
-def order_response(number: str, code: str) -> bytes:
-    return f"""<?xml version="1.0" encoding="UTF-8"?>
-<OrderResponse xmlns="{UBL}:OrderResponse-2" xmlns:cac="{UBL}:CommonAggregateComponents-2"
-    xmlns:cbc="{UBL}:CommonBasicComponents-2">
-  <cbc:CustomizationID>urn:fdc:peppol.eu:poacc:trns:order_response:3</cbc:CustomizationID>
-  <cbc:ID>1</cbc:ID><cbc:OrderResponseCode>{code}</cbc:OrderResponseCode>
-  <cac:OrderReference><cbc:ID>{number}</cbc:ID></cac:OrderReference>
-</OrderResponse>""".encode()
-
 
 def said(world: World, name: str) -> list[tuple[Any, Any, Any, Any]]:
     """What its sidecar says of the responses to a document."""
     told = world.sidecar(name).get("responses", [])
     return [(one["code"], one["means"], one["reason"], one["msg_no"]) for one in told]
+
+
+def number_in(world: World, msg_no: int) -> str:
+    """The number of a document that was sent."""
+    found = re.search(rb"<cbc:ID>(\d+)<", world.sandbox.store.content(msg_no))
+    assert found
+    return found[1].decode()
 
 
 def untied(service: Daemon) -> list[str]:
@@ -77,14 +52,14 @@ def test_a_rejection(world: World) -> None:
     number = world.receive(response("1001"))
     with world.service():
         world.until(lambda: said(world, "invoice.xml"))
-    assert said(world, "invoice.xml") == [("RE", "rejected", "The order number is missing.", number)]
+    assert said(world, "invoice.xml") == [("RE", "Rejected", "The order number is missing.", number)]
     assert said(world, "other.xml") == []
     assert [event["event"] for event in world.sidecar("invoice.xml")["history"]][-1] == "response"
     assert any("ApplicationResponse" in path.name for path in world.delivered())
     shown = world.filedrop("status").stdout
     assert "1 rejected by the receiver" in shown
     assert f"says so in message {number}: The order number is missing." in shown
-    assert "means rejected" in world.filedrop("history", "invoice.xml").stdout
+    assert "means Rejected" in world.filedrop("history", "invoice.xml").stdout
     world.run_once()
     assert len(said(world, "invoice.xml")) == 1
 
@@ -156,6 +131,54 @@ def test_before_what_it_answers(world: World) -> None:
         world.until(lambda: world.accepted() and said(world, "invoice.xml"))
 
 
+def test_many_that_answer_nothing(world: World) -> None:
+    """However many answers to what was sent from elsewhere wait, one to a document of ours is tied at once."""
+    world.run_once()
+    with locked_state(world.state) as journal:
+        now = datetime.now(UTC)
+        strange = Answered("", 0, "acme", BUYER, SELLER, "0", "Invoice", "AP", "", now)
+        journal.record_responses([replace(strange, msg_no=-nth, number=f"X-{nth}") for nth in range(1, 301)])
+    world.drop("invoice.xml", invoice("1001"))
+    world.receive(response("1001"))
+    with world.service():
+        world.until(lambda: said(world, "invoice.xml"))
+
+
+@pytest.mark.parametrize("profile", ["mlr", "mls"])
+@pytest.mark.parametrize("prefix", ["", "uuid:"])
+def test_by_the_message(make_world: Callable[..., World], profile: str, prefix: str) -> None:
+    """An MLR or MLS names the message by its id, with or without `uuid:`; it is tied to that document alone.
+
+    Of an access point that tells the id when the message is delivered, too.
+    """
+    world = make_world(deliver_after=1.0)
+    world.drop("invoice.xml", invoice("1001"))
+    world.drop("other.xml", invoice("1002"))
+    with world.service():
+        world.until(lambda: sum(world.accepted().values()) == 2)
+        sent = {number_in(world, message.msg_no): message.uuid for message in world.sandbox.store.sent("acme")}
+        number = world.receive(message_level(profile, prefix + sent["1001"], "RE", "It has no lines."))
+        world.until(lambda: said(world, "invoice.xml"))
+        world.until(world.settled)
+    assert said(world, "invoice.xml") == [("RE", "Rejected", "It has no lines.", number)]
+    assert said(world, "other.xml") == []
+    told = json.loads(world.filedrop("status", "--json").stdout)
+    assert [matter["number"] for matter in told["matters"] if matter["kind"] == "rejected"] == [1]
+    world.invariants()
+
+
+def test_by_the_message_of_another(world: World) -> None:
+    """An MLR by somebody who didn't receive the message is not tied to it, though it has its id."""
+    world.drop("invoice.xml", invoice("1001"))
+    world.run_once()
+    (message,) = world.sandbox.store.sent("acme")
+    world.receive(message_level("mlr", message.uuid, "RE", ""), sender="0192:123456785")
+    with world.service() as service:
+        world.until(lambda: untied(service))
+    world.run_once()
+    assert said(world, "invoice.xml") == []
+
+
 @pytest.mark.parametrize("step", ["record", "tie"])
 def test_broken_off_amid_it(world: World, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """Broken off between row, sidecar and journal, a later scan ends it, and the response stands there once."""
@@ -175,7 +198,7 @@ def test_broken_off_amid_it(world: World, monkeypatch: pytest.MonkeyPatch, step:
         world.run_once()
     with world.service() as service:
         world.until(lambda: not untied(service))
-    assert said(world, "invoice.xml") == [("RE", "rejected", "The order number is missing.", number)]
+    assert said(world, "invoice.xml") == [("RE", "Rejected", "The order number is missing.", number)]
     world.invariants()
 
 

@@ -1,0 +1,65 @@
+"""Responses of the tests' own writing, in the shape of the PEPPOL BIS that they name."""
+
+from __future__ import annotations
+
+from support.documents import BUYER, SELLER
+
+UBL = "urn:oasis:names:specification:ubl:schema:xsd"
+
+
+def _party(name: str, participant: str) -> str:
+    scheme, _, number = participant.partition(":")
+    return f'<cac:{name}><cbc:EndpointID schemeID="{scheme}">{number}</cbc:EndpointID></cac:{name}>'
+
+
+def response(
+    number: str, code: str = "RE", reason: str = "The order number is missing.", *, kind: str = "380", id_: str = "R-1"
+) -> bytes:
+    """An Invoice Response of the buyer's to the seller."""
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<ApplicationResponse xmlns="{UBL}:ApplicationResponse-2" xmlns:cac="{UBL}:CommonAggregateComponents-2"
+    xmlns:cbc="{UBL}:CommonBasicComponents-2">
+  <cbc:CustomizationID>urn:fdc:peppol.eu:poacc:trns:invoice_response:3</cbc:CustomizationID>
+  <cbc:ProfileID>urn:fdc:peppol.eu:poacc:bis:invoice_response:3</cbc:ProfileID>
+  <cbc:ID>{id_}</cbc:ID><cbc:IssueDate>2026-11-21</cbc:IssueDate>
+  {_party("SenderParty", BUYER)}{_party("ReceiverParty", SELLER)}
+  <cac:DocumentResponse>
+    <cac:Response>
+      <cbc:ResponseCode>{code}</cbc:ResponseCode>
+      <cac:Status><cbc:StatusReasonCode>REF</cbc:StatusReasonCode><cbc:StatusReason>{reason}</cbc:StatusReason></cac:Status>
+    </cac:Response>
+    <cac:DocumentReference><cbc:ID>{number}</cbc:ID><cbc:DocumentTypeCode>{kind}</cbc:DocumentTypeCode></cac:DocumentReference>
+  </cac:DocumentResponse>
+</ApplicationResponse>""".encode()
+
+
+def message_level(profile: str, message: str, code: str, reason: str) -> bytes:
+    """A Message Level Response (`mlr`) or Status (`mls`) about a message, by its id."""
+    names = {
+        "mlr": ("urn:fdc:peppol.eu:poacc:trns:mlr:3", "urn:fdc:peppol.eu:poacc:bis:mlr:3"),
+        "mls": ("urn:peppol:edec:mls:1.0", "urn:peppol:edec:mls"),
+    }
+    customization, process = names[profile]
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<ApplicationResponse xmlns="{UBL}:ApplicationResponse-2" xmlns:cac="{UBL}:CommonAggregateComponents-2"
+    xmlns:cbc="{UBL}:CommonBasicComponents-2">
+  <cbc:CustomizationID>{customization}</cbc:CustomizationID>
+  <cbc:ProfileID>{process}</cbc:ProfileID>
+  <cbc:ID>M-1</cbc:ID><cbc:IssueDate>2026-11-21</cbc:IssueDate><cbc:IssueTime>12:00:00Z</cbc:IssueTime>
+  {_party("SenderParty", BUYER)}{_party("ReceiverParty", SELLER)}
+  <cac:DocumentResponse>
+    <cac:Response><cbc:ResponseCode>{code}</cbc:ResponseCode><cbc:Description>{reason}</cbc:Description></cac:Response>
+    <cac:DocumentReference><cbc:ID>{message}</cbc:ID><cbc:DocumentTypeCode>9</cbc:DocumentTypeCode></cac:DocumentReference>
+  </cac:DocumentResponse>
+</ApplicationResponse>""".encode()
+
+
+def order_response(number: str, code: str) -> bytes:
+    """An order response of the seller's, who here got the order."""
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<OrderResponse xmlns="{UBL}:OrderResponse-2" xmlns:cac="{UBL}:CommonAggregateComponents-2"
+    xmlns:cbc="{UBL}:CommonBasicComponents-2">
+  <cbc:CustomizationID>urn:fdc:peppol.eu:poacc:trns:order_response:3</cbc:CustomizationID>
+  <cbc:ID>1</cbc:ID><cbc:OrderResponseCode>{code}</cbc:OrderResponseCode>
+  <cac:OrderReference><cbc:ID>{number}</cbc:ID></cac:OrderReference>
+</OrderResponse>""".encode()
