@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from support.documents import invoice, with_attachments
+from support.documents import BUYER, SELLER, invoice, order, with_attachments
 from support.faults import answered, cut_after, reset_before
 from support.matrix import draw_seed
+from support.responses import order_response, response
 
 from filedrop.journal import JOURNAL
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 KILLS = 10
 LATEST = 15  # requests of one life: so that ten lives don't come to the end of the work
 OUT, IN = 60, 40
+ANSWERED = 40
 
 
 def killed_at(world: World, daemon: subprocess.Popen[bytes], request: int, fate: Fault) -> None:
@@ -65,6 +68,50 @@ def test_killed_ten_times(make_world: Callable[..., World]) -> None:
     world.invariants()
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
     assert not list(world.root.glob(".*"))
+
+
+def test_killed_amid_responses(make_world: Callable[..., World]) -> None:
+    """A daemon that is killed at ten random moments ties each response once to what it answers, early ones too."""
+    world = make_world()
+    chance = random.Random(draw_seed())  # noqa: S311 - it is to be repeated, not secret
+    numbers = [f"{number}" for number in range(1001, 1001 + ANSWERED)]
+    answers: dict[str, list[tuple[str, int]]] = {number: [] for number in numbers}
+
+    def answer(number: str, code: str) -> None:
+        content = order_response(number, code) if int(number) % 4 == 3 else response(number, code)
+        answers[number].append((code, world.receive(content)))
+
+    for number in numbers[::2]:
+        answer(number, "AB")  # it is there before what it answers
+    for number in numbers:
+        world.drop(f"{number}.xml", order(number, SELLER, BUYER) if int(number) % 4 == 3 else invoice(number))
+    for _ in range(KILLS):
+        with world.daemon() as daemon:
+            killed_at(world, daemon, chance.randint(1, LATEST), chance.choice([reset_before, cut_after, answered]))
+        assert not world.settled(), "it was killed when there was nothing left to do"
+    for number in numbers:
+        answer(number, "RE")
+    for _ in range(KILLS // 2):
+        with world.daemon() as daemon:
+            killed_at(world, daemon, chance.randint(2, LATEST), answered)
+    expected = {number: sorted(of_one) for number, of_one in answers.items()}
+
+    def told() -> dict[str, list[tuple[str, int]]]:
+        beside = {number: world.sidecar(f"{number}.xml").get("responses", []) for number in numbers}
+        return {number: sorted((one["code"], one["msg_no"]) for one in of_one) for number, of_one in beside.items()}
+
+    with world.daemon() as daemon:
+        world.until(world.settled, 60, what="everything settles")
+        world.until(lambda: all(map(len, told().values())) and told() == expected, what=f"{expected}")
+        world.stop(daemon)
+    world.invariants()
+    for number in numbers[:4]:
+        shown = json.loads(world.filedrop("history", f"{number}.xml", "--json").stdout)
+        of_history = [one for one in shown["history"] if one["event"] == "response"]
+        assert sorted((one["code"], one["message"]) for one in of_history) == expected[number]
+    (rejected,) = [one for one in json.loads(world.filedrop("status", "--json").stdout)["matters"]
+                   if one["kind"] == "rejected"]  # fmt: skip
+    assert rejected["number"] == ANSWERED
 
 
 @pytest.mark.parametrize("workers", [1, 4])
