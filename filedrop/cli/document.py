@@ -14,10 +14,10 @@ from filedrop import config as configuration
 from filedrop import readable
 from filedrop.accesspoint import Gone
 from filedrop.cli.completion import files
+from filedrop.cli.identify import opened
 from filedrop.cli.opening import as_caller, choose_account, open_access_point, open_config
 from filedrop.cli.show import say, show_json, show_table, tell
 from filedrop.errors import FiledropError
-from filedrop.files import open_regular
 from filedrop.model.message import Message
 from filedrop.storage.reserved import attachments_beside
 
@@ -46,7 +46,8 @@ def show(
 ) -> None:
     r"""Show an invoice, order or another document for reading, or write it as a page that can be printed.
 
-    FILE needs no configuration. A message number has the document fetched from the access point.
+    FILE needs no configuration, and may be - for what comes from stdin. A message number has the document fetched from
+    the access point.
 
     \b
     Example: filedrop show invoice.xml
@@ -54,7 +55,7 @@ def show(
     path = Path(document)
     is_file = os.path.lexists(path) or not document.isdecimal()
     language = language or _language(config_option)
-    with _opened(path) if is_file else _fetched(config_option, int(document), account) as file:
+    with _file(path) if is_file else _fetched(config_option, int(document), account) as file:
         try:
             sheet = readable.sheet(file, language)
         except readable.NotReadable as error:
@@ -75,9 +76,9 @@ def _language(config_option: str | None) -> str:
     return configuration.load(path).inbound.readable_language if path else readable.LANGUAGES[0]
 
 
-def _opened(path: Path) -> BinaryIO:
+def _file(path: Path) -> BinaryIO:
     try:
-        return cast("BinaryIO", open_regular(path))
+        return opened(path)
     except OSError as error:
         raise FiledropError(f"{path} can't be read: {error.strerror}") from error
 

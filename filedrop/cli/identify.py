@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
@@ -71,6 +73,16 @@ def identify(
             if explain and identified:
                 _explain(setting.source, *identified)
     raise SystemExit(0 if whole else FAILED)
+
+
+def opened(file: Path) -> BinaryIO:
+    """A file, or a copy of what comes in at the standard input, so that it can be read twice. Raises OSError."""
+    if file != STDIN:
+        return cast("BinaryIO", open_regular(file))
+    copy = cast("BinaryIO", TemporaryFile())  # noqa: SIM115 - the caller closes it
+    shutil.copyfileobj(sys.stdin.buffer, copy)
+    copy.seek(0)
+    return copy
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import errno
-import shutil
-import sys
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from filedrop.cli import FAILED
-from filedrop.cli.identify import A_LINK, STDIN
+from filedrop.cli.identify import A_LINK, opened
 from filedrop.cli.show import complain, say, show_json, show_table
 from filedrop.config import Validation, found, load
 from filedrop.config.rules import load_rules
 from filedrop.errors import DocumentError, NoVerdict
-from filedrop.files import open_regular
 from filedrop.identify import read, wire
 from filedrop.validation import Kind, validator_of
 
@@ -70,20 +66,10 @@ def validate(config_option: str | None, files: Sequence[Path], *, rules: Path | 
     raise SystemExit(0 if all(one["valid"] for one in told) else FAILED)
 
 
-def _opened(file: Path) -> BinaryIO:
-    """The file, or a copy of what comes in at the standard input: it is read twice. Raises OSError."""
-    if file != STDIN:
-        return cast("BinaryIO", open_regular(file))
-    copy = cast("BinaryIO", TemporaryFile())  # noqa: SIM115 - the caller closes it
-    shutil.copyfileobj(sys.stdin.buffer, copy)
-    copy.seek(0)
-    return copy
-
-
 def _judged(validator: Validator, file: Path) -> dict[str, Any]:
     told: dict[str, Any] = {"file": str(file), "valid": None, "rules": [], "findings": [], "more": 0, "error": None}
     try:
-        with _opened(file) as stream:
+        with opened(file) as stream:
             reading = read(stream)
             stream.seek(0)
             kind = Kind(reading.root_name, reading.customization, reading.wire_size)

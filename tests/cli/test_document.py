@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import TYPE_CHECKING
 
+from cli.conftest import COMMAND, PROJECT
 from support.documents import invoice, with_attachments
 
 if TYPE_CHECKING:
@@ -25,6 +27,14 @@ def test_a_file(filedrop: Filedrop, tmp_path: Path) -> None:
     assert "Att betala" in filedrop("show", file, "--language", "sv").stdout
     told = json.loads(filedrop("show", file, "--json").stdout)
     assert (told["title"], told["number"]) == ("Invoice", "1001")
+
+
+def test_the_standard_input() -> None:
+    """What another program writes can be shown, too."""
+    command = [*COMMAND, "show", "-"]
+    done = subprocess.run(command, cwd=PROJECT, input=invoice(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"Invoice 1001\n")
 
 
 def test_as_a_page(filedrop: Filedrop, tmp_path: Path) -> None:
