@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -115,8 +117,13 @@ def test_one_that_is_missing_is_tried_again(with_commands: Callable[..., World],
 def test_killed_meanwhile(with_commands: Callable[..., World], tmp_path: Path) -> None:
     """Killed while a program runs, filedrop runs it once more after the next start."""
     begun = tmp_path / "begun"
+    draft = tmp_path / "draft"
     script = (
-        f"if not os.path.exists({str(begun)!r}):\n    open({str(begun)!r}, 'w').close()\n    time.sleep(1000)\n{FINE}"
+        f"if not os.path.exists({str(begun)!r}):\n"
+        f"    with open({str(draft)!r}, 'w') as file:\n"
+        "        file.write(str(os.getpid()))\n"
+        f"    os.rename({str(draft)!r}, {str(begun)!r})\n"
+        f"    time.sleep(1000)\n{FINE}"
     )
     world = with_commands(script)
     world.drop("bad.xml", invoice("2", receiver=None))
@@ -124,6 +131,7 @@ def test_killed_meanwhile(with_commands: Callable[..., World], tmp_path: Path) -
         world.until(begun.exists)
         daemon.kill()
         daemon.wait()
+    os.kill(int(begun.read_text()), signal.SIGTERM)  # nobody else ends it now
     with world.service():
         world.until(lambda: told(tmp_path))
     assert len(told(tmp_path)) == 1

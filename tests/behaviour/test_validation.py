@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +16,6 @@ from support.rules import own_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from support.world import World
 
@@ -109,6 +109,21 @@ def test_off(make_world: Callable[..., World], tmp_path: Path) -> None:
     world.drop("invoice.xml", invoice())
     world.run_once()
     assert world.accepted() == {"invoice.xml": 1}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what a process has is looked up in /proc")
+@pytest.mark.parametrize(("rule", "children"), [('"off"', 0), ("refuse", 1)])
+def test_off_costs_nothing(by_rules: Callable[..., World], rule: str, children: int) -> None:
+    """Where it is off, though there are rules, the daemon has no child, and neither rules nor their library in it."""
+    world = by_rules(rule)
+    world.drop("invoice.xml", invoice())
+    with world.daemon() as daemon:
+        world.until(world.settled, 300)
+        of = Path("/proc", str(daemon.pid))
+        begun = " ".join(path.read_text() for path in of.glob("task/*/children")).split()
+        assert len(begun) == children
+        assert "saxon" not in (of / "maps").read_text()
+        world.stop(daemon)
 
 
 def test_mended_and_dropped_again(by_rules: Callable[..., World]) -> None:
