@@ -3,10 +3,12 @@
 At each step: every paper lies, unchanged, in exactly one place, and nothing lies there that is nobody's. What filedrop
 has put into `sent/` or `archive/` was accepted, under its own number, as its sidecar says. No content was accepted more
 often than it may be: once, where duplicates are refused, whatever people do; where they are allowed, as often as it was
-dropped or brought back after filedrop had done with it. A message that is marked read was delivered, and none twice.
+dropped or brought back after filedrop had done with it. A message that is marked read was delivered, and none twice. A
+sidecar names only responses that answer its document, and each once.
 
 At rest, when the world is well again: nothing waits or is left over, what failed has a reason that this world gave it,
-and every message is delivered and read.
+and every message is delivered and read. The sidecar of a document that nobody has touched names each response to it,
+unless journal or access point were lost, or filedrop's clock was set.
 """
 
 from __future__ import annotations
@@ -52,6 +54,8 @@ class Ledger:
     often the access point was set up anew while a document wasn't delivered, or the journal was while the folders told
     nothing of it, which it may then be sent once more. `again`: likewise, how often a message may come once more.
 
+    `answers`: which document each message answers that is a response. `loses_answers`: some may never be tied.
+
     What was accepted and received is known by the server and the number: one that is set up anew gives the same again.
     """
 
@@ -63,6 +67,8 @@ class Ledger:
     delivered: dict[Key, set[int]] = field(default_factory=lambda: defaultdict(set))
     lost: Counter[int] = field(default_factory=Counter)
     again: Counter[Key] = field(default_factory=Counter)
+    answers: dict[int, int] = field(default_factory=dict)
+    loses_answers: bool = False
     _told: set[Paper] = field(default_factory=set)  # of what a new journal may have to learn from the folders yet
     _numbers: dict[Key, int] = field(default_factory=dict)
     _before: dict[Key, Message] = field(default_factory=dict)
@@ -71,6 +77,7 @@ class Ledger:
     def set_up_anew(self) -> None:
         """The access point loses all that it has."""
         self._before |= self._sent()
+        self.loses_answers = True
         for path, paper in self.people.lying().items():
             if paper is not None and "archive" not in path.parts:
                 self.lost[paper.number] += 1
@@ -83,6 +90,7 @@ class Ledger:
         What it can't know, docs/reliability.md names among the limits.
         """
         self.ended += 1  # nobody knows what was under way
+        self.loses_answers = True
         self._told = told = self._that_is_told()
         known = {paper.number for paper in told} if self.refuses else set()
         accepted = self._accepted(self._before | self._sent())
@@ -124,6 +132,7 @@ class Ledger:
         sent = self._before | self._sent()
         yield from self._of_papers(sent)
         yield from self._of_messages()
+        yield from self._of_responses()
         yield from self._of_log()
 
     def unsettled(self) -> Iterator[str]:
@@ -140,6 +149,8 @@ class Ledger:
         for number in self.world.received:
             if not self.delivered[self._here(number)]:
                 yield f"message {number} was never delivered"
+        if not self.loses_answers:
+            yield from self._of_answers()
         for problem in promises.leftovers(self.world):
             if not problem.startswith("acme/outbound/archive/"):  # what a person leaves of a pair there is theirs
                 yield problem
@@ -243,6 +254,33 @@ class Ledger:
         for number in self.world.received:
             if number not in unread and not self.delivered[self._here(number)]:
                 yield f"message {number} is marked read, and was never delivered"
+
+    def _of_responses(self) -> Iterator[str]:
+        for path, paper in self._untouched():
+            told = Counter((one["msg_no"], one["code"]) for one in sidecar(path).get("responses", []))
+            for (msg_no, code), times in told.items():
+                if times > 1:
+                    yield f"{path.name} was answered {code} {times} times by message {msg_no}"
+                if not self.loses_answers and self.answers.get(msg_no) != paper.number:
+                    yield f"{path.name} (document {paper.number}) has the answer to another, message {msg_no}"
+
+    def _of_answers(self) -> Iterator[str]:
+        """The responses that are missing where only one document can be meant."""
+        papers = Counter(paper.number for paper in [*self.people.papers.values(), *self.people.gone])
+        for path, paper in self._untouched():
+            told = {one["msg_no"] for one in sidecar(path).get("responses", [])}
+            for msg_no, number in self.answers.items():
+                if number == paper.number and papers[number] == 1 and msg_no not in told:
+                    yield f"{path.name} (document {number}) doesn't say that message {msg_no} answers it"
+
+    def _untouched(self) -> Iterator[tuple[Path, Paper]]:
+        """What was accepted, and lies where filedrop has put it, with its sidecar."""
+        for path, paper in self.people.lying().items():
+            place = self._place(path).removeprefix("outbound/")
+            if paper is None or not (place == "sent" or place.startswith("archive/")) or not sidecar(path):
+                continue
+            if path not in (paper.laid, paper.meddled):
+                yield path, paper
 
     def _came_from(self, said: dict[str, Any]) -> Key:
         """The server and number of a received message, by its sidecar."""

@@ -11,6 +11,7 @@ from support.documents import invoice
 from support.ledger import document, number_of
 from support.misfortunes import ASKED, QUESTIONS, TAKING, UPLOADS
 from support.neighbour import PLACES
+from support.responses import response
 from support.story import Story, dates, lengths, nths
 from support.world import PASSWORD
 
@@ -135,6 +136,11 @@ class Surroundings(Story):
     def receive(self, number: int) -> None:
         self.world.receive(invoice(f"in-{len(self.world.received)}-{number}"))
 
+    @rule(number=numbers, code=st.sampled_from(["AP", "RE"]))
+    def respond(self, number: int, code: str) -> None:
+        """The receiver answers a document, which may not have been dropped yet."""
+        self.ledger.answers[self.world.receive(response(f"out-{number}", code))] = number
+
     @rule(kinds=st.lists(uploads, min_size=1, max_size=3))
     def uploads_go_wrong(self, kinds: list[str]) -> None:
         self.world.front.next("POST /outbox", *[self.upload(kind) for kind in kinds])
@@ -145,6 +151,12 @@ class Surroundings(Story):
         self.alive()
         self.drop(name, number, told=True)
         self.driven(lambda: self.alive().go_on(seconds))
+
+    @rule(name=names, number=numbers, code=st.sampled_from(["AP", "RE"]), seconds=lengths)
+    def a_document_goes_that_is_answered_already(self, name: str, number: int, code: str, seconds: float) -> None:
+        self.respond(number, code)
+        self.driven(lambda: self.alive().go_on(400.0))
+        self.a_document_goes(name, number, [], seconds)
 
     @rule(faults=st.lists(questions, max_size=2), line=st.sampled_from(TAKING), seconds=lengths)
     def a_message_comes(self, faults: list[str], line: str, seconds: float) -> None:
@@ -206,4 +218,5 @@ class Surroundings(Story):
 
     @rule(hours=st.sampled_from([0, -72, -1, 1, 720, 175_000]))
     def the_clock_is_set(self, hours: int) -> None:
+        self.ledger.loses_answers = True
         self.clock.skew = timedelta(hours=hours)
