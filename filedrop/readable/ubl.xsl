@@ -44,6 +44,7 @@
     <fact key="buyer_reference"><xsl:value-of select="cbc:BuyerReference | cbc:CustomerReference"/></fact>
     <fact key="order"><xsl:value-of select="cac:OrderReference/cbc:ID"/></fact>
     <fact key="sales_order"><xsl:value-of select="cac:OrderReference/cbc:SalesOrderID | cbc:SalesOrderID"/></fact>
+    <fact key="quotation"><xsl:value-of select="cac:QuotationDocumentReference/cbc:ID"/></fact>
     <xsl:for-each select="cac:BillingReference/*[self::cac:InvoiceDocumentReference or self::cac:CreditNoteDocumentReference]">
       <fact key="preceding_invoice"><xsl:value-of select="normalize-space(concat(cbc:ID, ' ', cbc:IssueDate))"/></fact>
     </xsl:for-each>
@@ -94,7 +95,7 @@
       <line><xsl:value-of select="normalize-space(cac:DeliveryLocation/cbc:Name)"/></line>
       <xsl:apply-templates select="(cac:DeliveryLocation/cac:Address | cac:DeliveryAddress)[1]" mode="address"/>
       <fact key="location_id"><xsl:value-of select="cac:DeliveryLocation/cbc:ID"/></fact>
-      <fact key="delivery_date"><xsl:value-of select="cbc:ActualDeliveryDate"/></fact>
+      <fact key="delivery_date"><xsl:value-of select="concat(cbc:ActualDeliveryDate, ' ', cbc:ActualDeliveryTime)"/></fact>
       <xsl:for-each select="cac:RequestedDeliveryPeriod | cac:PromisedDeliveryPeriod | cac:EstimatedDeliveryPeriod">
         <fact key="{local-name()}"><xsl:call-template name="period"/></fact>
       </xsl:for-each>
@@ -146,7 +147,9 @@
   </xsl:template>
 
   <xsl:template name="period">
-    <xsl:if test="cbc:StartDate or cbc:EndDate"><xsl:value-of select="concat(cbc:StartDate, ' – ', cbc:EndDate)"/></xsl:if>
+    <xsl:if test="cbc:StartDate or cbc:EndDate">
+      <xsl:value-of select="concat(cbc:StartDate, ' ', cbc:StartTime, ' – ', cbc:EndDate, ' ', cbc:EndTime)"/>
+    </xsl:if>
   </xsl:template>
 
   <xsl:template match="cac:DocumentResponse">

@@ -110,6 +110,7 @@
       <xsl:for-each select="cac:PaymentTerms">
         <xsl:for-each select="cbc:Note"><fact key="payment_terms"><xsl:value-of select="."/></fact></xsl:for-each>
         <fact key="discount" percent="yes"><xsl:value-of select="cbc:SettlementDiscountPercent"/></fact>
+        <fact key="percent" percent="yes"><xsl:value-of select="cbc:PaymentPercent"/></fact>
         <fact key="amount" currency="{cbc:Amount/@currencyID}"><xsl:value-of select="cbc:Amount"/></fact>
         <fact key="due_date"><xsl:value-of select="(cbc:PaymentDueDate | cbc:InstallmentDueDate)[1]"/></fact>
       </xsl:for-each>

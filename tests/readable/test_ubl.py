@@ -225,3 +225,28 @@ def test_many_of_what_there_is_one_of() -> None:
     totals = re.search(rb"<cac:TaxTotal>.*</cac:LegalMonetaryTotal>", invoice(), re.DOTALL)
     assert totals
     assert said(invoice().replace(totals[0], totals[0] * 100)).count("To be paid") == 1
+
+
+def test_the_share_of_an_instalment() -> None:
+    """Terms of payment say what part of the amount they are about."""
+    terms = "<cac:PaymentTerms><cbc:PaymentPercent>40</cbc:PaymentPercent></cac:PaymentTerms>"
+    assert "Percent 40 %" in said(having(invoice(), "<cac:TaxTotal>", terms))
+
+
+def test_the_quotation() -> None:
+    """An order names the quotation that it accepts."""
+    quotation = "<cac:QuotationDocumentReference><cbc:ID>Q-17</cbc:ID></cac:QuotationDocumentReference>"
+    assert "Quotation Q-17" in said(having(order(), "<cac:BuyerCustomerParty>", quotation))
+
+
+def test_times_of_delivery() -> None:
+    """The time of day stands behind its date, where the document says it."""
+    delivered = (
+        "<cac:Delivery><cbc:ActualDeliveryDate>2026-11-19</cbc:ActualDeliveryDate>"
+        "<cbc:ActualDeliveryTime>14:30:00</cbc:ActualDeliveryTime><cac:RequestedDeliveryPeriod>"
+        "<cbc:StartDate>2026-11-18</cbc:StartDate><cbc:StartTime>08:00:00</cbc:StartTime>"
+        "<cbc:EndDate>2026-11-19</cbc:EndDate></cac:RequestedDeliveryPeriod></cac:Delivery>"
+    )
+    page = said(having(invoice(), "<cac:PaymentMeans>", delivered))
+    assert "2026-11-19 14:30:00" in page
+    assert "2026-11-18 08:00:00 \N{EN DASH} 2026-11-19" in page
