@@ -13,7 +13,6 @@ Until 5, the attachments can be made again of the document: an attempt that was 
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,7 +119,7 @@ class _Placing:
         now, whole = self._context.now(), self._whole
         self._rows = {msg_no: replace(whole[msg_no].row, state="placing", placed=now) for msg_no in self._names}
         self._context.journal.record_responses(list(self._responses()))
-        self._context.journal.record_messages(list(self._rows.values()))
+        self._context.journal.record_messages([self._rows[msg_no] for msg_no in self._left()])
         if any(self._whole[msg_no].attachments for msg_no in self._rows):
             self._sync()  # the sidecars first: by them, attachments are found again
             self._each(self._rename_attachments)
@@ -140,23 +139,29 @@ class _Placing:
 
     def _responses(self) -> Iterator[Answered]:
         """What the documents answer that are responses. Before they are placed, so that a crash loses none."""
-        for msg_no, row in self._rows.items():
+        for msg_no in self._left():
             if self._whole[msg_no].reading.root_name not in ROOTS:
                 continue
-            with suppress(OSError), files.open_regular(self._here / row.temporary) as file:
-                for one in responses_in(file):
-                    yield Answered(
-                        row.identity,
-                        msg_no,
-                        self._folder.company,
-                        row.sender,
-                        row.receiver,
-                        one.number,
-                        one.type,
-                        one.code,
-                        one.reason,
-                        self._context.now(),
-                    )
+            row = self._rows[msg_no]
+            try:
+                with files.open_regular(self._here / row.temporary) as file:
+                    told = responses_in(file)
+            except OSError as error:  # it is placed when it can be read
+                self._results[msg_no] = error
+                continue
+            for one in told:
+                yield Answered(
+                    row.identity,
+                    msg_no,
+                    self._folder.company,
+                    row.sender,
+                    row.receiver,
+                    one.number,
+                    one.type,
+                    one.code,
+                    one.reason,
+                    self._context.now(),
+                )
 
     def _left(self) -> list[int]:
         return [msg_no for msg_no in self._rows if msg_no not in self._results]

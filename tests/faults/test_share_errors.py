@@ -11,6 +11,7 @@ import pytest
 from support.documents import invoice
 from support.flaky import Fate, Flaky
 from support.matrix import draw_seed
+from support.responses import response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +60,26 @@ def test_a_move_that_was_done(world: World, place: str, code: int) -> None:
     assert told
     assert end(world.places()["one.xml"]) == ("failed" if place == "failed" else "archive")
     assert world.sidecar("one.xml")["state"] == ("failed" if place == "failed" else "delivered")
+    world.invariants()
+
+
+def test_a_response_that_could_not_be_read_once(world: World) -> None:
+    """A receiver's response is delivered when it can be read, and then stands with what it answers."""
+    told: list[Call] = []
+
+    def judge(call: Call) -> Fate | None:
+        if call.name != "open" or call.paths[0].suffix != ".part":
+            return None
+        told.append(call)
+        return Fate(errno.EIO) if len(told) == 2 else None  # the first makes it
+
+    world.drop("invoice.xml", invoice("1001"))
+    world.run_once()
+    world.receive(response("1001"))
+    with Flaky(world.root, judge), world.service():
+        world.until(lambda: world.sidecar("invoice.xml").get("responses"))
+    assert len(told) > 2
+    assert len(world.delivered()) == 1
     world.invariants()
 
 
