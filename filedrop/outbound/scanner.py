@@ -139,8 +139,11 @@ class Scanner:
         self._had_turn.discard(name)
 
     def _is_worth_while(self, name: str, now: float) -> bool:
+        """Whether a name is to be looked at: it is new, closed, or has waited long enough for its writer.
+
+        With ready files, always: one may have come. A name that had its turn waits until all others have had theirs.
+        """
         if name in self._had_turn:
             return self._settling.get(name, math.inf) <= now
-        if name in self.closed or self._settling.get(name, -math.inf) <= now:
-            return True
-        return self._folder.ready_file(name) is not None
+        is_new_or_settled = self._settling.get(name, -math.inf) <= now
+        return is_new_or_settled or name in self.closed or self._folder.ready_file(name) is not None
