@@ -86,16 +86,19 @@ class _Course:
     """The range of message numbers in a list so far, and its direction."""
 
     def __init__(self) -> None:
-        self._lowest, self._highest = 0, 0
-        self._rises: bool | None = None
+        self._range: tuple[int, int] | None = None
+        self._rises: bool | None = None  # known from the second page on
 
     def goes_on(self, numbers: list[int]) -> bool:
         """Does this page extend the range, in the same direction as the pages before it?"""
         if not numbers:
             return False
-        lowest, highest, first = min(numbers), max(numbers), not self._highest
-        rises, falls = highest > self._highest, lowest < self._lowest
-        self._lowest, self._highest = min(lowest, self._lowest or lowest), max(highest, self._highest)
-        if self._rises is None and not first:
+        if self._range is None:
+            self._range = min(numbers), max(numbers)
+            return True
+        lowest, highest = self._range
+        rises, falls = max(numbers) > highest, min(numbers) < lowest
+        self._range = min(lowest, *numbers), max(highest, *numbers)
+        if self._rises is None:
             self._rises = rises
-        return first or (rises if self._rises else falls)
+        return rises if self._rises else falls
