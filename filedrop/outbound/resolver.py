@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from filedrop import identify
@@ -39,6 +40,7 @@ SOON = (5.0, 15.0, 45.0, 150.0, 450.0)  # seconds after the first look: more loo
 AT_ONCE = 0.5  # seconds after a first look that other requests hindered: most have their answers then
 BEFORE_A_PERSON = 30.0  # seconds at least between looks while a person is asked
 IN_MEMORY = 1_000_000  # bytes of a candidate that are kept in memory while it is read
+LISTED_AT_ONCE = 1000  # messages of the list in memory at once, but for those that may be documents in doubt
 REMEMBERED = 10_000  # candidates whose content is kept, which saves downloads; bounds the memory
 
 
@@ -95,11 +97,10 @@ class DoubtResolver:
     def _look(self, documents: list[Document], begun: float) -> list[Document]:
         shared, identity, clocks = self._shared, self._shared.access_point.identity, self._clocks()
         others = self._others(documents)
-        listed = {
-            message.msg_no: message  # by number: pages may shift, and repeat a message
-            for message in self._walk(documents, clocks)
-            if any(not contradiction(message, document) for document in documents)
-        }
+        listed: dict[int, Message] = {}  # by number: pages may shift, and repeat a message
+        messages = iter(self._walk(documents, clocks))
+        while part := list(islice(messages, LISTED_AT_ONCE)):
+            listed |= self._not_owned(documents, part)
         others += self._others(documents)
         # Owners are read last: a request that is no longer in `others` has its answer in the journal.
         decision = decide(documents, list(self._candidates(documents, listed, others, clocks)), clocks)
@@ -114,22 +115,40 @@ class DoubtResolver:
     ) -> Iterator[Candidate]:
         """The messages that may be documents in doubt, for all companies with such documents."""
         journal, identity = self._shared.journal, self._shared.access_point.identity
-        companies = {document.company for document in documents}
-        owned = {company: journal.owned(identity, listed, company) for company in companies}
-        for number, message in listed.items():
-            known = {company: is_known(message, owned[company].get(number, ())) for company in companies}
-            owned_for = {company for company in companies if known[company]}
-            if owned_for == companies:
+        for number, known in self._owned(documents, listed).items():
+            if all(known.values()):
                 continue
+            message = listed[number]
             candidate = self._compare(message, others, clocks)
+            owned_for = {company for company, is_owned in known.items() if is_owned}
             contested_for = {
                 company
-                for company in companies
-                if known[company] is None
+                for company, is_owned in known.items()
+                if is_owned is None
                 for rival in journal.owners(identity, [number], company)
                 if not difference(message, rival) and same_document(rival, candidate)
             }
             yield replace(candidate, owned_for=frozenset(owned_for), contested_for=frozenset(contested_for))
+
+    def _not_owned(self, documents: Sequence[Document], messages: Iterable[Message]) -> dict[int, Message]:
+        """Those that may be documents in doubt: few, of the very many that a list may have."""
+        alike = {
+            message.msg_no: message
+            for message in messages
+            if any(not contradiction(message, document) for document in documents)
+        }
+        return {
+            number: alike[number] for number, known in self._owned(documents, alike).items() if not all(known.values())
+        }
+
+    def _owned(self, documents: Iterable[Document], listed: Mapping[int, Message]) -> dict[int, dict[str, bool | None]]:
+        """For each company with documents in doubt: is a message another document's? None where that can't be told."""
+        identity, companies = self._shared.access_point.identity, {document.company for document in documents}
+        owned = {company: self._shared.journal.owned(identity, listed, company) for company in companies}
+        return {
+            number: {company: is_known(message, owned[company].get(number, ())) for company in companies}
+            for number, message in listed.items()
+        }
 
     def _conclude(self, document: Document, decision: Decision, begun: float) -> Document | None:
         shared, memory = self._shared, self._remembered(document)
