@@ -53,11 +53,16 @@ def remember(
         journal.close()
 
 
+def name_of(number: int) -> str:
+    """The file name of such a document."""
+    return f"past-{number:010}.xml"
+
+
 def past(number: int, folder: str, identity: str, *, delivered: bool, ago: timedelta = timedelta()) -> Document:
     """A document that was accepted a while ago, and maybe delivered."""
     at = datetime.now().astimezone() - AGO - ago
     digest = hashlib.sha256(b"%d" % number).hexdigest()
-    name = f"past-{number:010}.xml"
+    name = name_of(number)
     document = Document(
         id=new_id(at), company="c000", folder=folder, account="main", file=name, dropped_as=name, claimed=at,
         size=SIZE, sha256=digest, meaning=digest[::-1], sender=SELLER, receiver=BUYER, document_id=INVOICE_ID,

@@ -1,4 +1,4 @@
-"""How long `filedrop status` and the page take beside a journal of 100,000 documents of the last two weeks."""
+"""How long `status`, `history` and the page take beside a journal of 100,000 documents of the last two weeks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from filedrop.daemon.daemon import Daemon
 from filedrop.daemon.lock import locked_state
 from filedrop.status.status_file import StatusFile
 from tests.benchmarks import history
-from tests.benchmarks.frame import Bench, Figure, Must, case
+from tests.benchmarks.frame import Bench, Figure, Must, Samples, case
 from tests.benchmarks.installation import WITHOUT_CONFIG, Installation, NullServer
 from tests.benchmarks.processes import FILEDROP, SECONDS, Cost, cost_of
 
@@ -41,17 +41,24 @@ def write(installation: Installation) -> Cost:
 
 @case("status")
 def status(bench: Bench) -> Iterator[Figure]:
-    """`filedrop status` as a process, and what a daemon needs for status.json and the pages, with 100,000 rows."""
+    """`status` and `history` as processes, and a daemon's status.json and pages, with 100,000 rows."""
     folder = bench.new_folder()
+
+    def command(installation: Installation, *words: str) -> Cost:
+        return cost_of(*FILEDROP, "--config", str(installation.config), *words, folder=folder, env=WITHOUT_CONFIG)
+
     with NullServer.running() as server:
-        installation = Installation(bench, server)
+        installation, young = Installation(bench, server), Installation(bench, server)
         history.remember(installation, delivered=bench.amount(ROWS), files=False, over=timedelta(days=14))
-        asked, written = bench.in_turn(
-            lambda: cost_of(
-                *FILEDROP, "--config", str(installation.config), "status", folder=folder, env=WITHOUT_CONFIG
-            ),
+        history.remember(young, delivered=1, files=False)
+        asked, written, told, told_of_one = bench.in_turn(
+            lambda: command(installation, "status"),
             lambda: write(installation),
+            lambda: command(installation, "history", history.name_of(0)),
+            lambda: command(young, "history", history.name_of(0)),
             rounds=1 if bench.tiny else 5,
         )
     yield Figure("status, 100,000 rows", "s", asked.each(SECONDS), Must(most=1))
     yield Figure("the page, 100,000 rows", "s", written.each(SECONDS), Must(most=1))
+    more = [many.seconds - one.seconds for many, one in zip(told.results, told_of_one.results, strict=True)]
+    yield Figure("history, 100,000 rows, more than with one", "s", Samples(more, told.others), Must(most=0.1))
