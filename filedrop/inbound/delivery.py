@@ -86,6 +86,8 @@ class InboundDelivery:
                 if self._is_available():
                     for account in {id(arrival.context): arrival.context for arrival in arrivals}.values():
                         self._deliver(account, [one for one in arrivals if one.context is account], pending)
+                    if self._unnamed and self._mailbox.empty() and not self._journal.trouble:
+                        self._give_up_unnamed()
         finally:
             for arrival in pending:
                 self._discard(arrival)
@@ -152,6 +154,15 @@ class InboundDelivery:
         elif unnamed is not None and not files.is_missing(self.folder.at() / unnamed.row.temporary):
             return unnamed
         return None
+
+    def _give_up_unnamed(self) -> None:
+        """Remove what was fetched and couldn't be named, and whose messages aren't listed any more."""
+        named = self._journal.drafts(str(self.folder.path))
+        for one in self._unnamed.values():
+            if one.row.temporary not in named:
+                self._leftovers.update(one.temporaries())
+        self._unnamed.clear()
+        self._clear_leftovers()
 
     def _named(self, context: InboundContext, whole: Sequence[Arrival], pending: set[Arrival]) -> list[Arrival]:
         """Name whole temporary files in the journal, in one commit. Returns the arrivals named. Raises JournalError."""

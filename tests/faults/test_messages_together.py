@@ -202,3 +202,23 @@ def test_one_that_could_not_be_named_beside_a_new_one(world: World, clock: Clock
     life.drop()
     world.invariants()
     assert len(world.front.asked("GET /messages/1/")) == 1
+
+
+def test_one_that_could_not_be_named_and_is_read_elsewhere(world: World, clock: Clock) -> None:
+    """What was fetched of it doesn't lie about for ever."""
+    life = Life(world, clock)
+    life.go_on(10)
+    world.receive(invoice("first"))
+    clock.pass_on(300)
+    life.journal._writer.execute("PRAGMA query_only=1")
+    life.turn()
+    life.do_all()
+    life.journal._writer.execute("PRAGMA query_only=0")
+    assert list(world.inbound.glob(".*.part"))
+    (unread,) = world.sandbox.store.inbox("acme")
+    world.sandbox.store.mark_read(unread)
+    world.receive(invoice("second"))
+    life.go_on(1000)
+    assert len(world.delivered()) == 1
+    assert not list(world.inbound.glob(".*.part"))
+    life.drop()
