@@ -188,8 +188,10 @@ class InboundDelivery:
         fetched = _fetched(there)
         self._unnamed |= fetched
         context.journal.record_messages([one.row for one in fetched.values()])
-        for msg_no in fetched:
-            del self._unnamed[msg_no]
+        for arrival in there:
+            row = fetched[arrival.unread.message.msg_no].row
+            del self._unnamed[row.msg_no]
+            arrival.unread = replace(arrival.unread, row=row)  # so `_discard` leaves the file to the row
         return there
 
     def _place(

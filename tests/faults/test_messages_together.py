@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
 from support.disks import mounted
 from support.documents import invoice
 from support.faults import answered, instead
+from support.plug import tapped
 from support.stepping import RULES, Clock, Life
 
 if TYPE_CHECKING:
@@ -166,6 +170,27 @@ def test_there_is_room_for_some_of_them(make_world: Callable[..., World], tmp_pa
         life.drop()
         assert not world.sandbox.store.inbox("acme")
         world.invariants()
+
+
+@pytest.mark.parametrize("placed", [0, 2, 15])
+def test_the_journals_disk_is_full_too_while_they_get_their_names(world: World, life: Life, placed: int) -> None:
+    """Those whose names the disk has refused, which the journal can't be told, are placed when there is room again."""
+
+    def full(what: str) -> None:
+        if tap.steps.count("commit") >= 2 and len(world.delivered()) >= placed:  # they are about to be placed
+            if what == "place":
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if what == "commit":
+                raise sqlite3.OperationalError("database or disk is full")
+
+    fetch_all(life)
+    with tapped(full) as tap:
+        life.do_each("deliver")
+    assert len(world.delivered()) == placed
+    life.go_on(1000)
+    assert not world.sandbox.store.inbox("acme")
+    life.drop()
+    world.invariants()
 
 
 def test_the_journal_fails(world: World, life: Life) -> None:
