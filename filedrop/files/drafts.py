@@ -39,14 +39,15 @@ class Drafts:
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
-        self._written: list[int] = []  # descriptors of what is to be brought to the disk
+        self._written: dict[Draft, int] = {}  # descriptors of what is to be brought to the disk
+        self._refused: dict[Draft, OSError] = {}  # what the disk didn't take
         self._unnamed: set[Draft] = set()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _error: object, _traceback: TracebackType | None) -> None:
-        for descriptor in self._written:
+        for descriptor in self._written.values():
             os.close(descriptor)
         for draft in self._unnamed:
             _BEGUN.discard(draft.entry.name)
@@ -65,27 +66,29 @@ class Drafts:
             raise
         draft = Draft(entry, identity)
         self._unnamed.add(draft)
-        self._written.append(descriptor)
+        self._written[draft] = descriptor
         left = memoryview(content)
         try:
             while left:
                 left = left[os.write(descriptor, left) :]
         except OSError:
-            os.close(self._written.pop())
+            os.close(self._written.pop(draft))
             self._forget(draft)
             _discard(draft)
             raise
         return draft
 
     def flush(self) -> None:
-        """Bring to the disk what was written. Raises OSError."""
+        """Bring to the disk what was written. A draft that it doesn't take gets no name."""
         if len(self._written) > 1:
-            for descriptor in self._written:
+            for descriptor in self._written.values():
                 system.begin_flush(descriptor)
         while self._written:
-            descriptor = self._written.pop()
+            draft, descriptor = self._written.popitem()
             try:
                 os.fsync(descriptor)
+            except OSError as error:
+                self._refused[draft] = error
             finally:
                 os.close(descriptor)  # before the move: Windows moves no open file
 
@@ -98,6 +101,8 @@ class Drafts:
         self._give_name(system.replace, draft, target)
 
     def _give_name(self, move: Callable[[Entry, Entry], None], draft: Draft, target: Entry) -> None:
+        if draft in self._refused:
+            raise self._refused[draft]
         give_name(move, draft.entry, target, draft.identity)
         self._forget(draft)
 

@@ -35,10 +35,7 @@ def reserve(
                     written[msg_no] = name, drafts.write(_sidecar(context, folder, batch[msg_no], name))
                 except OSError as error:
                     results[msg_no] = error
-            try:
-                drafts.flush()
-            except OSError as error:
-                return results | dict.fromkeys(written, error)
+            drafts.flush()
             for msg_no, (name, draft) in written.items():
                 try:
                     drafts.place(draft, here / f"{name}.json")

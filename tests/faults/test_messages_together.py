@@ -193,6 +193,22 @@ def test_the_journals_disk_is_full_too_while_they_get_their_names(world: World, 
     world.invariants()
 
 
+def test_the_disk_refuses_one(world: World, life: Life) -> None:
+    """A sidecar that isn't brought to the disk keeps back its own message alone."""
+
+    def refuse(what: str) -> None:
+        if what == "fsync" and tap.steps.count("fsync") == 5:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    fetch_all(life)
+    with tapped(refuse) as tap:
+        life.do_each("deliver")
+    assert len(world.delivered()) == MESSAGES - 1
+    life.go_on(1000)
+    assert not world.sandbox.store.inbox("acme")
+    world.invariants()
+
+
 def test_the_journal_fails(world: World, life: Life) -> None:
     """What has been fetched isn't fetched again when it can be written."""
     life.journal._writer.execute("PRAGMA query_only=1")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import invoice
 from support.faults import answered
+from support.plug import tapped
+from support.stepping import RULES, Clock, Life
 
 from filedrop.journal import JOURNAL
 from filedrop.outbound.pipeline import BATCH
@@ -172,3 +176,32 @@ def test_hold_and_a_large_one_among_them(world: World) -> None:
     world.invariants()
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
     assert not any("in doubt" in events(world, name) for name in world.dropped)
+
+
+@pytest.mark.parametrize("nth", [1, 2, 7, 32])
+def test_the_disk_refuses_one(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch, nth: int
+) -> None:
+    """A sidecar or note that isn't brought to the disk keeps back its own document alone."""
+    monkeypatch.setattr("filedrop.daemon.account.UNDER_WAY", BATCH)
+    world = make_world(outbound=RULES, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    for number in range(BATCH):
+        world.drop(f"{number:02}.xml", invoice(f"{number:02}", receiver=None))
+    life.pipeline.at.scanner.look_now()
+    life.do_all()
+    clock.pass_on(5)
+
+    def refuse(what: str) -> None:
+        if what == "fsync" and tap.steps.count("create") == 2 * BATCH and tap.steps.count("fsync") == nth:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with tapped(refuse) as tap:
+        life.do(life.jobs.index("step"))
+    assert sorted(world.places().values()) == ["failed"] * (BATCH - 1) + ["sending"]
+    life.go_on(300)
+    life.drop()
+    assert {path.name for path in world.files()} == set(world.dropped)
+    assert set(world.places().values()) == {"failed"}
+    world.invariants()
