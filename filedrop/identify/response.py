@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 ROOTS = frozenset({"ApplicationResponse", "OrderResponse"})
-REJECTED = "RE"
 LARGEST = 1_000_000  # bytes of a response
 MOST = 20  # answers in one
 LONGEST = 500  # characters of a reason
