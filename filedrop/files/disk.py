@@ -15,6 +15,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )  # fmt: skip
 
 A_FILE = 64 * 1024  # bytes that must be free for a sidecar or two
+FOR_THE_SERVICE = "; if only the service sees it so, the unit doesn't name this folder: run filedrop service install"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ else:
         """Why no file can be written there, as the second half of a sentence; "" where one can. Raises OSError."""
         disk = os.statvfs(path)
         if disk.f_flag & os.ST_RDONLY:
-            return "its disk is read-only"
+            return f"its disk is read-only{FOR_THE_SERVICE}"
         if short := _too_little(_free(disk)):
             return short
         no_names = disk.f_files and not disk.f_favail

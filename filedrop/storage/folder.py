@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import FolderUnavailable
 from filedrop.files import Directory, Tree, clear_drafts, is_missing, make_folder, may_use
+from filedrop.files.disk import shortage
 from filedrop.storage.marker import MARKER, Marker, read_marker
 from filedrop.storage.names import is_taken, numbered
 
@@ -158,8 +159,8 @@ class Folder:
                 raise FolderUnavailable("it is no folder; name another in the configuration") from None
             within = self._missing_folders()[0].parent
             if not may_use(within):
-                why = f"it can't be made: give filedrop's user the right to read and write in {within}"
-                raise FolderUnavailable(why) from None
+                rights = f"give filedrop's user the right to read and write in {within}"
+                raise FolderUnavailable(f"it can't be made: {shortage(within) or rights}") from None
             raise NotYetThere(NOT_YET) from None
         marker = read_marker(here)
         if why := self._why_not_ours(here, marker, journal, known=known):

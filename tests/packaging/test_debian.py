@@ -247,6 +247,23 @@ def test_what_it_may_not(machine: Machine, world: World) -> None:
     world.until(lambda: "acme/outbound" in machine.run("filedrop", "status").stdout, 60)
 
 
+def test_started_too_early(machine: Machine, world: World) -> None:
+    """Started before the unit knows the folders, it says what is missing; then it works."""
+    install(machine)
+    configure(machine, world)
+    (machine.root / "srv/elsewhere").mkdir()
+    machine.run("chown", "filedrop:", "/srv/elsewhere")
+    text = (machine.root / CONFIG.lstrip("/")).read_text()
+    machine.write(CONFIG, text.replace("root: /srv/filedrop", "root: /srv/elsewhere"))
+    assert "run filedrop service install" in machine.run("filedrop", "service", "start").stdout
+    world.until(lambda: "run filedrop service install" in machine.journal(), 60)
+    machine.run("filedrop", "service", "install", "--now")
+    world.root = machine.root / "srv/elsewhere"
+    world.outbound, world.inbound = world.root / "acme/outbound", world.root / "acme/inbound"
+    world.until((world.outbound / ".filedrop").exists, 60)
+    send(world, "1")
+
+
 def test_a_configuration_with_mistakes(machine: Machine, world: World) -> None:
     """A service whose configuration must be mended isn't tried again and again; mended, it starts."""
     start(machine, world)

@@ -94,7 +94,10 @@ def remove(config_option: str | None, instance: str | None, *, root: Path | None
 @click.pass_obj
 def start(config_option: str | None, instance: str | None) -> None:
     """Start it, and wait until it is up."""
+    place = _place(instance, None, config_option)
+    stale = _stale(place) if Unit.read(place.unit) else []
     _order("start", instance, config_option)
+    _tell_stale(stale)
 
 
 @click.command()
@@ -117,8 +120,7 @@ def status(config_option: str | None, instance: str | None, *, as_json: bool, ro
     """
     place = _place(instance, root, config_option)
     unit = Unit.read(place.unit, place.root)
-    texts = written(place, configuration.load(place.configuration_lies_at)) if unit else {}
-    stale = [str(path) for path, text in texts.items() if _text(place.at(path)) != text]
+    stale = _stale(place) if unit else []
     enabled, active = (_asked(f"is-{how}", place) if unit and not root else None for how in ("enabled", "active"))
     if as_json:
         show_json({
@@ -131,10 +133,20 @@ def status(config_option: str | None, instance: str | None, *, as_json: bool, ro
         say(f"{place.unit} is installed ({unit.path}), for the account {unit.user}.")
         if not root:
             say(f"It is {enabled} and {active}.")
-        for path in stale:
-            tell(f"{path} isn't what the configuration wants: run filedrop service install")
+        _tell_stale(stale)
     is_up = root is not None or (enabled, active) == ("enabled", "active")
     raise SystemExit(0 if unit and not stale and is_up else FAILED)
+
+
+def _stale(place: Place) -> list[str]:
+    """The files that aren't as the configuration wants them. Raises ConfigError."""
+    texts = written(place, configuration.load(place.configuration_lies_at))
+    return [str(path) for path, text in texts.items() if _text(place.at(path)) != text]
+
+
+def _tell_stale(stale: list[str]) -> None:
+    for path in stale:
+        tell(f"{path} isn't what the configuration wants: run filedrop service install")
 
 
 def _place(instance: str | None, root: Path | None, option: str | None) -> Place:
