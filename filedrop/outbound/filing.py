@@ -18,7 +18,7 @@ from filedrop.storage.names import shortened
 from filedrop.storage.own_name import move
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from filedrop.files import Directory, Draft, Drafts, Entry, Identity
     from filedrop.model.document import Document
@@ -63,8 +63,7 @@ class Move:
         self._home = _home(folder, document)
         self._names = folder.free_names(self._home, shortened(document.dropped_as))
         self._target: Entry
-        self._sidecar: Draft
-        self._note: Draft | None
+        self._drafts: dict[str, Draft]  # by the suffix that each gets; the sidecar first, which reserves the name
 
     def write(self, drafts: Drafts, taken: set[tuple[str, str]]) -> None:
         """Write sidecar and note for the next free name, which isn't in `taken` and is added to it. Raises OSError."""
@@ -72,10 +71,9 @@ class Move:
         name = next(name for name in self._names if (document.home, name) not in taken)
         taken.add((document.home, name))
         self._target = self._home / name
-        self._sidecar = drafts.write(sidecar.outbound(document, name))
-        self._note = None
+        self._drafts = {".json": drafts.write(sidecar.outbound(document, name))}
         if document.state is State.FAILED and document.error:
-            self._note = drafts.write(sidecar.why(document, document.error, name))
+            self._drafts[".why.txt"] = drafts.write(sidecar.why(document, document.error, name))
 
     def complete(self, drafts: Drafts, is_spoken_for: Callable[[str, str], bool]) -> Document | None:
         """Place the sidecar, the note and then the file. None where the name is taken after all: write again.
@@ -84,28 +82,28 @@ class Move:
         Raises FileGone, OSError (InUse: nothing was moved).
         """
         document, target = self.document, self._target
+        placed: list[Entry] = []
         try:
-            drafts.place(self._sidecar, target.beside(".json"))
-        except FileExistsError:
-            return None
-        if is_spoken_for(document.home, target.name):  # only now: the sidecar has reserved the name
-            _clear_notes(target)
-            return None
-        if self._note is not None:
-            drafts.replace(self._note, target.beside(".why.txt"))
+            for suffix, draft in self._drafts.items():
+                drafts.place(draft, target.beside(suffix))
+                placed.append(target.beside(suffix))
+            if not is_spoken_for(document.home, target.name):  # only now: the sidecar has reserved the name
+                self._move_file(target)
+                return document.at(document.home, target.name)
+        except FileExistsError:  # a person put a file there meanwhile, which keeps the name
+            pass
+        except (FileGone, InUse):
+            _discard(placed)
+            raise
+        _discard(placed)
+        return None
+
+    def _move_file(self, target: Entry) -> None:
         try:
             place(self._source, target, self._identity)
-        except FileExistsError:  # a person put a file there meanwhile, which keeps the name
-            _clear_notes(target)
-            return None
-        except InUse:
-            _clear_notes(target)
-            raise
         except FileNotFoundError:
-            _clear_notes(target)
-            raise FileGone(document.dropped_as) from None
+            raise FileGone(self.document.dropped_as) from None
         _clear_notes(self._source)
-        return document.at(document.home, target.name)
 
 
 def _home(folder: OutboundFolder, document: Document) -> Directory:
@@ -189,5 +187,9 @@ def _already(folder: OutboundFolder, document: Document) -> Entry | None:
 
 
 def _clear_notes(document: Entry) -> None:
-    for suffix in (".json", ".why.txt"):
-        discard(document.beside(suffix))
+    _discard([document.beside(suffix) for suffix in (".json", ".why.txt")])
+
+
+def _discard(entries: Iterable[Entry]) -> None:
+    for entry in entries:
+        discard(entry)

@@ -131,6 +131,37 @@ def test_a_taken_name(folder: OutboundFolder, taken: str) -> None:
     assert (folder.path / "failed" / taken).read_bytes() == b"a person's"
 
 
+@pytest.mark.parametrize(
+    ("taken", "fails"),
+    [
+        *((["invoice.xml", *beside], fails) for beside in ([], ["invoice.xml.why.txt"]) for fails in (True, False)),
+        (["invoice.xml.json"], True),
+        (["invoice.xml.why.txt"], True),
+    ],
+)
+def test_a_name_that_is_taken_at_the_last_moment(folder: OutboundFolder, taken: list[str], *, fails: bool) -> None:
+    """What a person puts there after the name was chosen stays as it is, and the document gets a number."""
+    document = claimed(folder)
+    document = document.failed(NOON, FAULT) if fails else accepted(document)
+    there = [folder.path / document.home / name for name in taken]
+    move = begin(folder, document, resumed=False)
+    assert isinstance(move, Move)
+    with Drafts(folder.at("sending")) as drafts:
+        move.write(drafts, set())
+        for path in there:
+            path.write_bytes(b"a person's")
+        drafts.flush()
+        assert move.complete(drafts, lambda *_: False) is None
+        move.write(drafts, set())
+        drafts.flush()
+        after = move.complete(drafts, lambda *_: False)
+    assert after is not None
+    assert after.file == "invoice-2.xml"
+    assert [path.read_bytes() for path in there] == [b"a person's"] * len(there)
+    ours = {f"{document.home}/invoice-2.xml{end}" for end in ("", ".json", *([".why.txt"] if fails else []))}
+    assert lying(folder) == ours | {f"{document.home}/{name}" for name in taken}
+
+
 def test_it_gets_its_own_name_back(folder: OutboundFolder) -> None:
     """A file that had to be numbered in sending/ has its own name again where that is free."""
     document = claimed(folder, file="invoice-2.xml", dropped_as="invoice.xml")
