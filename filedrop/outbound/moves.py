@@ -117,7 +117,7 @@ class Moves:
                     facts = {"company": document.company, "file": document.file}
                     self._at.shared.log.info("document.in_use", **facts, why=error.strerror)
                 self._begun.add(document.id)
-            except (OSError, FolderUnavailable):
+            except (OSError, JournalError):
                 self._begun.add(document.id)
                 raise
 

@@ -178,13 +178,15 @@ def test_hold_and_a_large_one_among_them(world: World) -> None:
     assert not any("in doubt" in events(world, name) for name in world.dropped)
 
 
-@pytest.mark.parametrize("nth", [1, 2, 7, 32])
-def test_the_disk_refuses_one(
-    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch, nth: int
-) -> None:
-    """A sidecar or note that isn't brought to the disk keeps back its own document alone."""
+@pytest.fixture
+def failing(make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Sixteen documents that fail together; see `about_to_fail`."""
     monkeypatch.setattr("filedrop.daemon.account.UNDER_WAY", BATCH)
-    world = make_world(outbound=RULES, clock=clock.true)
+    return make_world(outbound=RULES, clock=clock.true)
+
+
+def about_to_fail(world: World, clock: Clock) -> Life:
+    """A filedrop whose next step claims all of them, and puts them away."""
     life = Life(world, clock)
     life.go_on(10)
     for number in range(BATCH):
@@ -192,6 +194,22 @@ def test_the_disk_refuses_one(
     life.pipeline.at.scanner.look_now()
     life.do_all()
     clock.pass_on(5)
+    return life
+
+
+def have_failed(world: World, life: Life) -> None:
+    """In the end, each lies in failed/ under its own name."""
+    life.go_on(300)
+    life.drop()
+    assert {path.name for path in world.files()} == set(world.dropped)
+    assert set(world.places().values()) == {"failed"}
+    world.invariants()
+
+
+@pytest.mark.parametrize("nth", [1, 2, 7, 32])
+def test_the_disk_refuses_one(failing: World, clock: Clock, nth: int) -> None:
+    """A sidecar or note that isn't brought to the disk keeps back its own document alone."""
+    life = about_to_fail(failing, clock)
 
     def refuse(what: str) -> None:
         if what == "fsync" and tap.steps.count("create") == 2 * BATCH and tap.steps.count("fsync") == nth:
@@ -199,9 +217,20 @@ def test_the_disk_refuses_one(
 
     with tapped(refuse) as tap:
         life.do(life.jobs.index("step"))
-    assert sorted(world.places().values()) == ["failed"] * (BATCH - 1) + ["sending"]
-    life.go_on(300)
-    life.drop()
-    assert {path.name for path in world.files()} == set(world.dropped)
-    assert set(world.places().values()) == {"failed"}
-    world.invariants()
+    assert sorted(failing.places().values()) == ["failed"] * (BATCH - 1) + ["sending"]
+    have_failed(failing, life)
+
+
+def test_the_journal_fails_while_they_are_put_away(failing: World, clock: Clock) -> None:
+    """The name that a sidecar has reserved just then is still its document's."""
+    life = about_to_fail(failing, clock)
+
+    def damage(what: str) -> None:
+        if what == "place" and "create" in tap.steps and tap.steps[-2] == "fsync":  # a sidecar is about to get its name
+            say(failing, "ALTER TABLE documents RENAME TO away")
+
+    with tapped(damage) as tap:
+        life.do(life.jobs.index("step"))
+    assert set(failing.places().values()) == {"sending"}
+    say(failing, "ALTER TABLE away RENAME TO documents")
+    have_failed(failing, life)
