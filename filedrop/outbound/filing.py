@@ -99,6 +99,8 @@ class Move:
         return None
 
     def _move_file(self, target: Entry) -> None:
+        if identity_at(self._source) != self._identity:  # a person may have exchanged it while others were written
+            raise FileGone(self.document.dropped_as)
         try:
             place(self._source, target, self._identity)
         except FileNotFoundError:

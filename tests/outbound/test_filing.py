@@ -213,6 +213,28 @@ def test_another_lies_in_its_place(folder: OutboundFolder, other: bytes) -> None
     assert not list(folder.path.glob("archive/*/*.xml"))
 
 
+@pytest.mark.parametrize("place", ["sending", "sent"])
+def test_another_comes_in_its_place_at_the_last_moment(folder: OutboundFolder, place: str) -> None:
+    """A file that a person exchanges while a batch is put away stays where it is, and isn't called the document."""
+    document = accepted(claimed(folder))
+    if place == "sent":
+        document = put_away(folder, document).delivered_at(NOON, "2026-11-20T12:00:00Z", None)
+    file = folder.path / place / "invoice.xml"
+    move = begin(folder, document, resumed=False)
+    assert isinstance(move, Move)
+    with Drafts(folder.at("sending")) as drafts:
+        move.write(drafts, set())
+        drafts.flush()
+        file.rename(folder.path.parent / "taken.xml")
+        file.write_bytes(b"<another/>")
+        with pytest.raises(FileGone):
+            move.complete(drafts, lambda *_: False)
+    assert file.read_bytes() == b"<another/>"
+    assert lying(folder) == (
+        {"sending/invoice.xml"} if place == "sending" else {"sent/invoice.xml", "sent/invoice.xml.json"}
+    )
+
+
 @pytest.mark.parametrize("resumed", [False, True])
 def test_a_file_that_was_taken(folder: OutboundFolder, resumed: bool) -> None:  # noqa: FBT001 - a parameter of the test
     """Where a person has taken the file, no sidecar is left without its document."""
