@@ -7,6 +7,7 @@ for (const e of document.body.querySelectorAll("*")) {
   const r = e.getBoundingClientRect();
   if (isSeen(e) && !e.closest("thead") && (r.right > wide + 1 || r.left < -1)) found.push("out of sight: " + says(e));
 }
+for (const e of document.querySelectorAll("time")) if (e.getClientRects().length > 1) found.push("a time is broken: " + e.textContent);
 const numbers = c => c.match(/[\d.]+/g).map(Number);
 const light = c => { const [r, g, b] = c.map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
