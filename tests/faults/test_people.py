@@ -186,6 +186,7 @@ def test_taken_while_it_waits(watchful: World) -> None:
         watchful.until(watchful.settled)
     watchful.invariants()
     assert watchful.sidecar("invoice.xml")["id"] != document.id
+    assert [line["event"] for line in watchful.log()].count("document.taken") == 1
 
 
 @pytest.mark.parametrize(("fault", "number"), [(cut_after, 1), (reset_before, None)], ids=["arrived", "not arrived"])
@@ -205,6 +206,7 @@ def test_taken_while_it_is_in_doubt(watchful: World, fault: Fault, number: int |
         (world.base / "mine.xml").rename(world.outbound / "again.xml")
         world.until((world.outbound / "failed" / "again.xml").exists)
     assert uploads(world) == 1
+    assert [line["event"] for line in world.log()].count("document.taken") == 1
 
 
 def test_taken_out_of_sent(make_world: Callable[..., World]) -> None:
@@ -217,6 +219,7 @@ def test_taken_out_of_sent(make_world: Callable[..., World]) -> None:
         (world.outbound / "sent" / "invoice.xml").rename(world.base / "mine.xml")
         assert has_become(world, service, document, State.TAKEN).msg_no == 1
         world.until(lambda: not list((world.outbound / "sent").iterdir()))
+    assert [line["event"] for line in world.log()].count("document.taken") == 1
 
 
 @pytest.mark.parametrize("duplicates", ["refuse", "allow"])
