@@ -29,6 +29,7 @@ from filedrop.daemon.control import stop_on_signals
 from filedrop.daemon.lock import is_running
 from filedrop.errors import FiledropError
 from filedrop.sandbox import SAMPLE_ACCOUNTS, Sandbox
+from filedrop.status import page_file
 from filedrop.storage import sidecar
 from filedrop.text import printable
 
@@ -69,7 +70,7 @@ def demo(folder: Path, *, stay: bool) -> None:
                     "accepted": lambda: _accepted(stage),
                     "delivered": lambda: _delivered(stage),
                     "received": lambda: _received(stage),
-                    "read": lambda: _received(stage) and _read(sandbox),
+                    "read": lambda: _received(stage) and _read(sandbox) if _has_pages(stage) else "",
                 }
             )
             stage.show_tree()
@@ -107,6 +108,11 @@ def _received(stage: Stage) -> str:
 
 def _read(sandbox: Sandbox) -> str:
     return "" if sandbox.store.inbox("fjord") else "at the access point it is marked as read"
+
+
+def _has_pages(stage: Stage) -> bool:
+    """Whether both companies have their pages, which are written a moment after their folders are made."""
+    return all((folder.parent / page_file.NAME).exists() for folder in (stage.outbound, stage.inbound))
 
 
 def _stay(stage: Stage) -> None:
