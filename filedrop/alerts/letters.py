@@ -81,7 +81,7 @@ def digest(figures: Mapping[str, Mapping[str, int]], *, since: str, until: str) 
         for company, numbers in figures.items()
     ]
     all_of_it = ", ".join(f"{number} {name}" for name, number in sums.items())
-    return _text(all_of_it, [Section(f"From {since} to {until}"), *sections])
+    return _text(all_of_it, [Section(f"Between {since} and {until}"), *sections])
 
 
 def trial() -> Text:

@@ -62,6 +62,7 @@ def test_what_came_and_went(telling: Telling) -> None:
     assert (whole.to, own.to) == ([IT], [BOOKS])
     acme = "acme\n- received: 1\n- delivered: 1\n- failed: 2\n- still under way: 0\n"
     assert acme in own.part("plain")
+    assert own.part("plain").startswith("Between 20")  # "From" at the beginning of a line arrives as ">From"
     assert "fjord" not in own.part("plain")
     assert f"{acme}\nfjord\n- received: 0\n- delivered: 0\n- failed: 0\n- still under way: 0\n" in whole.part("plain")
     assert "1 received, 1 delivered, 2 failed, 0 still under way" in own.subject
