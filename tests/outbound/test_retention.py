@@ -126,7 +126,7 @@ def test_for_ever(make_world: Callable[..., World], clock: Clock) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_two_years_while_documents_are_sent(make_world: Callable[..., World]) -> None:
     """Two years are removed a little at a time, the journal shrinks, and what is dropped meanwhile is sent."""
     world = make_world(more=KEPT)
@@ -139,7 +139,7 @@ def test_two_years_while_documents_are_sent(make_world: Callable[..., World]) ->
     with world.service():
         for number in range(50):
             world.drop(f"meanwhile-{number}.xml", invoice(f"meanwhile {number}"))
-        world.until(lambda: months(world) == [recent.place.removeprefix("archive/")], 1200, what="all is removed")
+        world.until(lambda: months(world) == [recent.place.removeprefix("archive/")], 2400, what="all is removed")
         world.until(lambda: (world.state / JOURNAL).stat().st_size < full / 3, 120, what="the journal shrinks")
         world.until(world.settled)
     world.invariants()
