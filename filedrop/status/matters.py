@@ -35,7 +35,7 @@ _DOUBT = (
     "filedrop resolve ID --send-again"
 )
 _NOUNS: dict[Kind, str] = {
-    "alert": "unsent alert",
+    "alert": "trouble",
     "folder": "folder",
     "table": "table",
     "trouble": "trouble",
