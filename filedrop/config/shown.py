@@ -5,7 +5,7 @@ Secrets are hidden. What stands of each key in config.example.yaml is its descri
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from datetime import time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ def as_yaml(keys: dict[str, Any]) -> str:
     return yaml.safe_dump(keys, sort_keys=False, allow_unicode=True, width=1000)
 
 
-def _written(value: Any) -> Any:  # noqa: PLR0911 - one for each kind of value
+def _written(value: Any) -> Any:  # noqa: C901, PLR0911 - one for each kind of value
     match value:
         case Section():
             return shown(value)
@@ -53,6 +53,8 @@ def _written(value: Any) -> Any:  # noqa: PLR0911 - one for each kind of value
             return HIDDEN
         case timedelta():
             return as_duration(value)
+        case time():
+            return f"{value:%H:%M}"
         case Path():
             return str(value)
         case NamePattern(pattern=text) | Template(text):

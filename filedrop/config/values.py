@@ -258,6 +258,10 @@ def beside_configuration(path: Path, info: ValidationInfo) -> Path:
 
 # What the JSON Schema says (`filedrop config schema`), where pydantic knows only what becomes of the text.
 _DURATION = WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,9}(ms|s|m|h|d)$"})
+_ONE_OR_SEVERAL = WithJsonSchema(
+    {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+)
+_TIME_OF_DAY = WithJsonSchema({"type": "string", "pattern": r"^([01]?[0-9]|2[0-3]):[0-5][0-9]$"})
 _SIZE = WithJsonSchema({"type": ["string", "integer"], "pattern": r"^[0-9]{1,15}([KkMmGg][Ii]?)?[Bb]$"})
 
 Duration = Annotated[timedelta, BeforeValidator(duration), Strict(), _DURATION]
@@ -278,9 +282,11 @@ SecretUrl = Annotated[SecretStr, AfterValidator(alert_url)]
 HostName = Annotated[str, AfterValidator(host_name)]
 Port = Annotated[int, BeforeValidator(number), Strict(), AfterValidator(port)]
 MailAddress = Annotated[str, AfterValidator(mail_address)]
-Addresses = Annotated[tuple[MailAddress, ...], BeforeValidator(one_or_several), AfterValidator(not_empty)]
-TimeOfDay = Annotated[time, BeforeValidator(time_of_day), Strict()]
-Arguments = Annotated[tuple[str, ...], BeforeValidator(one_or_several), AfterValidator(not_empty)]
+Addresses = Annotated[
+    tuple[MailAddress, ...], BeforeValidator(one_or_several), AfterValidator(not_empty), _ONE_OR_SEVERAL
+]
+TimeOfDay = Annotated[time, BeforeValidator(time_of_day), Strict(), _TIME_OF_DAY]
+Arguments = Annotated[tuple[str, ...], BeforeValidator(one_or_several), AfterValidator(not_empty), _ONE_OR_SEVERAL]
 Text = Annotated[str, AfterValidator(not_blank)]
 Username = Annotated[str, AfterValidator(username)]
 FileName = Annotated[str, AfterValidator(file_name)]
@@ -288,5 +294,5 @@ FolderName = Annotated[str, AfterValidator(folder_name)]
 Suffix = Annotated[str, AfterValidator(suffix)]
 FileNames = Annotated[tuple[FileName, ...], AfterValidator(not_empty)]
 FullPath = Annotated[Path, AfterValidator(absolute)]
-Folders = Annotated[tuple[FullPath, ...], BeforeValidator(one_or_several), AfterValidator(not_empty)]
+Folders = Annotated[tuple[FullPath, ...], BeforeValidator(one_or_several), AfterValidator(not_empty), _ONE_OR_SEVERAL]
 BesideConfiguration = Annotated[Path, AfterValidator(beside_configuration)]

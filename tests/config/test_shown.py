@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -31,7 +32,7 @@ accounts:
   other: {base_url: "https://ap.example.com", username: "NO", password_env: OTHER_PASSWORD, read_timeout: 90s}
 root: /srv/filedrop
 companies:
-  acme: {participants: ["0192:987654321", "9930:12"], account: main, watch: scan}
+  acme: {participants: ["0192:987654321", "9930:12"], account: main, outbound: /srv/a, mail: books@example.com}
   buyer: {participants: [], account: other, outbound: [/srv/one, /srv/two], inbound: /srv/in, channel: "true"}
 unassigned: /srv/rest
 mapping:
@@ -44,6 +45,12 @@ inbound: {poll: 1d, min_free: 1234567B}
 alerts:
   mail: {host: mail.example.com, from: a@example.com, to: [b@example.com], username: u, password_file: /etc/mailpass}
   quiet: 2h
+digest: "07:00"
+heartbeat: {every: 90s}
+metrics: {textfile: /var/lib/filedrop.prom}
+keep: {archive: 400d}
+validation: {command: [/srv/validate, --quickly], timeout: 1m}
+commands: {after_failed: /srv/tell, timeout: 2m}
 log: {level: debug, format: json, file: /var/log/filedrop.log}
 """)
 
@@ -85,19 +92,24 @@ def test_what_is_shown_means_the_same() -> None:
 
 
 def test_as_it_was_written() -> None:
-    """Durations and sizes are shown in the units in which people write them."""
+    """Durations, sizes and a time of day are shown as people write them."""
     told = shown(parse(FULL))
+    assert told["digest"] == "07:00"
     assert (told["outbound"]["settle"], told["outbound"]["doubt"], told["inbound"]["poll"]) == ("500ms", "15m", "1d")
     sizes = (told["outbound"]["max_size"], told["inbound"]["max_size"], told["inbound"]["min_free"])
     assert sizes == ("20MiB", "200MB", "1234567B")
 
 
 def test_secrets_are_hidden() -> None:
-    """Neither a password nor a proxy's login is shown."""
+    """Neither a password nor a proxy's login is shown, nor an address of an alert or a heartbeat."""
     text = FULL.replace("password_file: /etc/filedrop/password", "password: s3cret, proxy: 'http://me:pr0xy@p.example'")
-    told = shown(parse(text))["accounts"]["main"]
-    assert (told["password"], told["proxy"]) == (HIDDEN, f"http://{HIDDEN}@p.example")
-    assert not re.search("s3cret|pr0xy", str(told))
+    text = text.replace("alerts:", "alerts:\n  urls: ['ntfys://n.example/s3cret']")
+    text = text.replace("heartbeat: {", "heartbeat: {url: 'https://hc.example.com/s3cret', ")
+    told = shown(parse(text))
+    main = told["accounts"]["main"]
+    assert (main["password"], main["proxy"]) == (HIDDEN, f"http://{HIDDEN}@p.example")
+    assert (told["alerts"]["urls"], told["heartbeat"]["url"]) == ([HIDDEN], HIDDEN)
+    assert not re.search("s3cret|pr0xy", json.dumps(told))
 
 
 def lines_of_example() -> Iterator[str]:
