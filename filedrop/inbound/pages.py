@@ -1,7 +1,8 @@
 """The page beside a received document, for people to read and print (`inbound.readable: html`).
 
-It is made after the document was placed and marked as read: what can't be shown is told in the log, and holds up
-nothing. Where a process is killed in between, the next one makes it: the message isn't recorded as read before.
+It is made after the document was placed and marked as read: what can't be shown is told in the sidecar and the log,
+and holds up nothing. Where a process is killed in between, the next one makes it: the message isn't recorded as read
+before.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from filedrop import files, readable
 from filedrop.files.patience import asking
-from filedrop.inbound.reserving import reserved
+from filedrop.inbound.reserving import id_of, reserved
+from filedrop.storage import sidecar
 from filedrop.storage.names import page_name
 from filedrop.storage.reserved import attachments_beside
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 def add_page(context: InboundContext, folder: InboundFolder, message: Message, row: MessageRow) -> None:
     """Write the page of a message that was placed, where the configuration wants pages. Nothing is overwritten.
 
-    Why there is none is logged, except where the document was taken already.
+    Why there is none stands in the sidecar and in the log, except where the document was taken already.
     """
     if context.rules.readable == "off" or row.folder != str(folder.path):
         return
@@ -41,8 +43,13 @@ def add_page(context: InboundContext, folder: InboundFolder, message: Message, r
                 if name:
                     _write(here, name, context.rules.readable_language)
             except readable.NotReadable as error:
-                return f"{name} {error}"
-        return ""
+                why = f"{name} {error}"
+            except OSError as error:
+                why = f"the page of {name} can't be written: {error.strerror or error}"
+            else:
+                return ""
+            _tell(here, name, id_of(row), why)
+        return why
 
     try:
         why = asking(local=folder.local)(write)
@@ -60,3 +67,15 @@ def _write(here: Directory, name: str, language: str) -> None:
         files.create_whole(page, content)
         if not document.exists():  # taken meanwhile: nobody would look for its page
             page.unlink(missing_ok=True)
+
+
+def _tell(here: Directory, name: str, id_: str, why: str) -> None:
+    """Say in the sidecar why the document has no page, unless somebody has taken it."""
+    document, beside = here / name, here / f"{name}.json"
+    with suppress(OSError, TypeError, KeyError):  # a full disk, which the log names; somebody has written into it
+        content = sidecar.read(beside) or {}
+        if content.get("id") == id_ and content.get("page"):
+            warnings = [*content["warnings"], f"there is no page: {why}"]
+            files.replace_whole(beside, sidecar.encoded(content | {"page": None, "warnings": warnings}))
+            if not document.exists():  # taken meanwhile, perhaps with its sidecar
+                beside.unlink(missing_ok=True)

@@ -64,7 +64,7 @@ def reserved(here: Directory, message: Message, row: MessageRow) -> Iterator[str
         if (
             beside.startswith(beginning)
             and beside.endswith(".json")
-            and sidecar.identity_of(here / beside) == _id_of(row)
+            and sidecar.identity_of(here / beside) == id_of(row)
         ):
             yield beside.removesuffix(".json")
 
@@ -87,7 +87,7 @@ def _sidecar(context: InboundContext, folder: InboundFolder, one: Fetched, name:
     return sidecar.inbound(
         one.message,
         one.reading,
-        id=_id_of(one.row),
+        id=id_of(one.row),
         file=name,
         company=folder.company,
         account=context.account,
@@ -97,6 +97,6 @@ def _sidecar(context: InboundContext, folder: InboundFolder, one: Fetched, name:
     )
 
 
-def _id_of(row: MessageRow) -> str:
+def id_of(row: MessageRow) -> str:
     """The id of a message, which its sidecar and the name of its temporary file have."""
     return row.temporary[1:].removesuffix(DRAFT)

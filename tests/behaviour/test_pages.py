@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,11 +12,10 @@ from support.documents import invoice, with_attachments
 from support.plug import live
 from support.world import World
 
-from filedrop.readable import tree
+from filedrop.readable import sheets, tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 PAGES = {"readable": "html"}
 
@@ -54,13 +55,39 @@ def test_off(make_world: Callable[..., World]) -> None:
 
 
 def test_what_cannot_be_shown(world: World) -> None:
-    """A document that is too large to be shown arrives and is marked as read; the log says why it has no page."""
+    """A document that is too large to be shown arrives and is marked as read; sidecar and log say why there is none."""
     world.receive(invoice(note="x" * tree.LARGEST))
     world.run_once()
     world.invariants()
-    assert not page_of(world).exists()
+    (document,) = world.delivered()
+    beside = json.loads(document.with_name(f"{document.name}.json").read_bytes())
+    assert beside["page"] is None
+    (warning,) = beside["warnings"]
+    assert warning.startswith(f"there is no page: {document.name} is too large to be shown")
+    assert not list(world.inbound.glob("*.html"))
     (told,) = [line for line in world.log() if line["event"] == "page.not_made"]
     assert "is too large to be shown" in told["why"]
+
+
+def test_a_stylesheet_that_fails(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a stylesheet breaks off the document comes all the same, and its sidecar says why there is no page."""
+    for part in Path(sheets.__file__).parent.glob("*.xsl"):
+        shutil.copy(part, tmp_path)
+    ends = '<xsl:message terminate="yes">broken here</xsl:message></xsl:template></xsl:stylesheet>'
+    (tmp_path / "ubl.xsl").write_text(
+        '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:template match="/">' + ends
+    )
+    monkeypatch.setattr(sheets, "_FOLDER", tmp_path)
+    sheets._stylesheet.cache_clear()
+    number = world.receive(invoice())
+    try:
+        world.run_once()
+    finally:
+        sheets._stylesheet.cache_clear()
+    world.invariants()
+    (beside,) = (json.loads(path.read_bytes()) for path in world.inbound.glob("*.json"))
+    assert (beside["msg_no"], beside["page"]) == (number, None)
+    assert "can't be shown by ubl.xsl" in beside["warnings"][0]
 
 
 def test_a_name_that_is_taken(world: World) -> None:
