@@ -54,10 +54,10 @@ def responses_in(file: BinaryIO) -> list[Response]:
         code = _text(answer, f"{said}/*[local-name()='ResponseCode']")
         words = "*[local-name()='Description'] | {0}/*[local-name()='Status']/*[local-name()='StatusReason']"
         reason = _texts(answer, f"{said}/{words.format(said)}")
-        for reference in _each(answer, "*[local-name()='DocumentReference']"):
+        for reference in _each(answer, "*[local-name()='DocumentReference']")[:MOST]:
             kind = _TYPES.get(_text(reference, "*[local-name()='DocumentTypeCode']"), "")
             found.append(Response(_text(reference, "*[local-name()='ID']"), code, reason, kind))
-    return [one for one in found if one.number and one.code]
+    return [one for one in found if one.number and one.code][:MOST]
 
 
 def _each(element: _Element, xpath: str) -> list[_Element]:

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from filedrop.outbound.context import FolderContext
 
 LONGEST = timedelta(days=7)  # that a response waits for what it answers
+MOST = 50  # responses that a document keeps, the last ones: with thousands, its sidecar could not be read any more
 
 
 def tie_responses(at: FolderContext) -> None:
-    """Tie the responses to documents of this folder that can be tied now. Raises OSError, JournalError."""
+    """Tie the responses to documents of this folder that can be tied now. Raises JournalError."""
     journal, now = at.shared.journal, at.shared.now()
     for response in journal.untied(now - LONGEST):
         if response.company != at.folder.company:
@@ -37,7 +38,8 @@ def tie_responses(at: FolderContext) -> None:
         elif found and found[0].folder == at.folder.id and found[0].id not in at.under_way:
             document = found[0]
             if document.place == document.home:  # else it is on its way, and tied when it is there
-                _tie(at, response, document)
+                with at.tolerant():
+                    _tie(at, response, document)
 
 
 def _is_answered(document: Document, response: Answered) -> bool:
@@ -54,7 +56,7 @@ def _tie(at: FolderContext, response: Answered, document: Document) -> None:
     event = Event(response.at, told.RESPONSE, facts | {"message": response.msg_no})
     if not any(one.event == event.event and one.facts == event.facts for one in document.history):
         try:
-            document = journal.record(document.but(history=(*document.history, event)))
+            document = journal.record(document.but(history=(*_with_room(document.history), event)))
         except Changed:  # the next scan tries again
             return
     beside = at.folder.at(document.place) / f"{document.file}.json"
@@ -63,6 +65,13 @@ def _tie(at: FolderContext, response: Answered, document: Document) -> None:
     journal.tie(response, document.id)
     said = {"code": response.code, "reason": response.reason, "msg_no": response.msg_no}
     at.shared.log.info("document.answered", company=document.company, file=document.file, **said)
+
+
+def _with_room(history: tuple[Event, ...]) -> tuple[Event, ...]:
+    """A history without the oldest responses where one more would be too many."""
+    said = [one for one in history if one.event == told.RESPONSE]
+    old = {id(one) for one in said[: max(0, len(said) + 1 - MOST)]}
+    return tuple(one for one in history if id(one) not in old)
 
 
 def _tell_ambiguous(at: FolderContext, response: Answered, found: list[Document]) -> None:

@@ -176,8 +176,7 @@ class OutboundPipeline:
             why = f"{self.folder.path} can't be listed: {error.strerror or error}; see that the service may read it"
             raise FolderUnavailable(why) from error
         self._is_woken = True
-        with self.at.tolerant():
-            tie_responses(self.at)
+        tie_responses(self.at)
         self._watch()
 
     def _take_further(self) -> None:

@@ -6,7 +6,7 @@ import io
 import json
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,9 +14,11 @@ from support.documents import BUYER, SELLER, envelope, invoice
 from support.responses import message_level, order_response, response
 
 from filedrop.daemon.lock import locked_state
-from filedrop.identify.response import responses_in
+from filedrop.files import replace_whole
+from filedrop.identify.response import MOST, responses_in
 from filedrop.journal import Answered, Journal
 from filedrop.outbound import answering
+from filedrop.storage import sidecar
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from support.world import World
 
     from filedrop.daemon.daemon import Daemon
+    from filedrop.files import Entry
 
 
 def said(world: World, name: str) -> list[tuple[Any, Any, Any, Any]]:
@@ -208,3 +211,53 @@ def test_in_an_envelope(answer: bytes) -> None:
     alone = responses_in(io.BytesIO(answer))
     assert [(one.number, one.code) for one in alone] == [("1001", "RE")]
     assert responses_in(io.BytesIO(envelope(answer))) == alone
+
+
+def test_very_many_to_one(world: World) -> None:
+    """However often a receiver answers one document, its sidecar stays one that can be read, and has the last."""
+    world.drop("invoice.xml", invoice("1001"))
+    world.run_once()
+    now = datetime.now(UTC)
+    one = Answered("", 0, "acme", BUYER, SELLER, "1001", "Invoice", "IP", "\N{GRINNING FACE}" * 500, now)
+    with locked_state(world.state) as journal:
+        journal.record_responses([replace(one, msg_no=-nth, at=now + timedelta(0, nth)) for nth in range(1, 301)])
+    with world.service() as service:
+        world.until(lambda: not untied(service))
+    told = said(world, "invoice.xml")
+    assert told[-1] == ("IP", "In process", one.reason, -300)
+    assert len(told) == answering.MOST
+    assert [event["event"] for event in world.sidecar("invoice.xml")["history"]][:3] == [
+        "claimed",
+        "sending",
+        "accepted",
+    ]
+    (beside,) = world.outbound.rglob("invoice.xml.json")
+    assert beside.stat().st_size < sidecar.LARGEST / 2
+
+
+def test_of_very_many() -> None:
+    """A response that claims to answer a thousand documents answers the first few: each costs work at every look."""
+    reference = b"<cac:DocumentReference><cbc:ID>%d</cbc:ID></cac:DocumentReference>"
+    many = b"".join(reference % nth for nth in range(1000))
+    content = response("1001").replace(b"</cac:DocumentResponse>", many + b"</cac:DocumentResponse>")
+    found = responses_in(io.BytesIO(content))
+    assert (found[0].number, len(found)) == ("1001", MOST)
+
+
+def test_one_that_cannot_be_written(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A response that can't be written now keeps no other from being tied."""
+    world.drop("one.xml", invoice("1001"))
+    world.drop("two.xml", invoice("1002"))
+    world.run_once()
+    world.receive(response("1001", id_="R-1"))
+    world.receive(response("1002", id_="R-2"))
+
+    def refuse(target: Entry, content: bytes, **where: Any) -> None:
+        if target.name.startswith("one."):
+            raise OSError(13, "its month was moved to another disk")
+        replace_whole(target, content, **where)
+
+    monkeypatch.setattr(answering, "replace_whole", refuse)
+    with world.service():
+        world.until(lambda: said(world, "two.xml"))
+    assert said(world, "one.xml") == []
