@@ -6,16 +6,17 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import IO
 
 LONGEST_OUTPUT = 64 * 1024  # bytes that are kept of what a program prints
-LAST_WORDS = 1.0  # seconds to read what is left in the pipe: a program's own child may hold it open
+LAST_WORDS = 1.0  # seconds to end after a kill, and to read what is left in the pipe
+_END = b"\0"  # behind what a program has printed
 if sys.platform == "win32":
     NO_WINDOW = subprocess.CREATE_NO_WINDOW
 else:
@@ -37,26 +38,32 @@ def how_it_ended(status: int) -> str:
 class Program:
     """A program that runs, with this on its stdin. Raises OSError where it can't be started. `kill` is thread-safe.
 
-    What it prints on stdout and stderr is kept together.
+    What it prints on stdout and stderr is kept together. `wait` must be called.
     """
 
     def __init__(self, arguments: Sequence[str], *, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> None:
-        self._process = subprocess.Popen(
-            list(arguments),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=None if env is None else {**os.environ, **env},
-            start_new_session=True,  # a group of its own, which is killed as one
-            creationflags=NO_WINDOW,
-        )
+        ours, self._theirs = os.pipe()
+        try:
+            with tempfile.TemporaryFile() as given:  # no pipe, which it might never read
+                given.write(stdin)
+                given.seek(0)
+                self._process = subprocess.Popen(
+                    list(arguments),
+                    stdin=given,
+                    stdout=self._theirs,
+                    stderr=subprocess.STDOUT,
+                    env=None if env is None else {**os.environ, **env},
+                    start_new_session=True,  # a group of its own, which is killed as one
+                    creationflags=NO_WINDOW,
+                )
+        except BaseException:
+            os.close(ours)
+            os.close(self._theirs)
+            raise
         self._output = bytearray()
-        self._threads = [
-            threading.Thread(target=self._read, args=(self._process.stdout,), name="program", daemon=True),
-            threading.Thread(target=_write, args=(self._process.stdin, stdin), name="program", daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._has_ended = False
+        self._reader = threading.Thread(target=self._read, args=(ours,), name="program", daemon=True)
+        self._reader.start()
 
     def wait(self, seconds: float) -> Ended:
         """Wait for its end. Raises TimeoutError where it takes longer, after killing it."""
@@ -67,22 +74,29 @@ class Program:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(LAST_WORDS)
             raise TimeoutError from None
-        self._threads[0].join(LAST_WORDS)
+        finally:
+            self._end_reading()
         return Ended(status, self._output.decode("utf-8", "replace"))
 
     def kill(self) -> None:
         """End it and its children at once."""
         kill_tree(self._process)
 
-    def _read(self, pipe: IO[bytes]) -> None:
-        with pipe, suppress(OSError):
-            while piece := pipe.read1(LONGEST_OUTPUT):  # type: ignore[attr-defined] # a BufferedReader has it
-                self._output += piece[: LONGEST_OUTPUT - len(self._output)]
+    def _end_reading(self) -> None:
+        """Have the reader end behind what it has printed, though what it left running may hold its output open."""
+        self._has_ended = True
+        with suppress(OSError):
+            os.write(self._theirs, _END)
+        os.close(self._theirs)
+        self._reader.join(LAST_WORDS)
 
-
-def _write(pipe: IO[bytes], content: bytes) -> None:
-    with suppress(OSError), pipe:  # it needn't read it
-        pipe.write(content)
+    def _read(self, ours: int) -> None:
+        with open(ours, "rb", buffering=0) as pipe:
+            while piece := pipe.read(LONGEST_OUTPUT):
+                told, end, _ = piece.partition(_END) if self._has_ended else (piece, b"", b"")
+                self._output += told[: LONGEST_OUTPUT - len(self._output)]
+                if end:
+                    return
 
 
 if sys.platform == "win32":

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -147,6 +148,39 @@ def test_one_after_the_other(with_commands: Callable[..., World], tmp_path: Path
     with world.service() as service:
         world.until(lambda: len(told(tmp_path)) == 6)
         assert service.troubles() == {}
+
+
+def test_what_goes_on_behind_it(with_commands: Callable[..., World], tmp_path: Path) -> None:
+    """One that leaves a program behind, with its pipes open, has ended; filedrop keeps nothing open for those."""
+    children = tmp_path / "children"
+    behind = "[sys.executable, '-c', 'import time; time.sleep(1000)']"
+    script = (
+        f"import subprocess\nprint(subprocess.Popen({behind}).pid, file=open({str(children)!r}, 'a'))\nprint('done')"
+    )
+    world = with_commands(script)
+    for nth in range(3):
+        world.drop(f"{nth}.xml", invoice(str(nth), receiver=None))
+    try:
+        with world.service() as service:
+            world.until(lambda: children.exists() and len(children.read_text().split()) == 3)
+            world.until(lambda: not service.journal.errands())
+            assert service.troubles() == {}
+            world.until(lambda: not [one for one in threading.enumerate() if one.name == "program"])
+    finally:
+        for child in children.read_text().split():
+            os.kill(int(child), signal.SIGTERM)
+
+
+def test_very_much_output(with_commands: Callable[..., World]) -> None:
+    """A program may print a gigabyte: its beginning is told, and nothing more of it is kept."""
+    world = with_commands("for _ in range(16384): sys.stdout.write('words ' * 10923)\nsys.exit(3)")
+    world.drop("bad.xml", invoice("2", receiver=None))
+    with world.service() as service:
+        world.until(service.troubles, 120)
+        (why,) = service.troubles().values()
+        assert "ended with status 3" in why
+        assert "words words" in why
+        assert len(why) < 1000
 
 
 def test_none_by_default(world: World) -> None:
