@@ -77,4 +77,5 @@ def _why_in_doubt(at: FolderContext, document: Document) -> str:
 def _why_it_waits(at: FolderContext) -> str:
     if at.folder.held():
         return f"a file HOLD lies in {at.folder.path}; it is sent when that is removed"
-    return at.shared.breaker.report.why or "it is waiting for its turn"
+    turn = "to be validated, and to be sent" if at.shared.validating is not None else "to be sent"
+    return at.shared.breaker.report.why or f"it is waiting for its turn {turn}"
