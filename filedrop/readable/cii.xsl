@@ -211,9 +211,8 @@
       <xsl:for-each select="$settlement/ram:ApplicableTradeTax">
         <row>
           <cell list="tax_category"><xsl:value-of select="ram:CategoryCode"/>
-            <xsl:for-each select="ram:ExemptionReason | ram:ExemptionReasonCode[not(normalize-space(../ram:ExemptionReason))]">
-              <detail><xsl:value-of select="."/></detail>
-            </xsl:for-each>
+            <xsl:for-each select="ram:ExemptionReason"><detail><xsl:value-of select="."/></detail></xsl:for-each>
+            <xsl:for-each select="ram:ExemptionReasonCode"><detail><xsl:value-of select="."/></detail></xsl:for-each>
           </cell>
           <cell number="yes" percent="yes"><xsl:value-of select="ram:RateApplicablePercent"/></cell>
           <cell number="yes"><xsl:for-each select="ram:BasisAmount"><xsl:call-template name="amount"/></xsl:for-each></cell>

@@ -40,10 +40,8 @@
       <xsl:for-each select="cac:TaxTotal/cac:TaxSubtotal">
         <row>
           <cell list="tax_category"><xsl:value-of select="cac:TaxCategory/cbc:ID"/>
-            <xsl:for-each select="cac:TaxCategory/cbc:TaxExemptionReason
-                | cac:TaxCategory[not(normalize-space(cbc:TaxExemptionReason))]/cbc:TaxExemptionReasonCode">
-              <detail><xsl:value-of select="."/></detail>
-            </xsl:for-each>
+            <xsl:for-each select="cac:TaxCategory/cbc:TaxExemptionReason"><detail><xsl:value-of select="."/></detail></xsl:for-each>
+            <xsl:for-each select="cac:TaxCategory/cbc:TaxExemptionReasonCode"><detail><xsl:value-of select="."/></detail></xsl:for-each>
           </cell>
           <cell number="yes" percent="yes"><xsl:value-of select="cac:TaxCategory/cbc:Percent"/></cell>
           <cell number="yes" currency="{cbc:TaxableAmount/@currencyID}"><xsl:value-of select="cbc:TaxableAmount"/></cell>

@@ -110,14 +110,14 @@ def test_several_due_dates() -> None:
 
 
 def test_codes_where_there_are_no_words() -> None:
-    """A reason that is only a code is shown as that code, and one in words as these words."""
+    """A reason that is only a code is shown as that code; one in words as these, and why something is exempt as both."""
     tax = "<ram:ApplicableTradeTax><ram:CategoryCode>E</ram:CategoryCode>{}</ram:ApplicableTradeTax>"
     reason, code = (
         "<ram:ExemptionReason>Stamps</ram:ExemptionReason>",
         "<ram:ExemptionReasonCode>V-1</ram:ExemptionReasonCode>",
     )
     assert "Exempt (E) V-1" in said(tax.format(code))
-    assert "Exempt (E) Stamps This" in said(tax.format(reason + code))
+    assert "Exempt (E) Stamps V-1 This" in said(tax.format(reason + code))
     amount = "<ram:ActualAmount>5.00</ram:ActualAmount>"
     reason, code = "<ram:Reason>Loyalty</ram:Reason>", "<ram:ReasonCode>95</ram:ReasonCode>"
     for inside, told in ((code, "(95) 5.00"), (reason + code, "Loyalty 5.00"), ("", "5.00")):
