@@ -169,4 +169,4 @@ class CommandRunner:
         if content is None:  # somebody has taken it: what the journal knows
             content = {"filedrop": sidecar.VERSION, "direction": "IN", "file": errand.file}
             content |= {"company": errand.company, "msg_no": errand.msg_no}
-        return str(file), sidecar.encoded(content)
+        return str(file) if errand.file else "", sidecar.encoded(content)

@@ -66,7 +66,7 @@ def resume(
         temporary.unlink(missing_ok=True)
     elif row.state == "placing" or _lies_there(here, message, row):
         here.sync()  # the process that renamed it may have ended before this
-        return row
+        return replace(row, file=row.file or next(reserved(here, message, row), ""))  # "": it was taken, all of it
     for name in list(reserved(here, message, row)):
         withdraw(here, name)
     for piece in list(pieces_of(here, row.temporary)):

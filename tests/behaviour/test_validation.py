@@ -249,6 +249,27 @@ def test_out_of_memory(by_rules: Callable[..., World]) -> None:
     assert (world.outbound / "sending" / "huge.xml").exists()
 
 
+def test_rules_that_vanish(by_rules: Callable[..., World]) -> None:
+    """Where the rules go away while there is work, documents wait, status says why, and they go when those are back."""
+    world = by_rules()
+    rules = world.base / "rules"
+    world.drop("first.xml", invoice("1"))
+    with world.service() as service:
+        world.until(lambda: world.accepted()["first.xml"], 300)
+        for lost in [rules / "own.xslt", rules / "rules.yaml", rules]:
+            away = world.base / "away"
+            lost.rename(away)
+            world.drop(f"{lost.name}.xml", invoice(lost.name))
+            world.until(lambda: service.troubles().get("validation"), 300)
+            assert str(rules) in service.troubles()["validation"]
+            assert f"{lost.name}.xml" not in world.accepted()
+            away.rename(lost)
+            world.until(world.settled, 300)
+            assert service.troubles() == {}
+    assert sum(world.accepted().values()) == len(world.dropped)
+    world.invariants()
+
+
 def test_stopped_and_killed_meanwhile(by_rules: Callable[..., World]) -> None:
     """Stopped while a document is validated, filedrop ends and takes the process with it; nothing is in doubt."""
     world = by_rules()

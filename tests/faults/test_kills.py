@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from filedrop.journal import JOURNAL
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
+    from pathlib import Path
 
     from support.faults import Exchange, Fault
     from support.world import World
@@ -67,6 +69,46 @@ def test_killed_ten_times(make_world: Callable[..., World]) -> None:
         world.stop(daemon)
     world.invariants()
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
+    assert not list(world.root.glob(".*"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its programs are those of a shell")
+def test_killed_with_everything_on(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """With attachments, pages, validation and commands: all is there once, and each command has run, at least once."""
+    told, validator, program = tmp_path / "told", tmp_path / "validator", tmp_path / "program"
+    validator.write_text("sleep 0.01; ! grep -q 'To be refused' \"$1\"")
+    program.write_text(f'echo "$FILEDROP_EVENT $FILEDROP_FILE" >> {told}')
+    run = f"[/bin/sh, {program}]"
+    world = make_world(
+        inbound={"attachments": "beside", "readable": "html"},
+        outbound={"validate": "refuse"},
+        more=f"validation: {{command: [/bin/sh, {validator}]}}\n"
+        f"commands: {{after_received: {run}, after_failed: {run}, after_delivered: {run}}}",
+    )
+    chance = random.Random(draw_seed())  # noqa: S311 - it is to be repeated, not secret
+    for number in range(OUT // 2):
+        note = "To be refused" if number % 5 == 0 else "To be sent"
+        world.drop(f"invoice-{number}.xml", invoice(f"out {number}", note=note))
+    for number in range(IN // 2):
+        embeds = [("a.pdf", "application/pdf", b"%PDF-1.7" * 1000), ("b.txt", "text/plain", b"text")] * (number % 2)
+        world.receive(with_attachments(invoice(f"in {number}"), *embeds))
+    for _ in range(KILLS // 2):
+        with world.daemon() as daemon:
+            killed_at(world, daemon, chance.randint(1, LATEST), chance.choice([reset_before, cut_after, answered]))
+
+    def left() -> set[str]:
+        ends = [*world.outbound.glob("failed/*.xml"), *world.outbound.glob("archive/*/*.xml"), *world.delivered()]
+        return {str(path) for path in ends} - {line.split()[1] for line in told.read_text().splitlines()}
+
+    with world.daemon() as daemon:
+        world.until(world.settled, 120, what="everything settles")
+        world.until(lambda: not left(), what="each command has run")
+        world.until(lambda: len(list(world.inbound.glob("*.html"))) == IN // 2, what="each has its page")
+        world.stop(daemon)
+    world.invariants()
+    assert {line.rpartition(".")[2] for line in told.read_text().splitlines()} == {"xml"}, "only documents are told of"
+    assert world.accepted() == {name: 1 for name, content in world.dropped.items() if b"To be refused" not in content}
+    assert len(list(world.outbound.glob("failed/*.xml"))) == OUT // 10
     assert not list(world.root.glob(".*"))
 
 

@@ -110,7 +110,7 @@ def test_several_due_dates() -> None:
 
 
 def test_codes_where_there_are_no_words() -> None:
-    """A reason that is only a code is shown as that code; one in words as these, and why something is exempt as both."""
+    """A reason that is only a code is shown as that code, one in words as these; an exemption's as both."""
     tax = "<ram:ApplicableTradeTax><ram:CategoryCode>E</ram:CategoryCode>{}</ram:ApplicableTradeTax>"
     reason, code = (
         "<ram:ExemptionReason>Stamps</ram:ExemptionReason>",
