@@ -100,7 +100,7 @@ class DoubtResolver:
         listed: dict[int, Message] = {}  # by number: pages may shift, and repeat a message
         messages = iter(self._walk(documents, clocks))
         while part := list(islice(messages, LISTED_AT_ONCE)):
-            listed |= self._not_owned(documents, part)
+            listed |= self._alike(documents, part)
         others += self._others(documents)
         # Owners are read last: a request that is no longer in `others` has its answer in the journal.
         decision = decide(documents, list(self._candidates(documents, listed, others, clocks)), clocks)
@@ -115,9 +115,7 @@ class DoubtResolver:
     ) -> Iterator[Candidate]:
         """The messages that may be documents in doubt, for all companies with such documents."""
         journal, identity = self._shared.journal, self._shared.access_point.identity
-        for number, known in self._owned(documents, listed).items():
-            if all(known.values()):
-                continue
+        for number, known in self._unowned(documents, listed).items():
             message = listed[number]
             candidate = self._compare(message, others, clocks)
             owned_for = {company for company, is_owned in known.items() if is_owned}
@@ -130,25 +128,29 @@ class DoubtResolver:
             }
             yield replace(candidate, owned_for=frozenset(owned_for), contested_for=frozenset(contested_for))
 
-    def _not_owned(self, documents: Sequence[Document], messages: Iterable[Message]) -> dict[int, Message]:
+    def _alike(self, documents: Sequence[Document], messages: Iterable[Message]) -> dict[int, Message]:
         """Those that may be documents in doubt: few, of the very many that a list may have."""
         alike = {
             message.msg_no: message
             for message in messages
             if any(not contradiction(message, document) for document in documents)
         }
-        return {
-            number: alike[number] for number, known in self._owned(documents, alike).items() if not all(known.values())
-        }
+        return {number: alike[number] for number in self._unowned(documents, alike)}
 
-    def _owned(self, documents: Iterable[Document], listed: Mapping[int, Message]) -> dict[int, dict[str, bool | None]]:
-        """For each company with documents in doubt: is a message another document's? None where that can't be told."""
+    def _unowned(
+        self, documents: Iterable[Document], listed: Mapping[int, Message]
+    ) -> dict[int, dict[str, bool | None]]:
+        """Those that some company's document in doubt may be, with each such company: does another document own it?
+
+        None where that can't be told.
+        """
         identity, companies = self._shared.access_point.identity, {document.company for document in documents}
         owned = {company: self._shared.journal.owned(identity, listed, company) for company in companies}
-        return {
+        known = {
             number: {company: is_known(message, owned[company].get(number, ())) for company in companies}
             for number, message in listed.items()
         }
+        return {number: is_owned for number, is_owned in known.items() if not all(is_owned.values())}
 
     def _conclude(self, document: Document, decision: Decision, begun: float) -> Document | None:
         shared, memory = self._shared, self._remembered(document)
