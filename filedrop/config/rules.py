@@ -16,7 +16,6 @@ from filedrop.errors import ConfigError
 NAME = "rules.yaml"
 MONTHS = (5, 11)  # in which OpenPEPPOL publishes its rules
 
-RuleFile = Annotated[str, BeforeValidator(rule_file)]
 Names = Annotated[tuple[str, ...], BeforeValidator(one_or_several), AfterValidator(not_empty)]
 
 
