@@ -99,6 +99,10 @@ class InboundDelivery:
         self._is_taken_up = False
         self._wake()
 
+    def has_unnamed(self) -> bool:
+        """Whether something was fetched that the journal could not name."""
+        return bool(self._unnamed)
+
     def is_idle(self) -> bool:
         """Whether the first step was taken and no message is queued."""
         return self._is_taken_up and self._mailbox.empty()

@@ -98,7 +98,7 @@ class InboxPoller:
             if delivery is not None and self._is_due(one) and self._begins(one, delivery):
                 delivery.put(Arrival(self._context, one, self._ended))
         for delivery in self.deliveries - {self._unassigned, *(self._delivery(one.message) for one in unread)}:
-            if delivery.trouble or delivery.refused:  # no message of it tells that all is well again
+            if delivery.trouble or delivery.refused or delivery.has_unnamed():  # no message of it has it look by itself
                 delivery.look_again()
 
     def trouble(self) -> dict[Path, str]:

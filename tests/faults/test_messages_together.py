@@ -245,7 +245,8 @@ def test_one_that_could_not_be_named_beside_a_new_one(world: World, clock: Clock
     assert len(world.front.asked("GET /messages/1/")) == 1
 
 
-def test_one_that_could_not_be_named_and_is_read_elsewhere(world: World, clock: Clock) -> None:
+@pytest.mark.parametrize("others", [0, 1])
+def test_one_that_could_not_be_named_and_is_read_elsewhere(world: World, clock: Clock, others: int) -> None:
     """What was fetched of it doesn't lie about for ever."""
     life = Life(world, clock)
     life.go_on(10)
@@ -258,8 +259,9 @@ def test_one_that_could_not_be_named_and_is_read_elsewhere(world: World, clock: 
     assert list(world.inbound.glob(".*.part"))
     (unread,) = world.sandbox.store.inbox("acme")
     world.sandbox.store.mark_read(unread)
-    world.receive(invoice("second"))
+    for number in range(others):
+        world.receive(invoice(f"another {number}"))
     life.go_on(1000)
-    assert len(world.delivered()) == 1
+    assert len(world.delivered()) == others
     assert not list(world.inbound.glob(".*.part"))
     life.drop()
