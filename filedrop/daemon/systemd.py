@@ -1,6 +1,6 @@
 """Messages to systemd (sd_notify(3)): READY, STATUS, WATCHDOG, STOPPING. Without systemd, nothing is sent.
 
-And whether filedrop is a service of it.
+And whether filedrop is a service of it, or of Windows.
 """
 
 from __future__ import annotations
@@ -28,10 +28,26 @@ _SOCKET = "NOTIFY_SOCKET"
 
 
 if sys.platform == "win32":
+    import winreg
 
-    def start_command(_configuration: Path) -> str:
-        """The command that starts filedrop. Whether it is a service isn't looked up."""
-        return command("filedrop", "service", "start")
+    SERVICES = r"SYSTEM\CurrentControlSet\Services"
+
+    def start_command(configuration: Path) -> str:
+        """The command that starts the filedrop of this configuration: its service's, where one is installed."""
+        named = f"{configuration.absolute()}"
+        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, SERVICES) as services:
+            for number in range(winreg.QueryInfoKey(services)[0]):
+                with contextlib.suppress(OSError):  # removed meanwhile, or no program
+                    name = winreg.EnumKey(services, number)
+                    program, _, instance = name.partition("-")
+                    if program == "filedrop" and named in _called(services, name):
+                        return command("filedrop", "service", "start", *filter(None, (instance,)))
+        return command("filedrop", "run")
+
+    def _called(services: winreg.HKEYType, name: str) -> str:
+        """The command line of a service. Raises OSError."""
+        with winreg.OpenKey(services, name) as service:
+            return str(winreg.QueryValueEx(service, "ImagePath")[0])
 
 else:
 

@@ -94,6 +94,7 @@ def test_a_service(world: World, filedrop: Filedrop, ask: Callable[[str], Done])
     assert "no filedrop is running" in looked.stdout
     assert state() == "stopped"
 
+    assert f"start it: filedrop service start {INSTANCE}\n" in filedrop("status").stdout
     assert ask("start").stdout == f"Started {NAME}.\n"
     assert ask("status").returncode == 0
     assert "a filedrop is running" in filedrop("check", "--as-service").stdout
@@ -134,10 +135,11 @@ def test_a_service(world: World, filedrop: Filedrop, ask: Callable[[str], Done])
 
 
 def test_a_reload(world: World, filedrop: Filedrop, ask: Callable[[str], Done]) -> None:
-    """A changed configuration is taken up by the service that runs."""
+    """A changed configuration is taken up by the service that runs, which another start doesn't claim to do."""
     config = world.base / "config.yaml"
     assert ask("install").returncode == 0
-    assert ask("start").returncode == 0
+    assert ask("start").stdout == f"Started {NAME}.\n"
+    assert ask("start").stdout == f"{NAME} is running already.\n"
     folder = world.root / "newcomer" / "outbound"
     folder.mkdir(parents=True)
     config.write_text(config.read_text().replace("companies:", "companies:\n  newcomer: {participants: []}"))

@@ -168,12 +168,13 @@ def have_reload(name: str) -> None:
 
 
 def start(name: str) -> Registered:
-    """Start it, and wait until it is up or has ended. Raises FiledropError."""
+    """Start it, and wait until it is up or has ended. Raises AsWanted where it was up before, FiledropError."""
     try:
         with _said(name), _opened(name, win32service.SERVICE_START) as service:
             win32service.StartService(service, None)
     except AsWanted:
-        pass
+        if _wait(name, STARTING, "starting").state == "running":
+            raise
     return _wait(name, STARTING, "starting")
 
 

@@ -216,7 +216,11 @@ def _icacls(words: list[str]) -> None:
 
 def _start(place: Place) -> None:
     """Start it, and wait. Raises FiledropError with the reason why it doesn't."""
-    found = manager.start(place.name)
+    try:
+        found = manager.start(place.name)
+    except manager.AsWanted:
+        say(f"{place.name} is running already.")
+        return
     if found.state == "running":
         say(f"Started {place.name}.")
         return
