@@ -14,7 +14,7 @@ import click
 
 from filedrop import config as configuration
 from filedrop.cli.check import check
-from filedrop.cli.service.naming import EXAMPLE
+from filedrop.cli.service.naming import example
 from filedrop.cli.show import say, tell
 from filedrop.config import Config
 from filedrop.config.values import base_url, folder_name, participant, username
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+WHO = "an administrator" if sys.platform == "win32" else "root"
 _NOT_TEXT = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})  # to YAML 1.1
 _COMPANY = re.compile(r"^  acme:\n(?:    .*\n)+", re.MULTILINE)  # in the example
 
@@ -86,8 +87,8 @@ def init(
     \b
     Example: filedrop init --base-url https://ap.example.com --username acme --company acme=0192:987654321
     """
-    path, example = configuration.find(ctx.obj).absolute(), EXAMPLE.read_text("utf-8")
-    if path.exists() and path.read_text("utf-8", "replace") != example:
+    path, text = configuration.find(ctx.obj).absolute(), example()
+    if path.exists() and path.read_text("utf-8", "replace") != text:
         raise FiledropError(f"{path} is there already, and not the example: change it with an editor, or name another")
     missing = [
         option
@@ -106,14 +107,16 @@ def init(
         root = click.prompt("Folder with a folder for each company", default=str(Config.model_fields["root"].default))
     served = list(map(_pair, companies)) or _ask_for_companies()
     answers = {"base_url": address, "username": user, "password_file": str(password)}
-    text = _filled_in(example, answers, Path(root).absolute() if root else None, served)
+    text = _filled_in(text, answers, Path(root).absolute() if root else None, served)
     configuration.parse(text, str(path))  # before anything is written: raises what doesn't agree
     try:
         _write(path, text)
         if secret or not password.exists():
             _write(password, f"{secret}\n" if secret else "", mode=0o600)
     except OSError as error:
-        raise FiledropError(f"{error.filename or path} can't be written: {error.strerror}; run this as root") from error
+        raise FiledropError(
+            f"{error.filename or path} can't be written: {error.strerror}; run this as {WHO}"
+        ) from error
     say(f"{path} is written")
     if not _has_content(password):
         tell(f"Now write the password into {password}, and run: {command('filedrop', 'check')}")
@@ -141,19 +144,19 @@ def _has_content(password: Path) -> bool:
     return False
 
 
-def _filled_in(example: str, answers: Mapping[str, str], root: Path | None, served: Sequence[Company]) -> str:
+def _filled_in(text: str, answers: Mapping[str, str], root: Path | None, served: Sequence[Company]) -> str:
     """The example with these answers in the places of its own."""
     lines = {f"    {key}: ": _quoted(answer) for key, answer in answers.items()}
     if root:
         lines["root: "] = _quoted(str(root))
     blocks: list[str] = []
     for company in served:
-        block = "  acme:\n    participants: []\n" if blocks else _COMPANY.findall(example)[0]  # the first: explained
+        block = "  acme:\n    participants: []\n" if blocks else _COMPANY.findall(text)[0]  # the first: explained
         block = block.replace("  acme:", f"  {_quoted(company.name)}:", 1).replace("/acme/", f"/{company.name}/")
         blocks.append(_set(block, "    participants: ", json.dumps(list(company.participants))))
     for key, answer in lines.items():
-        example = _set(example, key, answer)
-    return _COMPANY.sub(lambda _: "".join(blocks), example)
+        text = _set(text, key, answer)
+    return _COMPANY.sub(lambda _: "".join(blocks), text)
 
 
 def _set(text: str, key: str, value: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filedrop import config
+from filedrop.cli.service.naming import put_example
 
 if TYPE_CHECKING:
     from cli.conftest import Filedrop
@@ -62,7 +63,7 @@ def test_no_password_yet(filedrop: Filedrop, world: World, tmp_path: Path) -> No
 def test_what_is_there_stays(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
     """A configuration is never replaced, but the example is, which packages put there."""
     path = tmp_path / "first.yaml"
-    path.write_text(EXAMPLE.read_text("utf-8"), encoding="utf-8")
+    put_example(path, path)
     assert "is written" in filedrop(*options(world, "acme=0192:987654325"), config=path).stdout
     before = path.read_bytes()
     done = filedrop(*options(world, "buyer=0192:987654325"), config=path)
@@ -134,3 +135,15 @@ def answered(command: list[str], answers: list[str]) -> str:
         process.wait(60)
     os.close(ours)
     return said.decode()
+
+
+@pytest.mark.skipif(sys.platform != "win32", reason="these are Windows' places")
+def test_the_example_on_windows(tmp_path: Path) -> None:
+    """Its places are those of Windows, and it logs into a file: a service has no screen."""
+    path = tmp_path / "config.yaml"
+    put_example(path, path)
+    made = config.load(path)
+    assert made.accounts["main"].password_file == tmp_path / "password"
+    assert made.log.file == config.default_folder() / "filedrop.log"
+    lines = path.read_text("utf-8").splitlines()
+    assert {f"#root: {made.root}", f"#state: {made.state}"} <= set(lines)
