@@ -2,6 +2,7 @@
 ; which commands are found, is filedrop's own: installation.py. `build` gives all that is named and not defined here.
 Target amd64-unicode
 !include LogicLib.nsh
+!include WinVer.nsh
 !include WinMessages.nsh
 
 Name "filedrop ${VERSION}"
@@ -32,14 +33,49 @@ Var status
     Pop $status
 !macroend
 
-; 1 is the exit status of whatever failed.
+; 1 is the exit status of whatever failed; whoever hears of nothing (/S) finds the sentence in install.log.
 !macro failed sentence
+    SetShellVarContext all ; $APPDATA is C:\ProgramData then
+    FileOpen $9 "$APPDATA\filedrop\install.log" a
+    FileSeek $9 0 END
+    FileWrite $9 "${sentence}$\r$\n"
+    FileClose $9
     SetErrorLevel 1
     MessageBox MB_ICONSTOP "${sentence}" /SD IDOK
     Abort "${sentence}"
 !macroend
 
+; Stops all services, and waits until no program of filedrop's runs; else it fails, and what was stopped runs on.
+!macro halt done
+    !insertmacro installation "halt"
+    ${If} $status != 0
+        !insertmacro installation "resume"
+        !insertmacro failed "A filedrop that runs can't be stopped, so nothing was ${done}. Stop it, and try again. Where none runs, delete $INSTDIR first."
+    ${EndIf}
+    ; Windows lets nobody write to a program that runs; one that was stopped needs a moment to be gone.
+    StrCpy $1 0
+    ${Do}
+        ClearErrors
+        FileOpen $0 "$INSTDIR\filedrop.exe" a
+        ${IfNot} ${Errors}
+            FileClose $0
+            ${ExitDo}
+        ${EndIf}
+        ${If} $1 == 20
+            !insertmacro installation "resume"
+            !insertmacro failed "filedrop.exe still runs, so nothing was ${done}. End it, and try again."
+        ${EndIf}
+        Sleep 500
+        IntOp $1 $1 + 1
+    ${Loop}
+!macroend
+
 Function .onInit
+    ${IfNot} ${AtLeastWin10}
+        SetErrorLevel 1
+        MessageBox MB_ICONSTOP "filedrop needs Windows 10, Server 2016 or later, so nothing was installed." /SD IDOK
+        Abort
+    ${EndIf}
     ; An upgrade goes where the one before went, unless /D= says otherwise.
     ReadRegStr $0 HKLM "${PROGRAMS}" InstallLocation
     ${If} $0 != ""
@@ -50,27 +86,7 @@ FunctionEnd
 
 Section
     ${If} ${FileExists} "$INSTDIR\filedrop.exe"
-        !insertmacro installation "halt"
-        ${If} $status != 0
-            !insertmacro installation "resume"
-            !insertmacro failed "A filedrop that runs can't be stopped, so nothing was replaced. Stop it, and try again."
-        ${EndIf}
-        ; Windows lets nobody write to a program that runs; one that was stopped needs a moment to be gone.
-        StrCpy $1 0
-        ${Do}
-            ClearErrors
-            FileOpen $0 "$INSTDIR\filedrop.exe" a
-            ${IfNot} ${Errors}
-                FileClose $0
-                ${ExitDo}
-            ${EndIf}
-            ${If} $1 == 20
-                !insertmacro installation "resume"
-                !insertmacro failed "filedrop.exe still runs, so nothing was replaced. End it, and try again."
-            ${EndIf}
-            Sleep 500
-            IntOp $1 $1 + 1
-        ${Loop}
+        !insertmacro halt "replaced"
         RMDir /r "$INSTDIR\Lib" ; also what a newer version lacks
         RMDir /r "$INSTDIR\DLLs"
     ${EndIf}
@@ -102,9 +118,11 @@ Section
 SectionEnd
 
 Section Uninstall
+    !insertmacro halt "removed"
     !insertmacro installation "leave"
     ${If} $status != 0
-        !insertmacro failed "filedrop's service can't be stopped and removed, so all is still there. Stop it, and try again."
+        !insertmacro installation "resume"
+        !insertmacro failed "filedrop's service can't be removed, so all is still there. Stop it, and try again."
     ${EndIf}
     SendMessage ${HWND_BROADCAST} ${WM_SETTINGCHANGE} 0 "STR:Environment" /TIMEOUT=5000
     RMDir /r "$INSTDIR\Lib"

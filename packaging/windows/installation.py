@@ -1,7 +1,7 @@
 r"""What the installer has filedrop do: `filedrop.exe -m installation halt | resume | finish | leave`.
 
-    halt    before files are replaced: stop every service that this filedrop.exe runs, and remember which ran
-    resume  where nothing was replaced: start those again
+    halt    before files are replaced or removed: stop every service that this filedrop.exe runs; remember which ran
+    resume  where nothing was: start those again
     finish  after that: register the service, put `filedrop` on the path; start what ran, or what is new and configured
     leave   before files are removed: remove its services, take it off the path
 
@@ -87,7 +87,7 @@ def leave() -> int:
         manager.delete(name)
         eventlog.remove_source(name)
         tell(f"{name} is stopped and removed.")
-    RAN.unlink(missing_ok=True)
+    resume()  # what another program runs
     on_path(wanted=False)
     return 0
 

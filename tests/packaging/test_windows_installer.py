@@ -214,7 +214,7 @@ def test_from_an_empty_computer(world: World) -> None:
 
 @pytest.mark.usefixtures("computer")
 def test_what_can_not_be_replaced(world: World) -> None:
-    """While a program of filedrop's runs, an upgrade replaces nothing and says so; the service runs on."""
+    """While a program of filedrop's runs, nothing is replaced or removed, and that is said; the service runs on."""
     OURS.mkdir()
     configure(world)
     install()
@@ -229,6 +229,10 @@ def test_what_can_not_be_replaced(world: World) -> None:
             stray.touch()
             install(status=1)
             assert stray.exists()
+            on_windows(r"C:\Program Files\filedrop\uninstall.exe", "/S", is_heard=False)  # a copy of it goes on
+            world.until(lambda: "so nothing was removed" in log(), LONGEST, what="it gives up, and says so")
+            assert "so nothing was replaced" in log()
+            assert stray.exists()
         finally:
             sandbox.kill()
     filedrop("service", "status")
@@ -237,3 +241,16 @@ def test_what_can_not_be_replaced(world: World) -> None:
     world.until(world.settled, LONGEST, what="it works")
     filedrop("service", "stop")
     world.invariants()
+
+
+@pytest.mark.usefixtures("computer")
+def test_a_windows_that_is_too_old() -> None:
+    """There, nothing is installed."""
+    key = r"HKCU\Software\Wine\AppDefaults\filedrop-installer.exe"  # for this program alone
+    on_windows("reg", "add", key, "/v", "Version", "/d", "win81", "/f")
+    try:
+        install(status=1)
+    finally:
+        on_windows("reg", "delete", key, "/f")
+    assert not PROGRAM.exists()
+    assert not OURS.exists()
