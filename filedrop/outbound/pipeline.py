@@ -56,6 +56,7 @@ class OutboundPipeline:
         self._wake = wake
         self._stepped = stepped
         self._moves = Moves(at)
+        self._moved_before = 0  # moves up to the scan that last forgot refusals
         self._handover = Handover(at, self._moves, wake)
         self._not_before = -math.inf
         self._next_documents = math.inf
@@ -168,7 +169,9 @@ class OutboundPipeline:
 
     def _scan(self) -> None:
         self.at.scanner.woken = False
-        self.at.forget_refusals()
+        if not self.at.under_way or self._moves.total > self._moved_before:  # else the disk was asked for nothing since
+            self.at.forget_refusals()
+            self._moved_before = self._moves.total
         try:
             self.at.scanner.scan(self.folder.dropped(), self._shared.steady())
         except OSError as error:

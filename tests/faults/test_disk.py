@@ -6,6 +6,8 @@ settles, nothing is lost or twice, and nothing is left over.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import threading
 from typing import TYPE_CHECKING
@@ -15,6 +17,8 @@ from support.asking import ask
 from support.disks import Disk, mounted
 from support.documents import invoice
 from support.faults import answered
+from support.plug import tapped
+from support.stepping import RULES, Clock, Life
 from support.systems import hang_up
 from support.world import World
 
@@ -98,6 +102,34 @@ def test_at_any_moment(
             world.until(world.settled)
     make_room(disks)
     world.settle()
+    world.invariants()
+
+
+def test_full_while_a_request_takes_long(make_world: Callable[..., World], clock: Clock) -> None:
+    """What the disk refuses is logged once, however often the folder is looked at until the answer comes."""
+    world = make_world(outbound=RULES, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.drop("one.xml", invoice("1"))
+    clock.pass_on(60)
+
+    def full(what: str) -> None:
+        if what == "create":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with tapped(full):
+        for _ in range(4):
+            life.pipeline.at.scanner.look_now()
+            life.turn()
+            life.do_all(but="send")
+            clock.pass_on(60)
+        assert "send" in " ".join(life.jobs)
+        assert len(told(world, "folder.refuses")) == 1
+        life.do_all()
+        assert world.accepted()
+        assert len(told(world, "folder.refuses")) == 1
+    life.go_on(100)
+    life.drop()
     world.invariants()
 
 
