@@ -320,10 +320,12 @@ inbound:{keys["inbound"]}
         return [path for path in paths if path.is_file() and promises.is_document(path)]
 
     def sidecar(self, name: str) -> dict[str, Any]:
-        """What is written beside a dropped document; nothing where no sidecar lies."""
-        path = next(path for path in self.files() if _read(path) == self.dropped[name])
-        beside = path.with_name(f"{path.name}.json")
-        content: dict[str, Any] = json.loads(_read(beside)) if beside.exists() else {}
+        """What is written beside a dropped document; nothing where no sidecar lies, or it is just being moved."""
+        content: dict[str, Any] = {}
+        for path in self.files():
+            with suppress(FileNotFoundError):
+                if _read(path) == self.dropped[name]:
+                    content = json.loads(_read(path.with_name(f"{path.name}.json")))
         return content
 
     def error(self, name: str) -> str | None:
