@@ -222,8 +222,8 @@ def test_the_journal_fails(world: World, life: Life) -> None:
     world.invariants()
 
 
-def test_one_that_could_not_be_named_beside_a_new_one(world: World, clock: Clock) -> None:
-    """What was fetched and couldn't be named is fetched once, whatever befalls one that is taken with it later."""
+def with_one_that_could_not_be_named(world: World, clock: Clock) -> Life:
+    """A filedrop that has fetched a message while its journal could not be written; now it can."""
     life = Life(world, clock)
     life.go_on(10)
     world.receive(invoice("first"))
@@ -232,6 +232,12 @@ def test_one_that_could_not_be_named_beside_a_new_one(world: World, clock: Clock
     life.turn()
     life.do_all()
     life.journal._writer.execute("PRAGMA query_only=0")
+    return life
+
+
+def test_one_that_could_not_be_named_beside_a_new_one(world: World, clock: Clock) -> None:
+    """What was fetched and couldn't be named is fetched once, whatever befalls one that is taken with it later."""
+    life = with_one_that_could_not_be_named(world, clock)
     world.receive(invoice("second"))
     clock.pass_on(300)
     life.turn()
@@ -248,14 +254,7 @@ def test_one_that_could_not_be_named_beside_a_new_one(world: World, clock: Clock
 @pytest.mark.parametrize("others", [0, 1])
 def test_one_that_could_not_be_named_and_is_read_elsewhere(world: World, clock: Clock, others: int) -> None:
     """What was fetched of it doesn't lie about for ever."""
-    life = Life(world, clock)
-    life.go_on(10)
-    world.receive(invoice("first"))
-    clock.pass_on(300)
-    life.journal._writer.execute("PRAGMA query_only=1")
-    life.turn()
-    life.do_all()
-    life.journal._writer.execute("PRAGMA query_only=0")
+    life = with_one_that_could_not_be_named(world, clock)
     assert list(world.inbound.glob(".*.part"))
     (unread,) = world.sandbox.store.inbox("acme")
     world.sandbox.store.mark_read(unread)

@@ -321,12 +321,12 @@ inbound:{keys["inbound"]}
 
     def sidecar(self, name: str) -> dict[str, Any]:
         """What is written beside a dropped document; nothing where no sidecar lies, or it is just being moved."""
-        content: dict[str, Any] = {}
         for path in self.files():
             with suppress(FileNotFoundError):
                 if _read(path) == self.dropped[name]:
-                    content = json.loads(_read(path.with_name(f"{path.name}.json")))
-        return content
+                    content: dict[str, Any] = json.loads(_read(path.with_name(f"{path.name}.json")))
+                    return content
+        return {}
 
     def error(self, name: str) -> str | None:
         """The error code of a dropped document that failed; None where it didn't, or not yet."""

@@ -96,7 +96,7 @@ def start(config_option: str | None, instance: str | None) -> None:
     """Start it, and wait until it is up."""
     place = _place(instance, None, config_option)
     stale = _stale(place) if Unit.read(place.unit) else []
-    _order("start", instance, config_option)
+    _order("start", place)
     _tell_stale(stale)
 
 
@@ -105,7 +105,7 @@ def start(config_option: str | None, instance: str | None) -> None:
 @click.pass_obj
 def stop(config_option: str | None, instance: str | None) -> None:
     """Stop it. What is on the wire gets 20 seconds."""
-    _order("stop", instance, config_option)
+    _order("stop", _place(instance, None, config_option))
 
 
 @click.command()
@@ -228,9 +228,8 @@ def _enable(place: Place, *, changed: bool, now: bool) -> None:
         tell(f"It runs by what was there before, until: {command('systemctl', 'restart', place.unit)}")
 
 
-def _order(order: str, instance: str | None, option: str | None) -> None:
+def _order(order: str, place: Place) -> None:
     """Have systemd start or stop it; it waits for that."""
-    place = _place(instance, None, option)
     _may_change(place)
     _run("systemctl", order, place.unit)
     say(f"{'Started' if order == 'start' else 'Stopped'} {place.unit}.")
