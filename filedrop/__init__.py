@@ -1,12 +1,12 @@
 """filedrop carries business documents between shared folders and an access point of the PEPPOL network.
 
-**A folder is touched by one thread, a request is made by another, and the journal stands between them.** The worker in
+**Documents are moved by one thread, requests are made by others, and the journal stands between them.** The worker in
 a folder claims what is ready (outbound/claim), writes the row and hands the document over (outbound/handover); a sender
-posts it (outbound/sender); the recorder writes what was heard (daemon/recorder); the worker writes the sidecar and
-moves the file (outbound/filing). outbound/pipeline is the order of these, also where a folder goes away. A message
-comes the other way: listed (inbound/poller), fetched (inbound/fetcher), named in the journal and placed
-(inbound/delivery), and only then marked as read. What is lost with a thread or a process, the next scan finds in the
-folder and the journal: a start is a scan.
+looks for HOLD and posts it (outbound/sender); the recorder writes what was heard (daemon/recorder); the worker writes
+the sidecar and moves the file (outbound/filing). outbound/pipeline is the order of these, also where a folder goes
+away. A message comes the other way: listed (inbound/poller), fetched (inbound/fetcher), named in the journal and placed
+(inbound/delivery), and only then marked as read (inbound/arrival). What is lost with a thread or a process, the next
+scan finds in the folder and the journal: a start is a scan.
 
 The packages; each names its modules. Imports only point down, which tests/test_architecture.py keeps:
 

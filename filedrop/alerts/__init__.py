@@ -11,7 +11,7 @@ Nothing waits for that thread. Where it is killed, people are told once too ofte
     bundling    which of what needs a person (status/matters) is to be told now, again, or is over
     letters     what is written, as text and HTML
     memory      what has been told, and what is still to be sent: one file in `state`
-    sending     the unsent letters, tried again with growing pauses
+    unsent      the letters that are still to be sent, tried again with growing pauses
     mail        the mail server
     addresses   Apprise's addresses, in a child process; child is that process
 """

@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from filedrop.alerts import bundling, digest, letters, memory, sending
+from filedrop.alerts import bundling, digest, letters, memory, unsent
 from filedrop.alerts.bundling import Found
 from filedrop.alerts.heartbeat import HeartbeatSender
 from filedrop.alerts.metrics import MetricsFile
-from filedrop.alerts.sending import ALERT, ALL, DIGEST
+from filedrop.alerts.unsent import ALERT, ALL, DIGEST
 from filedrop.daemon.clock import Clockwork
 from filedrop.daemon.loop import Loop
 from filedrop.errors import JournalError
@@ -52,7 +52,7 @@ class Teller:
         self._log = log
         self._clock = clockwork or Clockwork()
         self._survey = Survey(config, journal, ages=config.metrics.textfile is not None)
-        self._readers = sending.readers(config)
+        self._readers = unsent.readers(config)
         self._heartbeat = HeartbeatSender(config.heartbeat, steady=self._clock.steady, log=log)
         self._metrics = MetricsFile(config.metrics.textfile, journal, log) if config.metrics.textfile else None
         self._memory: Memory | None = None
@@ -114,12 +114,12 @@ class Teller:
             )
             known[reader] = bundle.known
             if notice := bundle.notice:
-                if notice.news and sending.is_untold(before.unsent, reader):  # which this one takes the place of
+                if notice.news and unsent.is_untold(before.unsent, reader):  # which this one takes the place of
                     notice = notice.to_one_who_knows_nothing()
                 text = letters.notice(notice)
-                new += sending.letters(self._config, text, reader=reader, what=ALERT, now=now)
+                new += unsent.letters(self._config, text, reader=reader, what=ALERT, now=now)
                 self._log.info("alert.decided", company=reader, says=text.subject)
-        self._memory = replace(before, known=known, unsent=sending.queued(before.unsent, new, now))
+        self._memory = replace(before, known=known, unsent=unsent.queued(before.unsent, new, now))
 
     def _make_digest(self, now: datetime) -> None:
         """Make the digest if it is due. Raises JournalError."""
@@ -140,20 +140,20 @@ class Teller:
                     since=local(from_seconds(last)),
                     until=local(now),
                 )
-                new += sending.letters(self._config, text, reader=reader, what=DIGEST, now=now)
+                new += unsent.letters(self._config, text, reader=reader, what=DIGEST, now=now)
             last = now.timestamp()
-        self._memory = replace(before, digest=last, totals=totals, unsent=sending.queued(before.unsent, new, now))
+        self._memory = replace(before, digest=last, totals=totals, unsent=unsent.queued(before.unsent, new, now))
 
     def _send(self) -> None:
         """Send what is due, of each way no more after one has failed: a server that hangs would hold up the rest."""
         failed: set[str] = set()
         begun = self._clock.steady()
         for letter in self._remembered().unsent:
-            if not sending.is_to_be_tried(letter, self._clock.now()):
+            if not unsent.is_to_be_tried(letter, self._clock.now()):
                 continue
             if letter.by in failed or self._stopped.is_set() or self._clock.steady() - begun > LONGEST:
                 continue
-            left = sending.send(self._config, letter, self._clock.now())
+            left = unsent.send(self._config, letter, self._clock.now())
             if left is None:
                 self._log.info(f"{letter.what}.sent", company=letter.reader, by=letter.by, says=letter.subject)
             else:
@@ -162,7 +162,7 @@ class Teller:
                     self._log.warning(f"{letter.what}.not_sent", company=letter.reader, by=letter.by, why=left.why)
             self._put_back(letter, left)
             self._save()
-        self._troubles = (*sending.troubles(self._remembered().unsent), *self._not_kept)
+        self._troubles = (*unsent.troubles(self._remembered().unsent), *self._not_kept)
 
     def _put_back(self, letter: Letter, left: Letter | None) -> None:
         before = self._remembered()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.alerts import addresses, heartbeat, letters, mail, metrics
 from filedrop.alerts.memory import Letter
-from filedrop.alerts.sending import ALERT, ALL, MAIL, URLS, readers
+from filedrop.alerts.unsent import ALERT, ALL, MAIL, URLS, readers
 from filedrop.errors import FiledropError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from filedrop.cli.opening import as_caller, choose_account, open_access_point, o
 from filedrop.cli.show import say, show_json, show_table, tell
 from filedrop.errors import FiledropError
 from filedrop.model.message import Message
-from filedrop.storage.reserved import attachments_beside
+from filedrop.storage.withdrawal import attachments_beside
 
 if TYPE_CHECKING:
     from typing import BinaryIO

@@ -10,6 +10,8 @@ commands        runs the administrator's programs after something has happened
 follower        the thread that follows posted documents: probe, doubts, deliveries
 watcher         file events
 loop            takes turns until stopped; the one place that catches every exception
-clock           the clocks; lock: one daemon for each state folder; logs: the form of log lines
+clock           the clocks
+lock            one daemon for each state folder
+logs            the form of log lines
 systemd         messages to the service manager; journald: log lines with fields for systemd's journal
 """

@@ -2,10 +2,11 @@
 
 poller      polls one account's inbox and hands each message to its folder's delivery
 inbox       the unread messages, and what the journal knows of them
-fetcher     the requests: download a document into a temporary file, mark a message as read
+fetcher     downloads a document into a temporary file
     temporary       the temporary files of a message
     attachments     what is embedded in its document, as files of its own; filetype: what such a file is
-delivery    the steps of one folder: name in the journal, write the sidecar, place; arrival: a message on this way
+delivery    the steps of one folder: name in the journal, write the sidecar, place
+arrival     a message on this way, and its last request: that it is marked as read
     reserving       a document's sidecar reserves its name
     placing         gives a whole document its name, and first what was embedded in it
     pages           the page beside a document, for people

@@ -1,4 +1,4 @@
-"""The requests for a message: its document is downloaded into a temporary file, and the message is marked as read.
+"""Fetching a message: its document is downloaded into a temporary file, and read.
 
 After a fetch, the document and its attachments are whole and on the disk. The temporary files have no row yet: what a
 process that was killed has left, the next one removes.

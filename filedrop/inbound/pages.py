@@ -16,7 +16,7 @@ from filedrop.files.patience import asking
 from filedrop.inbound.reserving import id_of, reserved
 from filedrop.storage import sidecar
 from filedrop.storage.names import page_name
-from filedrop.storage.reserved import attachments_beside
+from filedrop.storage.withdrawal import attachments_beside
 
 if TYPE_CHECKING:
     from filedrop.files import Directory

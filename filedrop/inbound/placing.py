@@ -27,7 +27,7 @@ from filedrop.inbound.reserving import reserve, reserved, reserved_before
 from filedrop.inbound.temporary import pieces_of, see_there
 from filedrop.journal import Answered
 from filedrop.storage.marker import read_marker
-from filedrop.storage.reserved import withdraw
+from filedrop.storage.withdrawal import withdraw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -8,7 +8,7 @@ from filedrop.files import Drafts
 from filedrop.inbound.temporary import DRAFT
 from filedrop.storage import sidecar
 from filedrop.storage.names import inbound_beginning, inbound_name, page_name
-from filedrop.storage.reserved import withdraw
+from filedrop.storage.withdrawal import withdraw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

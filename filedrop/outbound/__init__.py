@@ -10,16 +10,19 @@
     validating    whether a document keeps the rules, before its first post
     sender        the request, and what each answer means
     upload        the file on the wire
-    filing        the last move: sidecar, note, file; moves: those of a batch, brought to the disk together
+    filing        the last move: sidecar, note, file
+    moves         the last moves of a batch, brought to the disk together
     reconcile     repairs differences between folder and journal
     retention     removes old months of archive/, if the configuration says so
     notes         say why a document is still in sending/
     recovery      restores rows that the journal has lost
-    resolver      looks for documents in doubt; matching: a table of cases; question: asks a person
+    resolver      documents in doubt: when the archive is looked through for them, and what follows
+    matching      which of its messages are such documents: a table of cases
+    question      asks a person
     tracking      whether accepted documents have been delivered
-    answering     receivers' responses, written into the rows and sidecars of the documents that they answer
+    responses     receivers' responses, written into the rows and sidecars of the documents that they answer
     former        open documents at accounts that are no longer configured
     context       shared dependencies, the window (most that a kill leaves in doubt), and the state of one folder
 
-The row is written before the request (handover), the answer is written before the file moves (filing).
+The row is written before the request, and the answer before the file moves: `handover` sees to both.
 """

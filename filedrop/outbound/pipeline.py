@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from filedrop.errors import FolderUnavailable
 from filedrop.model.document import Document, State
-from filedrop.outbound.answering import tie_responses
 from filedrop.outbound.claim import Claimed, claim
 from filedrop.outbound.filing import lies_at
 from filedrop.outbound.handover import Handover, Returned
 from filedrop.outbound.leftovers import Leftovers
 from filedrop.outbound.moves import Moves
 from filedrop.outbound.reconcile import Reconciliation
+from filedrop.outbound.responses import tie_responses
 from filedrop.outbound.retention import Retention
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Looks for documents in doubt at the access point: when to look, and what follows.
+"""Documents in doubt: when the access point's archive is looked through for them, and what follows.
 
 A *look* reads the archive from two days before the first attempt on; `matching.decide` judges what it found. A document
 may be sent again only after two complete looks that did not find it: the first begun after the unclear answer, the

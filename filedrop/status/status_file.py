@@ -25,7 +25,7 @@ from filedrop.status.model import NO_REPORT, VERSION, Status, folders_of
 from filedrop.status.page_file import ANYWAY, Pages, is_at_home, without_trifles
 from filedrop.status.reasons import left_where_they_are
 from filedrop.status.survey import DaemonReport, Survey, account_status
-from filedrop.storage import claims
+from filedrop.storage import checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -171,7 +171,7 @@ def _standing(account: Account) -> object:
 def read(root: Path) -> Status | None:
     """What status.json says; None where there is none that can be read, or its share doesn't answer."""
     try:
-        status = within(PATIENCE, lambda: claims.read_object(root / NAME, LARGEST))
+        status = within(PATIENCE, lambda: checked.read_object(root / NAME, LARGEST))
     except OSError:
         return None
     if status is None or status.keys() != Status.__annotations__.keys() or status["filedrop"] != VERSION:

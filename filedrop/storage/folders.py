@@ -16,7 +16,7 @@ from filedrop.storage.folder import Folder
 from filedrop.storage.marker import Marker
 from filedrop.storage.names import BESIDE, is_held, names_document, shortened
 from filedrop.storage.own_name import move
-from filedrop.storage.reserved import withdraw
+from filedrop.storage.withdrawal import withdraw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Sequence

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from filedrop.files import create_whole, replace_whole
-from filedrop.storage import claims
+from filedrop.storage import checked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,11 +50,11 @@ class Marker:
 def read_marker(folder: Path | Directory) -> Marker | None:
     """The marker of this folder; None where it is missing or malformed. Raises OSError."""
     try:
-        content = claims.read_object(folder / MARKER, _LARGEST)
+        content = checked.read_object(folder / MARKER, _LARGEST)
         if content is None:
             return None
-        changes = claims.number(content.get("changes", 0), _MOST)
-        return Marker(claims.token(content["folder"]), claims.token(content["journal"]), changes)
+        changes = checked.number(content.get("changes", 0), _MOST)
+        return Marker(checked.token(content["folder"]), checked.token(content["journal"]), changes)
     except (FileNotFoundError, NotADirectoryError, KeyError, ValueError):
         return None
 

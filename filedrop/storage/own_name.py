@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filedrop.files import InUse, create_whole, discard, place
-from filedrop.storage import claims, sidecar
+from filedrop.storage import checked, sidecar
 from filedrop.storage.names import may_be_given
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def told_beside(where: Where) -> str | None:
     in_note = sidecar.named_in_note(where.with_name(f"{where.name}.why.txt"))
     for told in (content.get("dropped_as") or content.get("file"), in_note):
         with suppress(ValueError):
-            name = claims.name(told)
+            name = checked.name(told)
             if may_be_given(where.name, name):
                 return name
     return None

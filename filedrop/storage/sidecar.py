@@ -1,6 +1,6 @@
 """The files beside a document: the sidecar (JSON, contract 4) and the note for people (`.why.txt`).
 
-Pure except `read`, `identity_of` and `named_in_note`. A sidecar holds enough to restore a document's row.
+Pure except `read`, `identity_of` and `named_in_note`. An outbound sidecar holds enough to restore its document's row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from filedrop.files import NO_FILE, open_regular
 from filedrop.model.document import Document, Event, State
 from filedrop.model.fault import Fault
-from filedrop.storage import claims, told
+from filedrop.storage import checked, told
 from filedrop.text import command, printable
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def inbound(
 def read(where: Where) -> dict[str, Any] | None:
     """The unchecked content of a sidecar; None for a file that isn't one of ours. Raises OSError."""
     try:
-        content = claims.read_object(where, LARGEST)
+        content = checked.read_object(where, LARGEST)
     except (FileNotFoundError, PermissionError):
         return None
     return content if content and content.get("filedrop") == VERSION else None
@@ -135,7 +135,7 @@ def read(where: Where) -> dict[str, Any] | None:
 def identity_of(where: Where) -> str | None:
     """The id of the document that a sidecar belongs to; None for a file that isn't one of ours. Raises OSError."""
     with suppress(ValueError):
-        return claims.drop_id((read(where) or {}).get("id"))
+        return checked.drop_id((read(where) or {}).get("id"))
     return None
 
 
@@ -158,9 +158,9 @@ def fault_in(content: dict[str, Any]) -> Fault | None:
     try:
         error = content["error"]
         return Fault(
-            claims.text(error["code"]),
-            claims.text(error["message"]),
-            claims.text(error.get("hint", "")),
+            checked.text(error["code"]),
+            checked.text(error["message"]),
+            checked.text(error.get("hint", "")),
             told.findings_in(error.get("findings", [])),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -173,38 +173,38 @@ def restore(content: dict[str, Any], *, folder: str, company: str, place: str) -
     None where a value is missing or has the wrong type or form, since the values become names, paths and columns.
     """
     try:
-        said = claims.texts(content, _TEXTS)
-        about = claims.texts(content.get("document") or {}, ("type", "number", "issue_date"))
+        said = checked.texts(content, _TEXTS)
+        about = checked.texts(content.get("document") or {}, ("type", "number", "issue_date"))
         error = fault_in(content)
         if content.get("error") and error is None:
             return None
         history = tuple(map(_event, content.get("history", ())))
         accepted = next((line.at for line in reversed(history) if "msg_no" in line.facts), None)
         return Document(
-            id=claims.drop_id(content["id"]),
+            id=checked.drop_id(content["id"]),
             company=company,
             folder=folder,
-            account=claims.text(content["account"]),
-            identity=claims.text(content.get("identity") or ""),
-            state=State(claims.text(content["state"])),
+            account=checked.text(content["account"]),
+            identity=checked.text(content.get("identity") or ""),
+            state=State(checked.text(content["state"])),
             place=place,
-            file=claims.name(content["file"]),
-            dropped_as=claims.name(content.get("dropped_as") or content["file"]),
-            claimed=claims.instant(content["claimed"]),
-            size=claims.number(content["size"]),
-            sha256=claims.text(content["sha256"]),
-            meaning=claims.text(content["meaning"]),
+            file=checked.name(content["file"]),
+            dropped_as=checked.name(content.get("dropped_as") or content["file"]),
+            claimed=checked.instant(content["claimed"]),
+            size=checked.number(content["size"]),
+            sha256=checked.text(content["sha256"]),
+            meaning=checked.text(content["meaning"]),
             sender=said["sender"],
             receiver=said["receiver"],
             document_id=said["document_id"],
             process_id=said["process_id"],
-            channel=claims.text(content.get("channel") or ""),
-            sources={claims.text(what): claims.text(where) for what, where in (content.get("sources") or {}).items()},
+            channel=checked.text(content.get("channel") or ""),
+            sources={checked.text(what): checked.text(where) for what, where in (content.get("sources") or {}).items()},
             type=about["type"],
             number=about["number"],
             issue_date=about["issue_date"],
-            warnings=tuple(map(claims.text, content.get("warnings") or ())),
-            msg_no=None if content.get("msg_no") is None else claims.number(content["msg_no"]),
+            warnings=tuple(map(checked.text, content.get("warnings") or ())),
+            msg_no=None if content.get("msg_no") is None else checked.number(content["msg_no"]),
             uuid=said["uuid"],
             received=said["received"],
             delivered=said["delivered"],
@@ -218,7 +218,7 @@ def restore(content: dict[str, Any], *, folder: str, company: str, place: str) -
 
 def _event(line: dict[str, Any]) -> Event:
     facts = {key: fact for key, fact in line.items() if key not in ("at", "event") and isinstance(fact, str | int)}
-    return Event(claims.instant(line["at"]), claims.text(line["event"]), facts)
+    return Event(checked.instant(line["at"]), checked.text(line["event"]), facts)
 
 
 def why(document: Document, fault: Fault, file: str) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from filedrop.model.fault import Finding
-from filedrop.storage import claims
+from filedrop.storage import checked
 
 if TYPE_CHECKING:
     from filedrop.model.document import Document
@@ -41,5 +41,7 @@ def responses(document: Document) -> list[dict[str, Any]]:
 
 
 def _finding(said: dict[str, Any]) -> Finding:
-    line = None if said["line"] is None else claims.number(said["line"])
-    return Finding(claims.text(said["rule"]), claims.text(said["message"]), xpath=claims.text(said["xpath"]), line=line)
+    line = None if said["line"] is None else checked.number(said["line"])
+    return Finding(
+        checked.text(said["rule"]), checked.text(said["message"]), xpath=checked.text(said["xpath"]), line=line
+    )

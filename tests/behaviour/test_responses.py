@@ -17,7 +17,7 @@ from filedrop.daemon.lock import locked_state
 from filedrop.files import replace_whole
 from filedrop.identify.response import MOST, responses_in
 from filedrop.journal import Answered, Journal
-from filedrop.outbound import answering
+from filedrop.outbound import responses
 from filedrop.storage import sidecar
 from filedrop.times import from_seconds
 
@@ -194,7 +194,7 @@ def test_broken_off_amid_it(world: World, monkeypatch: pytest.MonkeyPatch, step:
 
     with monkeypatch.context() as patch:
         if step == "record":
-            patch.setattr(answering, "replace_whole", die)  # after the row
+            patch.setattr(responses, "replace_whole", die)  # after the row
         else:
             patch.setattr(Journal, "tie", die)  # after row and sidecar
         world.run_once()
@@ -225,7 +225,7 @@ def test_very_many_to_one(world: World) -> None:
         world.until(lambda: not untied(service))
     told = said(world, "invoice.xml")
     assert told[-1] == ("IP", "In process", one.reason, -300)
-    assert len(told) == answering.MOST
+    assert len(told) == responses.MOST
     assert [event["event"] for event in world.sidecar("invoice.xml")["history"]][:3] == [
         "claimed",
         "sending",
@@ -257,7 +257,7 @@ def test_one_that_cannot_be_written(world: World, monkeypatch: pytest.MonkeyPatc
             raise OSError(13, "its month was moved to another disk")
         replace_whole(target, content, **where)
 
-    monkeypatch.setattr(answering, "replace_whole", refuse)
+    monkeypatch.setattr(responses, "replace_whole", refuse)
     with world.service():
         world.until(lambda: said(world, "two.xml"))
     assert said(world, "one.xml") == []

@@ -1,8 +1,12 @@
 """Requests to the access point. Only this package imports requests, urllib3, tenacity and truststore.
 
-Each thread has its own connections. The environment is ignored, redirects aren't followed, and answers are limited:
-their size here, their time in `wire`. The login is sent only to base_url's scheme, host and port, and no error contains
-it: error texts are our own (`troubles`).
+    wire        connections: TLS, time-outs, private addresses
+    header      the login
+    incoming    an answer whose body is still to be read, up to a size
+    troubles    why there was no answer
+
+Each thread has its own connections. The environment is ignored, and redirects aren't followed. The login is sent only
+to base_url's scheme, host and port, and no error contains it: error texts are our own.
 
 Only the body knows whether a request may have arrived, since requests raises ConnectionError for refused connections,
 unknown names, TLS and proxies alike. Only the caller knows whether an answer is for its request: a connection is reused

@@ -1,6 +1,6 @@
-"""Checks for sidecars and markers. Their content is untrusted, since every user of a folder can write them.
+"""Values from sidecars and markers, checked: every user of a folder can write these files.
 
-Only regular files are read, up to a size limit. Each check returns the value, or raises ValueError for a wrong one.
+Only regular files are read, up to a size limit. Each function returns the value, or raises ValueError for a wrong one.
 """
 
 from __future__ import annotations

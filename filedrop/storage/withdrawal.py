@@ -1,6 +1,6 @@
-"""What a received document's sidecar says of its attachments, checked: the files that lie beside the document.
+"""A received document's name is given up again before the document lies there, and its attachments are removed.
 
-A name that was reserved for a document is given up again before the document lies there, and its attachments with it.
+Which attachments those are, its sidecar says, which others may have written.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from filedrop.files import NO_FILE, is_missing, open_regular
-from filedrop.storage import claims, sidecar
+from filedrop.storage import checked, sidecar
 from filedrop.storage.names import is_attachment_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def attachments_beside(document: Where) -> dict[int, str]:
     found: dict[int, str] = {}
     for number, told in enumerate(listed if isinstance(listed, list) else (), 1):
         with suppress(KeyError, TypeError, ValueError, OSError):
-            name = claims.name(told["file"])
+            name = checked.name(told["file"])
             if is_attachment_of(name, document.name) and not is_missing(document.with_name(name)):
                 found[number] = name
     return found
@@ -51,7 +51,7 @@ def attachments_beside(document: Where) -> dict[int, str]:
 def _unchanged(here: Directory, document: str, told: Any) -> str:
     """The name of an attachment that lies there as the sidecar says; "" for anything else."""
     try:
-        name, size, sha256 = claims.name(told["file"]), claims.number(told["size"]), claims.text(told["sha256"])
+        name, size, sha256 = checked.name(told["file"]), checked.number(told["size"]), checked.text(told["sha256"])
         if not is_attachment_of(name, document):
             return ""
         with open_regular(here / name) as file:

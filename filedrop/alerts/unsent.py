@@ -1,4 +1,4 @@
-"""The unsent letters: to whom each still has to go, tried again with growing pauses."""
+"""Letters that are still to be sent: to whom each has to go, tried again with growing pauses."""
 
 from __future__ import annotations
 
