@@ -29,7 +29,8 @@ from filedrop.cli.opening import (
 from filedrop.cli.show import say, show_json, show_table
 from filedrop.daemon.clock import now
 from filedrop.errors import FiledropError, NoClearAnswer
-from filedrop.inbound.fetcher import InboundContext, fetch
+from filedrop.inbound.context import InboundContext
+from filedrop.inbound.fetcher import fetch
 from filedrop.inbound.pages import add_page
 from filedrop.inbound.placing import place
 from filedrop.model.document import local_name, same_participant
@@ -262,7 +263,6 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
             journal=journal,
             rules=config.inbound,
             now=now,
-            steady=time.monotonic,
             log=log,
             submit=lambda task, _: task(),
             record=lambda _: None,

@@ -13,8 +13,8 @@ from filedrop.accesspoint.directory import Directory
 from filedrop.daemon.follower import Follower
 from filedrop.daemon.loop import Loop, attempt
 from filedrop.errors import AccessPointError
+from filedrop.inbound.context import InboundContext
 from filedrop.inbound.delivery import InboundDelivery
-from filedrop.inbound.fetcher import InboundContext
 from filedrop.inbound.poller import InboxPoller
 from filedrop.model.document import Document, State, participant_key
 from filedrop.outbound.context import Context, FolderContext, Window, identification_of
@@ -131,7 +131,6 @@ class Account:
                 journal=journal,
                 rules=settings.inbound,
                 now=clockwork.now,
-                steady=clockwork.steady,
                 log=log,
                 submit=self.fetchers.submit,
                 record=recorder.put,

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from filedrop.errors import Changed, JournalError
-from filedrop.inbound.fetcher import MarkedRead
+from filedrop.inbound.context import MarkedRead
 from filedrop.outbound.context import Outcome
 
 if TYPE_CHECKING:

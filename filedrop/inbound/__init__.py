@@ -6,8 +6,9 @@ fetcher     downloads a document into a temporary file
     temporary       the temporary files of a message
     attachments     what is embedded in its document, as files of its own; filetype: what such a file is
 delivery    the steps of one folder: name in the journal, write the sidecar, place
-arrival     a message on this way, and its last request: that it is marked as read
     reserving       a document's sidecar reserves its name
     placing         gives a whole document its name, and first what was embedded in it
     pages           the page beside a document, for people
+arrival     a message on this way, and its last request: that it is marked as read
+context     dependencies that these share
 """

@@ -7,11 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from filedrop.errors import AccessPointError
-from filedrop.inbound.fetcher import MarkedRead
+from filedrop.inbound.context import MarkedRead
 from filedrop.inbound.pages import add_page
 
 if TYPE_CHECKING:
-    from filedrop.inbound.fetcher import Fetched, InboundContext
+    from filedrop.inbound.context import InboundContext
+    from filedrop.inbound.fetcher import Fetched
     from filedrop.inbound.inbox import Unread
     from filedrop.storage.folders import InboundFolder
 

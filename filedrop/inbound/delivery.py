@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.inbound.arrival import Arrival
-    from filedrop.inbound.fetcher import InboundContext
+    from filedrop.inbound.context import InboundContext
     from filedrop.journal import Journal, MessageRow
     from filedrop.model.message import Message
     from filedrop.storage.folders import InboundFolder

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from filedrop import files, identify
@@ -17,71 +17,22 @@ from filedrop.errors import DocumentError, FiledropError
 from filedrop.files.patience import asking
 from filedrop.inbound.attachments import unpack
 from filedrop.inbound.temporary import DRAFT, Asked, discard
-from filedrop.journal import MessageRow
 from filedrop.model.document import local_name, new_id
 from filedrop.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
-    import structlog
-
-    from filedrop.accesspoint import AccessPoint
-    from filedrop.accesspoint.breaker import CircuitBreaker
-    from filedrop.config import Inbound
     from filedrop.files.directory import Entry
     from filedrop.files.patience import Ask
     from filedrop.identify import Reading
     from filedrop.inbound.attachments import Attachment
-    from filedrop.journal import Journal
+    from filedrop.inbound.context import InboundContext
+    from filedrop.journal import MessageRow
     from filedrop.model.message import Message
     from filedrop.storage.folders import InboundFolder
 
 
 class NotTaken(FiledropError):
     """This message can't be taken, and the cause is the message itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class InboundContext:
-    """Dependencies of one account's way in.
-
-    `now` is the wall clock with its offset, `steady` the monotonic clock in seconds. `submit` has a request made by
-    another thread, or calls its second argument where the request never begins; `record` queues a message that was
-    marked as read.
-    """
-
-    account: str
-    access_point: AccessPoint
-    breaker: CircuitBreaker
-    journal: Journal
-    rules: Inbound
-    now: Callable[[], datetime]
-    steady: Callable[[], float]
-    log: structlog.stdlib.BoundLogger
-    submit: Callable[[Callable[[], None], Callable[[], None]], None]
-    record: Callable[[MarkedRead], None]
-
-    def row_of(self, folder: InboundFolder, first: Message | MessageRow, state: str) -> MessageRow:
-        """The row of a message that belongs in this folder; `first` spells it as it was first recorded."""
-        return MessageRow(
-            identity=self.access_point.identity,
-            msg_no=first.msg_no,
-            received=first.received or "",
-            sender=first.sender or "",
-            receiver=first.receiver or "",
-            state=state,
-            company=folder.company,
-            folder=str(folder.path),
-        )
-
-
-class MarkedRead(NamedTuple):
-    """A message that was marked as read, still to be recorded; `returned` is called after that."""
-
-    row: MessageRow
-    returned: Callable[[], None]
 
 
 class Fetched(NamedTuple):

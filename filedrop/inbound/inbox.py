@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from filedrop.accesspoint import Listing
-    from filedrop.inbound.fetcher import InboundContext
+    from filedrop.inbound.context import InboundContext
     from filedrop.journal import MessageRow
 
 DAYS_WIDER = 2  # a pass begins this many days before the end of the last one

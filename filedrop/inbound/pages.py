@@ -20,7 +20,7 @@ from filedrop.storage.withdrawal import attachments_beside
 
 if TYPE_CHECKING:
     from filedrop.files import Directory
-    from filedrop.inbound.fetcher import InboundContext
+    from filedrop.inbound.context import InboundContext
     from filedrop.journal import MessageRow
     from filedrop.model.message import Message
     from filedrop.storage.folders import InboundFolder

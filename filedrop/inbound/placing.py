@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from filedrop.files import Entry
-    from filedrop.inbound.fetcher import InboundContext
+    from filedrop.inbound.context import InboundContext
     from filedrop.journal import MessageRow
     from filedrop.model.message import Message
     from filedrop.storage.folders import InboundFolder

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from filedrop.inbound.context import InboundContext
     from filedrop.inbound.delivery import InboundDelivery
-    from filedrop.inbound.fetcher import InboundContext
     from filedrop.model.message import Message
 
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)  # between tries of a message that can't be taken

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from filedrop.files import Directory, Draft
-    from filedrop.inbound.fetcher import Fetched, InboundContext
+    from filedrop.inbound.context import InboundContext
+    from filedrop.inbound.fetcher import Fetched
     from filedrop.journal import MessageRow
     from filedrop.model.message import Message
     from filedrop.storage.folders import InboundFolder
