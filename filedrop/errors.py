@@ -78,7 +78,7 @@ class AccessPointError(FiledropError):
 class Rejected(AccessPointError):
     """The access point refused this document; `status` is the HTTP status, `text` its own words, cleaned and cut."""
 
-    def __init__(self, message: str, *, status: int, text: str = "") -> None:
+    def __init__(self, message: str, *, status: int, text: str) -> None:
         super().__init__(message)
         self.status = status
         self.text = text

@@ -44,12 +44,11 @@ def fetch(transport: Transport, address: Address, message: Message, target: Bina
 
 @contextmanager
 def _found(transport: Transport, address: Address, message: Message) -> Iterator[Incoming]:
-    at = address.own(message.link)
-    link, seen_at = (None if at else message.link), ""  # used where base_url doesn't have it
-    at = at or address.target("messages", message.msg_no, "xml-document")
-    hops = _HOPS
-    while hops:
-        with transport.asked("GET", at) as incoming:
+    linked = address.own(message.link)
+    target = linked or address.target("messages", message.msg_no, "xml-document")
+    elsewhere, seen_at = (None if linked else message.link), ""  # where to look when base_url doesn't have it
+    for hops in range(_HOPS, 0, -1):  # noqa: B007 - what is left of them counts elsewhere, too
+        with transport.asked("GET", target) as incoming:
             if incoming.status == HTTPStatus.OK:
                 yield incoming
                 return
@@ -58,13 +57,13 @@ def _found(transport: Transport, address: Address, message: Message) -> Iterator
                 raise verdict.refused(incoming.read())
         if moved is None:
             break
-        here, link, seen_at = address.own(moved, at), moved, incoming.url
-        if here is None or here == at:  # a redirect to itself: a store with the same paths at another port of the host
+        elsewhere, seen_at, before = moved, incoming.url, target
+        target = address.own(moved, before) or before
+        if target == before:  # on another host; or a store with the same paths at another port of this one
             break
-        at, hops = here, hops - 1
-    if link is None:
+    if elsewhere is None:
         raise Gone(f"the access point has no document for message {message.msg_no}; ask its operator")
-    with _found_elsewhere(transport, address, link, seen_at, hops or 1) as incoming:
+    with _found_elsewhere(transport, address, elsewhere, seen_at, hops) as incoming:
         yield incoming
 
 

@@ -65,6 +65,11 @@ class Answer:
         """The body as text, safe to show."""
         return clean(self.body.decode("utf-8", "replace"))
 
+    @property
+    def quoted(self) -> str:
+        """The text as the end of a sentence; "" where there is none."""
+        return f': "{self.text}"' if self.text else ""
+
 
 def posted(answer: Answer, ids: Ids) -> Message:
     """The message that `POST /outbox` with these ids created.
@@ -86,8 +91,7 @@ def posted(answer: Answer, ids: Ids) -> Message:
         case 413 | 415 | 422:
             raise _rejected(answer)
         case 400:
-            said = f': "{answer.text}"' if answer.text else " and gave no reason"
-            raise Unexplained(f"{answer.url} answered 400{said}", text=answer.text)
+            raise Unexplained(f"{answer.url} answered 400{answer.quoted or ' and gave no reason'}", text=answer.text)
         case 401 | 403:
             raise _no_login(answer)
         case 404 | 405 | 301 | 302 | 307 | 308:
@@ -104,8 +108,7 @@ def refused(answer: Answer) -> AccessPointError:
         return _busy(answer)
     if status in (404, 405) or 300 <= status < 400:  # noqa: PLR2004 - HTTP's own numbers
         return _wrong_address(answer)
-    said = f': "{answer.text}"' if answer.text else ""
-    return NoClearAnswer(f"{answer.url} answered {status}{said}; tell the access point's operator")
+    return NoClearAnswer(f"{answer.url} answered {status}{answer.quoted}; tell the access point's operator")
 
 
 def rejected_login(answer: Answer) -> Rejected:
@@ -129,10 +132,8 @@ def _accepted(answer: Answer) -> Message:
 
 
 def _rejected(answer: Answer) -> Rejected:
-    said = f': "{answer.text}"' if answer.text else ""
-    return Rejected(
-        f"{answer.url} refused the document ({answer.status}){said}", status=answer.status, text=answer.text
-    )
+    said = f"{answer.url} refused the document ({answer.status}){answer.quoted}"
+    return Rejected(said, status=answer.status, text=answer.text)
 
 
 def _no_login(answer: Answer) -> Unauthorized:

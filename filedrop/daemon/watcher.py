@@ -58,28 +58,28 @@ class Watcher:
         self._modes: dict[Path, Watch] = {}
         self._watches: dict[Path, tuple[int, ObservedWatch]] = {}
 
-    def watch(self, at: FolderContext, wanted: Watch) -> bool:
-        """Watch this folder, again if it was removed and made anew. False: only scans will find its files."""
+    def watch(self, at: FolderContext, wanted: Watch) -> None:
+        """Watch this folder, again if it was removed and made anew. Where it can't be watched, scans find its files."""
         path = at.folder.path
-        if at.folder.path not in self._modes:
-            self._modes[at.folder.path], why = mode(path, wanted)
+        if path not in self._modes:
+            self._modes[path], why = mode(path, wanted)
             self._log.info(
-                "folder.watched", company=at.folder.company, folder=str(path), how=self._modes[at.folder.path], why=why
+                "folder.watched", company=at.folder.company, folder=str(path), how=self._modes[path], why=why
             )
-        if self._modes[at.folder.path] == "scan":
-            return False
+        if self._modes[path] == "scan":
+            return
         try:
             inode = os.stat(literal(path)).st_ino  # noqa: PTH116 - a text for the system
         except OSError:
-            return False
-        known = self._watches.get(at.folder.path)
+            return
+        known = self._watches.get(path)
         if known is not None and known[0] == inode and not at.health.trouble:  # a folder that was away lost its watch
-            return True
+            return
         try:
             observer = self._observing()
             if known is not None:
                 observer.unschedule(known[1])
-                del self._watches[at.folder.path]
+                del self._watches[path]
             watch = observer.schedule(_Wakes(at.scanner, path), literal(path), event_filter=_events())  # type: ignore[arg-type] # it has the one method that is called
         except OSError as error:
             why = (
@@ -89,11 +89,10 @@ class Watcher:
             if at.health.unwatched != why:  # each scan tries again: logged once
                 self._log.warning("folder.scanned", company=at.folder.company, folder=str(path), why=why)
             at.health.unwatched = why
-            return False
+            return
         at.health.unwatched = ""
-        self._watches[at.folder.path] = (inode, watch)
+        self._watches[path] = (inode, watch)
         at.scanner.look_now()  # for files from before the watch
-        return True
 
     def _observing(self) -> BaseObserver:
         """The observer, which starts with the first folder. Raises OSError where the system has none left."""

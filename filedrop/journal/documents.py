@@ -16,7 +16,7 @@ from filedrop.journal import statements
 from filedrop.journal.folders import unsettle
 from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
 from filedrop.journal.store import Store
-from filedrop.model.document import Document, Event, State, participant_key
+from filedrop.model.document import Document, Event, State, same_participant
 from filedrop.model.fault import Fault, Finding
 
 if TYPE_CHECKING:
@@ -282,8 +282,8 @@ def _duplicate_of(connection: sqlite3.Connection, document: Document, *, by_numb
     if by_number and document.number:
         rows += connection.execute(statements.SAME_NUMBER, this).fetchall()
     for other in map(_document, rows):
-        same_sender = participant_key(other.sender or "") == participant_key(document.sender or "")
-        same_receiver = participant_key(other.receiver or "") == participant_key(document.receiver or "")
+        same_sender = same_participant(other.sender, document.sender)
+        same_receiver = same_participant(other.receiver, document.receiver)
         same_number = (other.type, other.number, other.issue_date) == (
             document.type,
             document.number,

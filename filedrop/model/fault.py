@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from filedrop.errors import DocumentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +36,8 @@ class Fault:
     message: str
     hint: str = ""
     findings: tuple[Finding, ...] = ()
+
+    @classmethod
+    def of(cls, error: DocumentError) -> Fault:
+        """The fault of a document with which this error was found."""
+        return cls(error.code, error.message, error.hint)

@@ -47,7 +47,7 @@ def identified(by: Identification, document: Document, reading: Reading, rules: 
     except Unanswered as error:
         return _unanswered(document, now, str(error), due=now + min(rules.rescan, rules.retry.longest))
     except DocumentError as error:
-        return document.failed(now, Fault(error.code, error.message, error.hint))
+        return document.failed(now, Fault.of(error))
 
 
 def is_identified(document: Document) -> bool:

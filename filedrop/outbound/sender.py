@@ -61,7 +61,7 @@ def _posted(shared: Context, document: Document, opened: OpenedDocument, *, loca
         due = _next_try(shared, document) if isinstance(error.__cause__, OSError) else None
         return Answer(document.never_arrived(shared.now(), str(error), due=due))
     except DocumentError as error:  # an invalid id; nothing was posted
-        return Answer(document.failed(shared.now(), Fault(error.code, error.message, error.hint)))
+        return Answer(document.failed(shared.now(), Fault.of(error)))
     except Rejected as error:
         shared.breaker.record_success()
         return Answer(document.failed(shared.now(), rejected(error.text, error.status)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from filedrop.accesspoint.listing import PAGE
 from filedrop.errors import Interrupted, NoClearAnswer, Unavailable, WrongAddress
 from filedrop.model.document import State
 from filedrop.model.fault import Fault
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 ASKED_AT_ONCE = 5000  # documents: bounds the memory; the outbox is read once for all of them
 LONGEST = timedelta(hours=1)  # contract 2, `track`: doubles up to 1h
 FEWEST_PAGES = 4  # pages of the archive that are always read before single questions
-PAGE = 25  # interface, Limits
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)  # no message is older; some servers write the year 1 for "never"
 
 
