@@ -78,6 +78,8 @@ def test_without_a_configuration(machine: Machine) -> None:
     assert done.returncode == 2
     assert "fill in accounts and companies" in done.stderr
     assert "base_url" in machine.files()["etc/filedrop/config.yaml"]
+    again = machine.ask("install")
+    assert (again.returncode, "config.yaml is still an example" in again.stderr) == (2, True)
     machine.configure()
     assert machine.ask("install").returncode == 0
     assert machine.files()["etc/filedrop/config.yaml"] == BASE

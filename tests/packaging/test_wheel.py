@@ -55,7 +55,9 @@ def test_installed_from_it_alone(tmp_path: Path) -> None:
     if sys.platform == "linux":
         root = tmp_path / "root"
         (root / "etc/filedrop").mkdir(parents=True)
-        (root / "etc/filedrop/config.yaml").write_text((PROJECT / "config.example.yaml").read_text("utf-8"))
+        (root / "etc/filedrop/config.yaml").write_text(
+            (PROJECT / "config.example.yaml").read_text("utf-8") + "# mine\n"
+        )
         run(filedrop, "service", "install", "--root", root, cwd=tmp_path)
         unit = (root / "etc/systemd/system/filedrop.service").read_text()
         assert f"ExecStart={filedrop} run" in unit

@@ -38,11 +38,18 @@ def example() -> str:
     return text
 
 
+def is_written(lies_at: Path) -> bool:
+    """Is there a configuration that somebody has written, and not only the example as it was put there?"""
+    return lies_at.exists() and lies_at.read_bytes().split() != example().encode().split()  # lines end as they like
+
+
 def put_example(lies_at: Path, seen_as: Path) -> None:
     """Put the example where there is no configuration yet, and say what is to be done with it."""
-    lies_at.parent.mkdir(parents=True, exist_ok=True)
-    lies_at.write_text(example(), "utf-8")
+    is_new = not lies_at.exists()
+    if is_new:
+        lies_at.parent.mkdir(parents=True, exist_ok=True)
+        lies_at.write_text(example(), "utf-8")
     complain(
-        f"{seen_as} is new, and an example: fill in accounts and companies, write the password into "
-        "its file, and run this again."
+        f"{seen_as} is {'new, and' if is_new else 'still'} an example: fill in accounts and companies, write the "
+        "password into its file, and run this again."
     )

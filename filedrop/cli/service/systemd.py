@@ -17,7 +17,7 @@ import click
 from filedrop import config as configuration
 from filedrop.cli import FAILED, MISUSED
 from filedrop.cli.service.installed import Unit
-from filedrop.cli.service.naming import instance_argument, put_example
+from filedrop.cli.service.naming import instance_argument, is_written, put_example
 from filedrop.cli.service.texts import SHARED, SIGNED, Place, written
 from filedrop.cli.show import say, show_json, tell
 from filedrop.daemon.systemd import BOOTED, UNITS
@@ -45,8 +45,7 @@ def install(config_option: str | None, instance: str | None, *, now: bool, root:
         raise click.UsageError("--now doesn't go with --root: nothing runs there")
     place = _place(instance, root, config_option)
     _may_change(place)
-    has_configuration = place.configuration_lies_at.exists()
-    config = configuration.load(place.configuration_lies_at) if has_configuration else None
+    config = configuration.load(place.configuration_lies_at) if is_written(place.configuration_lies_at) else None
     changed = _write(place, written(place, config))
     if not root:
         _run("systemd-sysusers", "filedrop.conf")
@@ -96,7 +95,10 @@ def start(config_option: str | None, instance: str | None) -> None:
     """Start it, and wait until it is up."""
     place = _place(instance, None, config_option)
     stale = _stale(place) if Unit.read(place.unit) else []
-    _order("start", place)
+    if _asked("is-active", place) == "active":
+        say(f"{place.unit} is running already.")
+    else:
+        _order("start", place)
     _tell_stale(stale)
 
 

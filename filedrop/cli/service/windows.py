@@ -13,7 +13,7 @@ import click
 from filedrop import config as configuration
 from filedrop.cli import FAILED, MISUSED
 from filedrop.cli.service import access, eventlog, hosted, inside, manager
-from filedrop.cli.service.naming import instance_argument, put_example
+from filedrop.cli.service.naming import instance_argument, is_written, put_example
 from filedrop.cli.show import complain, say, show_json, tell
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.files.disk import file_system
@@ -57,7 +57,7 @@ def install(config_option: str | None, instance: str | None, *, account: str | N
     _can_be_seen()
     before = manager.read(place.name)
     _register(place, account)
-    if not place.configuration.exists():
+    if not is_written(place.configuration):
         put_example(place.configuration, place.configuration)
         if place.configuration.is_relative_to(OURS):
             _icacls(access.own(OURS, place.name, access.USE))
