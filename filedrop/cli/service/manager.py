@@ -218,9 +218,7 @@ def _said(about: str) -> Iterator[None]:
             case winerror.ERROR_SERVICE_DISABLED:
                 raise FiledropError(f"{about} is disabled: run filedrop service install, which enables it") from error
             case winerror.ERROR_SERVICE_REQUEST_TIMEOUT:
-                advice = (
-                    f"{about} did not answer in time: see the event log (Windows Logs, System), and try again"
-                )
+                advice = f"{about} did not answer in time: see the event log (Windows Logs, System), and try again"
                 raise FiledropError(advice) from error
             case winerror.ERROR_SERVICE_LOGON_FAILED:
                 raise FiledropError(
