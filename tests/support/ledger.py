@@ -266,7 +266,9 @@ class Ledger:
 
     def _of_answers(self) -> Iterator[str]:
         """The responses that are missing where only one document can be meant."""
-        papers = Counter(paper.number for paper in [*self.people.papers.values(), *self.people.gone])
+        papers: Counter[int] = Counter()
+        for paper in [*self.people.papers.values(), *self.people.gone]:
+            papers[paper.number] += 1 if self.refuses else paper.allowed  # what is sent again is a document of its own
         for path, paper in self._untouched():
             told = {one["msg_no"] for one in sidecar(path).get("responses", [])}
             for msg_no, number in self.answers.items():
