@@ -32,8 +32,8 @@ def name_of(url: str) -> str:
     return hashlib.sha256(url.encode()).hexdigest()
 
 
-def send(letter: Letter, urls: Mapping[str, str], *, longest: float = LONGEST) -> None:
-    """Send it to these addresses, each under what it is remembered by, within so many seconds. Raises NotSent."""
+def send(letter: Letter, urls: Mapping[str, str]) -> None:
+    """Send it to these addresses, each under what it is remembered by. Raises NotSent."""
     asked = {"urls": dict(urls), "title": letter.subject, "body": letter.plain[:LONGEST_TEXT]}
     why = "can't be told; see that the address is right"
     try:
@@ -42,13 +42,13 @@ def send(letter: Letter, urls: Mapping[str, str], *, longest: float = LONGEST) -
             input=json.dumps(asked).encode(),  # not in its arguments: everybody sees those
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # which may hold an address
-            timeout=longest,
+            timeout=LONGEST,
             check=False,
             env=_environment(),
             creationflags=NO_WINDOW,
         )
     except subprocess.TimeoutExpired as error:
-        said, why = error.stdout or b"", f"not told within {longest:g} seconds"
+        said, why = error.stdout or b"", f"not told within {LONGEST:g} seconds"
     except OSError as error:
         raise NotSent(f"alerts.urls: Python can't be started: {error.strerror}") from error
     else:

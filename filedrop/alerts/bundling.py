@@ -28,7 +28,7 @@ A_MOMENT = _MINUTE  # that all others wait, since failures rarely come alone; an
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Needs:
     """What needs a person now. Whether the `unseen` still do can't be told: journal or folder can't be read."""
 
     matters: tuple[Matter, ...]
@@ -78,13 +78,13 @@ class Bundle:
     known: Mapping[Key, Known]
 
 
-def decide(before: Mapping[Key, Known], found: Found, *, now: float, quiet: float) -> Bundle:
+def bundle(before: Mapping[Key, Known], needs: Needs, *, now: float, quiet: float) -> Bundle:
     """What one reader is to be told, by what is remembered of what they were told before."""
-    present = {key_of(matter): matter for matter in found.matters}
+    present = {key_of(matter): matter for matter in needs.matters}
     known = {key: _seen(before.get(key), matter, now) for key, matter in present.items()}
     due = [key for key, matter in present.items() if _is_due(known[key], matter, now=now, quiet=quiet)]
     news = tuple(News(present[key], known[key] if known[key].told is not None else None) for key in due)
-    unseen = {key: one for key, one in before.items() if key in found.unseen}
+    unseen = {key: one for key, one in before.items() if key in needs.unseen}
     over = {
         key: _gone(one, now)
         for key, one in before.items()

@@ -38,12 +38,12 @@ class NotHeard(FiledropError):
     """The heartbeat's address could not be asked for: the sentence says why."""
 
 
-def ask(url: str, *, patience: float = PATIENCE) -> None:
-    """Ask for this address, within so many seconds, without a proxy; a redirection isn't followed. Raises NotHeard."""
+def ask(url: str) -> None:
+    """Ask for this address, without a proxy; a redirection isn't followed. Raises NotHeard."""
     at = urlsplit(url)
     shown = f"heartbeat.url: {at.scheme}://{at.netloc}/..."
     try:
-        status = within(patience, lambda: _get(url, patience))
+        status = within(PATIENCE, lambda: _get(url))
     except ssl.SSLCertVerificationError as error:
         raise NotHeard(f"{shown}: its certificate isn't trusted ({error.verify_message})") from None
     except TimeoutError:
@@ -54,11 +54,11 @@ def ask(url: str, *, patience: float = PATIENCE) -> None:
         raise NotHeard(f"{shown}: it answers {status}; see that the address is right")
 
 
-def _get(url: str, patience: float) -> int:
+def _get(url: str) -> int:
     """The status of the answer to a GET. Raises OSError."""
     at = urlsplit(url)
     kind = HTTPSConnection if at.scheme == "https" else HTTPConnection
-    connection = kind(at.hostname or "", at.port, timeout=patience)
+    connection = kind(at.hostname or "", at.port, timeout=PATIENCE)
     try:
         path = f"{at.path or '/'}{f'?{at.query}' if at.query else ''}"
         connection.request("GET", path, headers={"User-Agent": f"filedrop/{__version__}"})

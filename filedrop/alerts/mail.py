@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from filedrop.alerts.memory import Letter
     from filedrop.config import Mail
 
-PATIENCE, LONGEST = 20.0, 60.0  # seconds for each answer of the server, and for all of them
+PATIENCE, LONGEST = 20.0, 60.0  # seconds for each answer of the server, and for all of them: it may drip
 LONGEST_ANSWER = 200  # letters of what a server says
 _WITHOUT_TLS = 530  # RFC 3207 section 4: Must issue a STARTTLS command first
 
@@ -48,13 +48,8 @@ def new_id(mail: Mail) -> str:
     return make_msgid(domain=mail.from_.partition("@")[2])
 
 
-def send(
-    mail: Mail, letter: Letter, to: Sequence[str], *, patience: float = PATIENCE, longest: float = LONGEST
-) -> None:
-    """Send it in one mail to these addresses. Raises NotSent; ConfigError where the password can't be read.
-
-    `patience` are the seconds for each answer of the server, `longest` those for all of them: it may drip.
-    """
+def send(mail: Mail, letter: Letter, to: Sequence[str]) -> None:
+    """Send it in one mail to these addresses. Raises NotSent; ConfigError where the password can't be read."""
     password = mail.read_password()
     host, port = mail.server
     try:
@@ -62,7 +57,7 @@ def send(
         if mail.ca_file:
             tls.load_verify_locations(mail.ca_file)
         message = _message(mail, letter, to)
-        refused = within(longest, lambda: _send(mail, password, tls, message, to, patience=patience))
+        refused = within(LONGEST, lambda: _send(mail, password, tls, message, to))
     except OSError as error:  # smtplib's and ssl's errors are OSErrors
         raise NotSent(f"{host}:{port}: {_why(error, mail, password)}") from None  # it may hold the login
     if refused:
@@ -72,13 +67,13 @@ def send(
 
 
 def _send(
-    mail: Mail, password: str, tls: ssl.SSLContext, message: EmailMessage, to: Sequence[str], *, patience: float
+    mail: Mail, password: str, tls: ssl.SSLContext, message: EmailMessage, to: Sequence[str]
 ) -> dict[str, tuple[int, bytes]]:
     host, port = mail.server
     server = (
-        smtplib.SMTP_SSL(host, port, timeout=patience, context=tls)
+        smtplib.SMTP_SSL(host, port, timeout=PATIENCE, context=tls)
         if mail.security == "tls"
-        else smtplib.SMTP(host, port, timeout=patience)
+        else smtplib.SMTP(host, port, timeout=PATIENCE)
     )
     with server:
         if mail.security == "starttls":

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from filedrop.alerts import bundling, digest, letters, memory, unsent
-from filedrop.alerts.bundling import Found
+from filedrop.alerts.bundling import Needs
 from filedrop.alerts.heartbeat import HeartbeatSender
 from filedrop.alerts.metrics import MetricsFile
 from filedrop.alerts.unsent import ALERT, ALL, DIGEST
@@ -91,24 +91,24 @@ class Teller:
         self._heartbeat.turn(daemon, status)
         if self._readers:
             matters = tuple(one for one in status["matters"] if one["kind"] != "alert")  # else each made another one
-            self._tell(Found(matters, unseen(status)), now)
+            self._tell(Needs(matters, unseen(status)), now)
         return max(EVERY, REST * took)
 
-    def _tell(self, found: Found, now: datetime) -> None:
+    def _tell(self, needs: Needs, now: datetime) -> None:
         """Decide what is to be told of this, remember it, and tell it."""
-        self._decide(found, now)
+        self._decide(needs, now)
         with suppress(JournalError):  # the status says so; the digest is made when it can be read again
             self._make_digest(now)
         self._save()
         self._send()
 
-    def _decide(self, found: Found, now: datetime) -> None:
+    def _decide(self, needs: Needs, now: datetime) -> None:
         before = self._remembered()
         known, new = {}, []
         for reader in self._readers:
-            bundle = bundling.decide(
+            bundle = bundling.bundle(
                 before.known.get(reader, {}),
-                _of(reader, found),
+                _of(reader, needs),
                 now=now.timestamp(),
                 quiet=self._config.alerts.quiet.total_seconds(),
             )
@@ -190,8 +190,8 @@ class Teller:
             self._saved, self._not_kept = wanted, ()
 
 
-def _of(reader: str, found: Found) -> Found:
+def _of(reader: str, needs: Needs) -> Needs:
     """What a reader is told of."""
     if reader == ALL:
-        return found
-    return Found(tuple(one for one in found.matters if one["company"] == reader), found.unseen)
+        return needs
+    return Needs(tuple(one for one in needs.matters if one["company"] == reader), needs.unseen)

@@ -14,11 +14,10 @@ Importing this package costs pydantic and PyYAML; who may do without a configura
 """
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from filedrop.config.account import Account
+from filedrop.config.account import Account, why_exposed
 from filedrop.config.agreement import check_agreement
 from filedrop.config.alerts import Alerts, Heartbeat, Mail, Metrics
 from filedrop.config.complaints import Complaints
@@ -71,15 +70,15 @@ __all__ = [
 ]
 
 
-def find(option: str | Path | None, environ: Mapping[str, str] = os.environ) -> Path:
+def find(option: str | Path | None) -> Path:
     """The configuration file: that of `--config`, else of $FILEDROP_CONFIG, else the system's."""
-    return Path(option or environ.get("FILEDROP_CONFIG") or default_folder() / "config.yaml")
+    return Path(option or os.environ.get("FILEDROP_CONFIG") or default_folder() / "config.yaml")
 
 
-def found(option: str | Path | None, environ: Mapping[str, str] = os.environ) -> Path | None:
+def found(option: str | Path | None) -> Path | None:
     """The configuration file, for what can be done without one; None where none is named, and the system has none."""
-    path = find(option, environ)
-    return path if option or environ.get("FILEDROP_CONFIG") or path.exists() else None
+    path = find(option)
+    return path if option or os.environ.get("FILEDROP_CONFIG") or path.exists() else None
 
 
 def load(path: Path, *, keys_only: bool = False) -> Config:
@@ -128,7 +127,7 @@ def parse(text: str, name: str = "config.yaml", *, keys_only: bool = False) -> C
         for account in config.accounts.values()
         if (exposed := account.exposed())
     ]
-    if config.alerts.mail and (exposed_to_all := config.alerts.mail.exposed()):
+    if config.alerts.mail and (exposed_to_all := why_exposed(config.alerts.mail.password_file)):
         warnings.append(f"{complaints.place(('alerts', 'mail', 'password_file'))}: {exposed_to_all}")
     return config.model_copy(update={"warnings": tuple(warnings)})
 

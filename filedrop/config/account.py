@@ -6,7 +6,7 @@ nothing here: not by `repr`, not by an error.
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -70,15 +70,16 @@ class Account(Section):
         """Which key lets others see the password, and what to do about it; None where nothing does."""
         if self.password is not None:
             return "password", "stands here for all who may read this file; move it to a file of its own, password_file"
-        remedy = how_to_hide(self.password_file) if self.password_file else ""
-        return ("password_file", f"everybody can read {self.password_file}; {remedy}") if remedy else None
+        exposed = why_exposed(self.password_file)
+        return ("password_file", exposed) if exposed else None
 
-    def read_password(self, environ: Mapping[str, str] = os.environ) -> str:
+    def read_password(self) -> str:
         """The password as it is now. Raises `ConfigError` where there is none to be read."""
         if self.password_file is not None:
             return read_secret(self.password_file, partial(self._error, "password_file"))
         if self.password_env is not None:
-            if not environ.get(self.password_env):
+            password = os.environ.get(self.password_env)
+            if not password:
                 # Only a name that nobody takes for a password: where somebody wrote that itself, it isn't repeated.
                 name = self.password_env if _A_VARIABLE.fullmatch(self.password_env) else "that it names"
                 raise self._error(
@@ -86,9 +87,9 @@ class Account(Section):
                     f"the environment variable {name} is not set, or empty; set it for filedrop (in the unit: "
                     "Environment=), or write the password into a file and use password_file",
                 )
-            return environ[self.password_env]
+            return password
         if self.password_credential is not None:
-            folder = environ.get("CREDENTIALS_DIRECTORY")
+            folder = os.environ.get("CREDENTIALS_DIRECTORY")
             if not folder:
                 advice = f"write LoadCredential={self.password_credential}:... into the unit, or use password_file"
                 raise self._error("password_credential", f"systemd has handed over no credentials; {advice}")
@@ -97,6 +98,12 @@ class Account(Section):
 
     def _error(self, key: str, sentence: str) -> ConfigError:
         return ConfigError([f"accounts.{self.name}.{key}: {sentence}"])
+
+
+def why_exposed(path: Path | None) -> str:
+    """Why a password's file is no secret, and what to do; "" where it is one."""
+    remedy = how_to_hide(path) if path else ""
+    return f"everybody can read {path}; {remedy}" if remedy else ""
 
 
 def read_secret(path: Path, error: Callable[[str], ConfigError]) -> str:

@@ -8,7 +8,7 @@ import os
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from filedrop.config.section import advise
 from filedrop.files.patience import within
 from filedrop.model.document import participant_key
 
+PATIENCE = 2.0  # seconds for all links to be followed
 # Namespaces in XML, NCName; `[^\x00-\x7f]`, because a range up to the last character takes Python 10 ms to compile.
 _LOCAL_NAME = re.compile(r"(?:[A-Za-z_]|[^\x00-\x7f])(?:[\w.-]|[^\x00-\x7f])*", re.ASCII)
 # A `/` before any group or class, which isn't repeated and has no alternative.
@@ -124,22 +125,20 @@ def _folders(config: Config) -> Iterator[tuple[Keys, Path]]:
         yield ("companies", name, "inbound"), company.inbound
 
 
-def resolved(
-    paths: Sequence[Path], resolve: Callable[[Path], str] = os.path.realpath, patience: float = 2.0
-) -> list[Path]:
+def resolved(paths: Sequence[Path]) -> list[Path]:
     """Each path as it is compared: links and `..` followed, and in one case where the system doesn't tell cases apart.
 
-    A share that doesn't answer must not keep anybody waiting: after `patience` seconds the rest is taken by its name,
+    A share that doesn't answer must not keep anybody waiting: after `PATIENCE` the rest is taken by its name,
     and so is whatever the system can't follow.
     """
     found = {path: os.path.abspath(path) for path in paths}  # noqa: PTH100 -- pathlib has nothing that takes out `..`
 
     def follow() -> None:
         for path in paths:
-            found[path] = resolve(path)
+            found[path] = os.path.realpath(path)
 
     with suppress(OSError):
-        within(patience, follow)
+        within(PATIENCE, follow)
     return [Path(os.path.normcase(found[path])) for path in paths]
 
 

@@ -24,7 +24,6 @@ from filedrop.config.values import (
     is_loopback,
 )
 from filedrop.errors import ConfigError
-from filedrop.files.rights import how_to_hide
 
 _PORTS = {"starttls": 587, "tls": 465, "none": 25}
 
@@ -54,11 +53,6 @@ class Mail(Section):
     def server(self) -> tuple[str, int]:
         """Host and port."""
         return self.host, self.port or _PORTS[self.security]
-
-    def exposed(self) -> str:
-        """What to do about a password that others can see; "" where none can."""
-        remedy = how_to_hide(self.password_file) if self.password_file else ""
-        return f"everybody can read {self.password_file}; {remedy}" if remedy else ""
 
     def read_password(self) -> str:
         """The password as it is now. Raises `ConfigError` where it can't be read."""

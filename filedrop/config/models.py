@@ -152,7 +152,7 @@ class Log(Section):
 class Company(Section):
     """Whose documents are carried, and between which folders.
 
-    What `follows` is as it holds, whether written or not.
+    A field that `follows` has the value that holds, whether it was written here or taken from other sections.
     """
 
     told: ClassVar = frozenset({"name"})

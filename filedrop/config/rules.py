@@ -70,11 +70,9 @@ def load_rules(folder: Path) -> RuleList:
     try:
         found = RuleList.model_validate(written.values)
     except ValidationError as error:
-        wrong = error.errors(include_url=False)
-    else:
+        for details in error.errors(include_url=False):
+            complaints.add_error(details)
         complaints.raise_any()
-        return found
-    for details in wrong:
-        complaints.add_error(details)
+        raise  # never: each error is a complaint
     complaints.raise_any()
-    raise AssertionError(path)  # each error is a complaint
+    return found

@@ -15,13 +15,9 @@ def advise(written: str, known: Iterable[str]) -> str:
     """What to write instead of a word that isn't known."""
     known = tuple(known)
     meant = next(iter(get_close_matches(written, known, n=1)), None)
-    return (
-        f'did you mean "{meant}"?'
-        if meant
-        else f"write one of {', '.join(known)}"
-        if known
-        else "write one that is there"
-    )
+    if meant:
+        return f'did you mean "{meant}"?'
+    return f"write one of {', '.join(known)}" if known else "write one that is there"
 
 
 class Section(BaseModel):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from alerts.test_alerts import HOUR, MINUTE, fail
 from alerts.test_unsent import unsent
-from support.asking import ask
+from support.commands import ask
 from support.sink import Sink
 from support.systems import processes_shown
 
@@ -62,12 +62,13 @@ def test_who_has_it_and_who_not(sink: Sink, monkeypatch: pytest.MonkeyPatch, tmp
     assert len(told["message"]) <= 4000
 
 
-def test_one_that_hangs(sink: Sink) -> None:
+def test_one_that_hangs(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who was told before another one hangs counts as told; the whole has a time limit."""
+    monkeypatch.setattr(addresses, "LONGEST", 20.0)
     sink.hangs = {"/hangs"}
     good, hangs = f"json://{sink.at}/good", f"json://{sink.at}/hangs?rto=60"
     with pytest.raises(NotSent, match=r"^alerts.urls: json://...: not told within 20 seconds$") as raised:
-        addresses.send(LETTER, named(good, hangs), longest=20)
+        addresses.send(LETTER, named(good, hangs))
     assert raised.value.had == (addresses.name_of(good),)
 
 

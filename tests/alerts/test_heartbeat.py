@@ -11,10 +11,11 @@ import pytest
 import trustme
 from alerts.test_alerts import MINUTE
 from alerts.test_mail import answering, dripping
-from support.asking import ask as run
+from support.commands import ask as run
 from support.faults import reset_before
 from support.sink import Sink
 
+from filedrop.alerts import heartbeat
 from filedrop.alerts.heartbeat import NotHeard, ask
 
 if TYPE_CHECKING:
@@ -106,12 +107,13 @@ def test_an_address_that_refuses(beating: Telling, sink: Sink) -> None:
     assert SECRET not in run(world, "config", "show").output
 
 
-def test_what_is_no_web_server() -> None:
+def test_what_is_no_web_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever an address answers or doesn't, in the time that it has, comes out as a sentence without its path."""
 
     def said(url: str, patience: float = 30) -> str:
+        monkeypatch.setattr(heartbeat, "PATIENCE", patience)
         with pytest.raises(NotHeard) as raised:
-            ask(f"{url}/{SECRET}", patience=patience)
+            ask(f"{url}/{SECRET}")
         assert SECRET not in str(raised.value)
         return re.sub(r"^heartbeat.url: https?://127\.0\.0\.1:\d+/\.\.\.: ", "", str(raised.value))
 
@@ -135,5 +137,5 @@ def test_it_follows_nobody() -> None:
     with Sink() as sink:
         sink.status = 302
         with pytest.raises(NotHeard, match="it answers 302"):
-            ask(f"http://{sink.at}/", patience=10)
+            ask(f"http://{sink.at}/")
     assert len(sink.asked) == 1

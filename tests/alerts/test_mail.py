@@ -13,6 +13,7 @@ import pytest
 import trustme
 from support.postoffice import PostOffice
 
+from filedrop import alerts
 from filedrop.alerts.mail import NotSent, new_id, send
 from filedrop.alerts.memory import Letter
 from filedrop.config import Mail
@@ -42,12 +43,12 @@ def configured(tmp_path: Path) -> Callable[..., Mail]:
     return configured
 
 
-def posted(mail: Mail, to: tuple[str, ...] = TO, **limits: float) -> None:
+def posted(mail: Mail, to: tuple[str, ...] = TO) -> None:
     letter = Letter(
         id=new_id(mail), reader="", by="mail", what="alert", subject="Größe", plain="plain <b>\n", html="<p>html</p>",
         made=1_800_000_000.0,
     )  # fmt: skip
-    send(mail, letter, to, **limits)
+    send(mail, letter, to)
 
 
 def serving(name: str = "127.0.0.1", *, authority: trustme.CA = AUTHORITY) -> ssl.SSLContext:
@@ -127,12 +128,14 @@ def dripping() -> Iterator[int]:
         done.set()
 
 
-def test_a_server_that_hangs(configured: Callable[..., Mail]) -> None:
+def test_a_server_that_hangs(configured: Callable[..., Mail], monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that says nothing, or never comes to an end, is waited for so long and no longer."""
+    monkeypatch.setattr(alerts.mail, "PATIENCE", 0.1)
     with answering() as port, pytest.raises(NotSent, match="does not answer"):
-        posted(configured(port), patience=0.1)
+        posted(configured(port))
+    monkeypatch.setattr(alerts.mail, "LONGEST", 0.3)
     with dripping() as port, pytest.raises(NotSent, match="does not answer"):
-        posted(configured(port), longest=0.3)
+        posted(configured(port))
 
 
 def test_a_server_that_is_away(configured: Callable[..., Mail]) -> None:
@@ -176,7 +179,7 @@ def test_an_echo(configured: Callable[..., Mail]) -> None:
     known = base64.b64encode(f"\0filedrop\0{PASSWORD}".encode())
     said = b"220 hello\r\n", b"250-hello\r\n250 AUTH PLAIN\r\n", b"235 yes\r\n", b"550 not with " + known + b"\r\n"
     with answering(*said) as port, pytest.raises(NotSent) as raised:
-        posted(configured(port, login=True), patience=5)
+        posted(configured(port, login=True))
     assert str(raised.value) == f"127.0.0.1:{port}: it answers 550"
 
 

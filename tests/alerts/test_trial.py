@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from alerts.conftest import IT, alerts
 from alerts.test_digest import ACME, BOOKS
-from support.asking import ask
+from support.commands import ask
 from support.sink import Sink
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from alerts.conftest import alerts
 from alerts.test_alerts import HOUR, MINUTE, fail, take_away
 from alerts.test_mail import answering
-from support.asking import ask
+from support.commands import ask
 from support.documents import invoice
 from support.faults import reset_before
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from support.configuration import BASE, local
 
-from filedrop.config import Lookup, Template, XPath, find, load, parse
+from filedrop.config import Lookup, Template, XPath, agreement, find, load, parse
 from filedrop.config.agreement import resolved
 from filedrop.errors import ConfigError
 
@@ -194,12 +194,14 @@ def test_a_password_file_without_a_password(tmp_path: Path, content: bytes | Non
     assert "s3cr3t" not in str(raised.value)
 
 
-def test_a_password_from_the_environment() -> None:
+def test_a_password_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """The variable is read when the password is asked for; the name isn't repeated, lest it be the password itself."""
     account = parse(BASE).accounts["main"]
-    assert account.read_password({"SECRET": "s3cr3t"}) == "s3cr3t"
+    monkeypatch.setenv("SECRET", "s3cr3t")
+    assert account.read_password() == "s3cr3t"
+    monkeypatch.delenv("SECRET")
     with pytest.raises(ConfigError, match=r"accounts\.main\.password_env: ") as raised:
-        account.read_password({})
+        account.read_password()
     assert "SECRET" not in str(raised.value)
 
 
@@ -208,17 +210,19 @@ def test_a_variable_that_is_not_set() -> None:
     for name, said in (("FILEDROP_PASSWORD", "variable FILEDROP_PASSWORD is not set"), ("Hunter_2", "that it names")):
         account = parse(BASE.replace("SECRET", name)).accounts["main"]
         with pytest.raises(ConfigError, match=said) as raised:
-            account.read_password({})
+            account.read_password()
         assert "Hunter" not in str(raised.value)
 
 
-def test_a_password_from_systemd(tmp_path: Path) -> None:
+def test_a_password_from_systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A credential is read from where systemd puts it, and missed where there is no systemd."""
     (tmp_path / "ap").write_text("s3cr3t\n")
     account = parse(BASE.replace("password_env: SECRET", "password_credential: ap")).accounts["main"]
-    assert account.read_password({"CREDENTIALS_DIRECTORY": str(tmp_path)}) == "s3cr3t"
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    assert account.read_password() == "s3cr3t"
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY")
     with pytest.raises(ConfigError, match="LoadCredential=ap:"):
-        account.read_password({})
+        account.read_password()
 
 
 @posix
@@ -248,7 +252,7 @@ def test_a_link_is_the_folder_that_it_leads_to(tmp_path: Path) -> None:
         parse(text)
 
 
-def test_a_share_that_does_not_answer_is_not_waited_for() -> None:
+def test_a_share_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where links can't be followed in time, folders are compared by their names."""
     answered = threading.Event()
 
@@ -257,8 +261,10 @@ def test_a_share_that_does_not_answer_is_not_waited_for() -> None:
         return str(path)
 
     paths = [Path(local("/srv/x/../y"))]
+    monkeypatch.setattr(agreement, "PATIENCE", 0.01)
+    monkeypatch.setattr(os.path, "realpath", hanging)
     try:
-        assert resolved(paths, hanging, patience=0.01) == [Path(os.path.normcase(local("/srv/y")))]
+        assert resolved(paths) == [Path(os.path.normcase(local("/srv/y")))]
     finally:
         answered.set()
 
@@ -273,12 +279,14 @@ def test_case_tells_no_folders_apart() -> None:
 # Files
 
 
-def test_which_file() -> None:
+def test_which_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """--config wins over $FILEDROP_CONFIG, which wins over the system's place."""
-    assert find("a.yaml", {"FILEDROP_CONFIG": "b.yaml"}) == Path("a.yaml")
-    assert find(None, {"FILEDROP_CONFIG": "b.yaml"}) == Path("b.yaml")
+    monkeypatch.setenv("FILEDROP_CONFIG", "b.yaml")
+    assert find("a.yaml") == Path("a.yaml")
+    assert find(None) == Path("b.yaml")
+    monkeypatch.setenv("FILEDROP_CONFIG", "")
     usual = r"C:\ProgramData\filedrop\config.yaml" if sys.platform == "win32" else "/etc/filedrop/config.yaml"
-    assert find(None, {"FILEDROP_CONFIG": ""}) == Path(usual)
+    assert find(None) == Path(usual)
 
 
 def test_a_file_is_read_whoever_wrote_it(tmp_path: Path) -> None:

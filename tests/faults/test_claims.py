@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.asking import ask
+from support.commands import ask
 from support.documents import invoice
 from support.faults import answered, cut_after
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from support.asking import ask
+from support.commands import ask
 from support.documents import SELLER, invoice
 from support.faults import cut_after, instead, reset_before
 from support.stepping import RULES, Clock, Life

@@ -13,7 +13,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from support.asking import ask
+from support.commands import ask
 from support.disks import Disk, mounted
 from support.documents import invoice
 from support.faults import answered

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.asking import ask
+from support.commands import ask
 from support.documents import invoice
 from support.faults import cut_after, exactly, failed_after, instead, reset_before
 from support.stepping import RULES, Clock, Life

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from support.asking import ask
+from support.commands import ask
 from support.documents import BUYER, INVOICE_ID, invoice
 from support.faults import cut_after
 from support.systems import stop_signals

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from support.asking import ask
+from support.commands import ask
 from support.documents import invoice
 from support.faults import exactly, instead, reset_before
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from support.asking import ask
+from support.commands import ask
 from support.documents import invoice
 from support.faults import answered, cut_after, instead, reset_before
 from support.stepping import RULES, Clock, Life

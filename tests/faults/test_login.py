@@ -8,7 +8,7 @@ import time
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from support.asking import ask
+from support.commands import ask
 from support.documents import invoice
 from support.faults import instead
 from support.world import PASSWORD

@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from support.asking import ask
+from support.commands import ask
 from support.documents import BUYER, invoice
 from support.faults import instead
 from support.plug import Tap

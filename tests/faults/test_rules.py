@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
-from support.asking import ask
+from support.commands import ask
 from support.disks import foreign
 from support.documents import BUYER, SELLER, invoice, order
 from support.world import World

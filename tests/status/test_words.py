@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.asking import ask
+from support.commands import ask
 from support.documents import SELLER, invoice, order
 
 from filedrop.daemon import systemd

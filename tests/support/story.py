@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
-from support.asking import ask
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from support.commands import ask
 from support.ledger import Ledger, document
 from support.misfortunes import QUESTIONS, UPLOADS
 from support.neighbour import Neighbour
@@ -114,6 +114,8 @@ class Story(RuleBasedStateMachine):
         if self.life is not None:
             self.life.validator_hangs = hangs
 
+    @precondition(lambda self: self.late)
+    @rule()
     def what_was_late_arrives(self) -> None:
         while self.late:
             self.world.front.ask(self.late.pop(0))
