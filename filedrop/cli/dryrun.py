@@ -5,11 +5,11 @@ It touches nothing: no lock, no marker, no folder, no row.
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import closing, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from filedrop.cli.opening import has_journal, open_journal
+from filedrop.cli.opening import journal_if_any
 from filedrop.cli.show import say, show_json, show_table
 from filedrop.errors import DocumentError, FolderUnavailable, NoVerdict
 from filedrop.identify.mapping import Rules
@@ -38,9 +38,9 @@ SENDS, FAILS, HELD, NOT_READY = "would send", "would fail", "held", "not ready"
 
 def show_dry_run(config: Config, *, as_json: bool) -> bool:
     """Show what a run would do with each document; False where one would fail or a folder can't be looked into."""
-    with ExitStack() as stack:
-        journal = stack.enter_context(open_journal(config)) if has_journal(config) else None
-        rows = list(_rows(config, journal))
+    validator = validator_of(config.validation) if config.outbound.validate_ != "off" else None
+    with journal_if_any(config) as journal, closing(validator) if validator is not None else nullcontext():
+        rows = list(_rows(config, journal, validator))
     if as_json:
         for row in rows:
             show_json(row)
@@ -52,16 +52,8 @@ def show_dry_run(config: Config, *, as_json: bool) -> bool:
     return all(row["verdict"] != FAILS for row in rows)
 
 
-def _rows(config: Config, journal: Journal | None) -> Iterator[dict[str, Any]]:
+def _rows(config: Config, journal: Journal | None, validator: Validator | None) -> Iterator[dict[str, Any]]:
     rules = Rules(config.mapping, config.tables, source=config.source)
-    validator = validator_of(config.validation) if config.outbound.validate_ != "off" else None
-    with closing(validator) if validator is not None else nullcontext():
-        yield from _rows_by(config, journal, rules, validator)
-
-
-def _rows_by(
-    config: Config, journal: Journal | None, rules: Rules, validator: Validator | None
-) -> Iterator[dict[str, Any]]:
     held_back = set()
     for company in config.companies.values():
         for path in company.outbound:

@@ -15,7 +15,7 @@ from filedrop.cli.show import complain, say, show_json, tell
 from filedrop.files.patience import within
 from filedrop.storage import sidecar
 from filedrop.storage.names import inbound_number, unnumbered
-from filedrop.times import moment, stated
+from filedrop.times import local, moment, stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -149,6 +149,6 @@ def _fact(name: str, fact: object) -> str:
 
 
 def _second(timestamp: str) -> str:
-    """A moment for people, in this computer's time zone; as it is written where it can't be read."""
+    """A moment for people; as it is written where it can't be read."""
     at = moment(timestamp)
-    return at.astimezone().isoformat(sep=" ", timespec="seconds") if at else timestamp
+    return local(at, "seconds") if at else timestamp

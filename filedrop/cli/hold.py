@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from filedrop.cli import FAILED
-from filedrop.cli.opening import has_journal, open_config, open_journal
+from filedrop.cli.opening import journal_if_any, open_config
 from filedrop.cli.show import complain, say
 from filedrop.errors import FolderUnavailable
 from filedrop.files import create_whole, discard
@@ -78,11 +78,8 @@ def _in_each(config: Config, name: str, act: Callable[[OutboundFolder], str]) ->
     for path in company.outbound:
         folder = outbound_folder(config, company, path)
         try:
-            if has_journal(config):
-                with open_journal(config) as journal:
-                    folder.check_ownership(journal)
-            else:
-                folder.check_ownership(None)
+            with journal_if_any(config) as journal:
+                folder.check_ownership(journal)
             say(f"{name}: {path} {act(folder)}")
         except FolderUnavailable as error:
             complain(f"{name}: {path}: {error}")

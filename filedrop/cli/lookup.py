@@ -58,7 +58,7 @@ def lookup(
         said = None if known.accepts is None else accepts
         show_json({"participant": receiver, "connected": known.connected, "document": name or None, "accepts": said})
     else:
-        _show(receiver, known, wanted, pairs)
+        _show(receiver, known, name, wanted, pairs)
     raise SystemExit(0 if _is_good(known, name, wanted) else FAILED)
 
 
@@ -70,8 +70,7 @@ def _is_good(known: Known, name: str, wanted: str) -> bool:
     return any(takes(pair, wanted, pair[1]) for pair in known.accepts or ())
 
 
-def _show(receiver: str, known: Known, wanted: str, pairs: Sequence[Pair]) -> None:
-    name = local_name(wanted) or wanted
+def _show(receiver: str, known: Known, name: str, wanted: str, pairs: Sequence[Pair]) -> None:
     say(f"{receiver} {CONNECTED[known.connected]}")
     if not name:
         return

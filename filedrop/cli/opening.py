@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +20,15 @@ from filedrop.text import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from filedrop.config import Account, Config
 
 
-def program(executable: str = sys.executable) -> list[str]:
+def program() -> list[str]:
     """The command that starts filedrop once more: an executable of its own, or a module of Python's."""
-    return [executable] if Path(executable).stem.lower() == "filedrop" else [executable, "-m", "filedrop"]
+    is_our_own = Path(sys.executable).stem.lower() == "filedrop"
+    return [sys.executable] if is_our_own else [sys.executable, "-m", "filedrop"]
 
 
 def open_config(option: str | None) -> Config:
@@ -84,27 +86,22 @@ def has_journal(config: Config) -> bool:
     return may_use(config.state / JOURNAL)
 
 
-@contextmanager
-def open_journal(config: Config) -> Iterator[Journal]:
+def open_journal(config: Config) -> closing[Journal]:
     """The journal, beside a running daemon. Raises FiledropError where there is none that we may use."""
     if not has_journal(config):
         raise FiledropError(f"there is no journal in {config.state} that you may use: run this as {WHO_MAY}")
-    journal = Journal(config.state / JOURNAL)
-    try:
-        yield journal
-    finally:
-        journal.close()
+    return closing(Journal(config.state / JOURNAL))
 
 
-@contextmanager
-def open_access_point(account: Account) -> Iterator[AccessPoint]:
+def journal_if_any(config: Config) -> AbstractContextManager[Journal | None]:
+    """The journal, or None where there is none that we may use."""
+    return open_journal(config) if has_journal(config) else nullcontext()
+
+
+def open_access_point(account: Account) -> closing[AccessPoint]:
     """An account's access point. Raises ConfigError, also where its password can't be read."""
     account.read_password()
-    access_point = AccessPoint(account, stopped=threading.Event())
-    try:
-        yield access_point
-    finally:
-        access_point.close()
+    return closing(AccessPoint(account, stopped=threading.Event()))
 
 
 def received_messages(config: Config, account: Account) -> str:

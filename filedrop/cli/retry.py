@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import click
 
 from filedrop.cli import FAILED
 from filedrop.cli.dryrun import as_claimed, duplicate_of
-from filedrop.cli.opening import has_journal, open_config, open_journal
+from filedrop.cli.opening import journal_if_any, open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, show_table
 from filedrop.errors import ConfigError, DocumentError, FolderUnavailable
 from filedrop.files import discard, open_regular
@@ -94,8 +94,7 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
     names = words[1:] if company else words
     if names and everything:
         raise click.UsageError("write names or --all, not both")
-    with ExitStack() as stack:
-        journal = stack.enter_context(open_journal(config)) if anyway or has_journal(config) else None
+    with open_journal(config) if anyway else journal_if_any(config) as journal:
         failed = [document for document in _failed(config, journal) if company in (None, document.folder.company)]
         if not names and not everything:
             _list(failed, as_json=as_json)
@@ -206,7 +205,7 @@ def _named(failed: Sequence[Failed], names: Sequence[str]) -> list[Failed]:
 
 
 def _list(failed: Sequence[Failed], *, as_json: bool) -> None:
-    rows = [{"company": one.folder.company, "file": one.name, "why": why_failed(one.entry)} for one in failed]
+    rows = [{"company": one.folder.company, "file": one.name, "why": why_failed(one.entry)[0]} for one in failed]
     if as_json:
         for row in rows:
             show_json(row)

@@ -61,8 +61,8 @@ def validate(config_option: str | None, files: Sequence[Path], *, rules: Path | 
         for one in told:
             if one["error"]:
                 complain(f"{one['file']}: {one['error']}")
-        for row in _remarks(told):
-            say(row)
+        if any(one["valid"] and not one["rules"] for one in told):
+            say("no rules: rules.yaml names none for documents of this kind, and they are sent as they are")
     raise SystemExit(0 if all(one["valid"] for one in told) else FAILED)
 
 
@@ -90,8 +90,3 @@ def _rows(told: dict[str, Any]) -> Iterator[tuple[object, ...]]:
         yield "" if one["is_fatal"] else "warning", "", one["line"], one["rule"], f"{one['message']}{place}"
     if told["more"]:
         yield "", "", "", "", f"and {told['more']} more"
-
-
-def _remarks(told: Sequence[dict[str, Any]]) -> Iterator[str]:
-    if any(one["valid"] and not one["rules"] for one in told):
-        yield "no rules: rules.yaml names none for documents of this kind, and they are sent as they are"

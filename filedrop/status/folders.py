@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from filedrop.config import Config
     from filedrop.files import Entry
     from filedrop.journal import Journal
-    from filedrop.model.fault import Fault
     from filedrop.storage.folder import Folder
 
 PATIENCE = 3.0  # seconds for all folders together to answer
@@ -84,7 +83,7 @@ class FolderSurvey:
     `ages`: how old is what was received? That is asked of each file, which costs a share time.
     """
 
-    def __init__(self, config: Config, journal: Journal | None, *, ages: bool = False) -> None:
+    def __init__(self, config: Config, journal: Journal | None, *, ages: bool) -> None:
         self._journal = journal
         self._ages = ages
         self._min_free = config.inbound.min_free
@@ -180,13 +179,10 @@ def _outbound(folder: OutboundFolder, now: datetime, names: Collection[str]) -> 
     snapshot.counts["failed"] = len(failed)
     if failed:
         snapshot.oldest["failed"] = min(failed).since
-    snapshot.failed = [_with_fault(one, folder.at("failed") / one.name) for one in nlargest(LISTED, failed)]
+    for one in nlargest(LISTED, failed):
+        why, code = why_failed(folder.at("failed") / one.name)
+        snapshot.failed.append(one._replace(why=why, code=code))
     return snapshot
-
-
-def _with_fault(lying: Lying, document: Entry) -> Lying:
-    fault = _fault_of(document)
-    return lying._replace(why=_said(fault), code=fault.code if fault else "")
 
 
 def _failed(folder: OutboundFolder) -> Iterator[Lying]:
@@ -211,17 +207,10 @@ def _too_full(free: int | None, least: int) -> str:
     return f"only {size(free)} free: nothing is fetched below {size(least)} (inbound.min_free): make room"
 
 
-def why_failed(document: Entry) -> str:
-    """Why the document failed that lies there, by its sidecar."""
-    return _said(_fault_of(document))
-
-
-def _fault_of(document: Entry) -> Fault | None:
-    return sidecar.fault_in(sidecar.read(document.beside(".json")) or {})
-
-
-def _said(fault: Fault | None) -> str:
-    return fault.message[:LONGEST] if fault else WITHOUT_SIDECAR
+def why_failed(document: Entry) -> tuple[str, str]:
+    """Why the document failed that lies there, and with which code, by its sidecar."""
+    fault = sidecar.fault_in(sidecar.read(document.beside(".json")) or {})
+    return (fault.message[:LONGEST], fault.code) if fault else (WITHOUT_SIDECAR, "")
 
 
 def _inbound(folder: Folder, *, ages: bool) -> FolderSnapshot:

@@ -134,20 +134,16 @@ def _safe(value: Any) -> Any:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_safe,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "brief": _brief, "time": _time, "local": local, "unlisted": unlisted,
-        "sentence": _sentence,
-    }  # fmt: skip
-    return environment
-
-
-_PAGE = _environment().get_template("STATUS.html")
+_ENVIRONMENT = Environment(
+    loader=FileSystemLoader(_TEMPLATES),
+    autoescape=True,
+    undefined=StrictUndefined,
+    finalize=_safe,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_ENVIRONMENT.filters |= {
+    "brief": _brief, "time": _time, "local": local, "unlisted": unlisted,
+    "sentence": _sentence,
+}  # fmt: skip
+_PAGE = _ENVIRONMENT.get_template("STATUS.html")

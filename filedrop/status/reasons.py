@@ -176,12 +176,7 @@ def path_of(journal: Journal, document: Document) -> str:
 def stuck_messages(stuck: Iterable[MessageRow]) -> list[MessageStatus]:
     """The messages that are stuck."""
     return [
-        MessageStatus(
-            msg_no=row.msg_no,
-            sender=row.sender,
-            why=row.why,
-            again=stated(row.due),
-        )
+        MessageStatus(msg_no=row.msg_no, sender=row.sender, why=row.why, again=stated(row.due))
         for row in nlargest(LISTED, stuck, key=lambda row: row.msg_no)
     ]
 

@@ -12,6 +12,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -97,9 +98,7 @@ class StatusFile:
         return self._last if self._last and not self._last["running"] else None
 
     def _start(self, daemon: Daemon, *, running: bool) -> threading.Thread:
-        def work() -> None:
-            self._write(daemon, running=running)
-
+        work = partial(self._write, daemon, running=running)
         self._thread = threading.Thread(target=attempt, args=(self._log, NAME, work), name=NAME, daemon=True)
         self._thread.start()
         return self._thread

@@ -97,7 +97,7 @@ class Survey:
         self.snapshots: Mapping[Path, FolderSnapshot] = {}
         self._config = config
         self._journal = journal
-        self._lookout = FolderSurvey(config, journal, ages=ages)
+        self._folders = FolderSurvey(config, journal, ages=ages)
 
     def take(self, told: DaemonReport, *, running: bool | None, now: datetime) -> Status:
         """The status now, with what the daemon has `told`."""
@@ -108,7 +108,7 @@ class Survey:
 
     def _take(self, journal: Journal | None, told: DaemonReport, *, running: bool | None, now: datetime) -> Status:
         config = self._config
-        self.snapshots = self._lookout.look(now, told.waiting)
+        self.snapshots = self._folders.look(now, told.waiting)
         for path, snapshot in self.snapshots.items():
             snapshot.warning = snapshot.warning or told.warnings.get(str(path), "")
             snapshot.refused = snapshot.refused or told.refused.get(str(path), "")

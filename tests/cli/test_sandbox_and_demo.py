@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import urllib.request
 from typing import TYPE_CHECKING
 
@@ -75,6 +76,7 @@ def test_demo_in_a_foreign_folder(process: Filedrop, tmp_path: Path) -> None:
         ("/opt/filedrop/filedrop.exe", ["/opt/filedrop/filedrop.exe"]),
     ],
 )
-def test_what_starts_the_daemon(executable: str, command: list[str]) -> None:
+def test_what_starts_the_daemon(monkeypatch: pytest.MonkeyPatch, executable: str, command: list[str]) -> None:
     """An executable of filedrop's own, as the Windows installer brings, runs it without being told what to run."""
-    assert program(executable) == command
+    monkeypatch.setattr(sys, "executable", executable)
+    assert program() == command

@@ -59,9 +59,9 @@ class Unit:
             else:
                 self.values.pop(key.strip(), None)
 
-    def last(self, key: str, otherwise: str = "") -> str:
-        """The value that counts of a key that has one."""
-        return self.values[key][-1] if key in self.values else otherwise
+    def last(self, key: str) -> str:
+        """The value that counts of a key that has one, "" where it isn't set."""
+        return self.values[key][-1] if key in self.values else ""
 
     def words(self, key: str) -> list[str]:
         """All values of a key that has many."""
@@ -70,7 +70,7 @@ class Unit:
     @property
     def user(self) -> str:
         """The account that it runs as."""
-        return self.last("User", "root")
+        return self.last("User") or "root"
 
     @property
     def writable(self) -> list[Path]:

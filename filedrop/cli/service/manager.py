@@ -26,6 +26,15 @@ STOPPING = 30  # seconds that a stop may take: daemon.LAST_WORDS and A_MOMENT, a
 STARTING = 90  # seconds: a large journal is looked over before it is up
 LEAVING = 10  # seconds for a service that has stopped to be gone
 CHECK, CHECKING = 200, "check"  # our own control to a running service, and the word by which it is started for that
+REFUSALS = {
+    winerror.ERROR_SERVICE_MARKED_FOR_DELETE: "was removed while a program looked at it: close the Services window, "
+    "and try again",
+    winerror.ERROR_SERVICE_DISABLED: "is disabled: run filedrop service install, which enables it",
+    winerror.ERROR_SERVICE_REQUEST_TIMEOUT: "did not answer in time: see the event log (Windows Logs, System), and try "
+    "again",
+    winerror.ERROR_SERVICE_LOGON_FAILED: "can't log on as its account: run filedrop service install with --account "
+    "again",
+}
 SOON, LATER = 5_000, 60_000  # milliseconds
 SETTINGS: dict[int, tuple[str, Any]] = {
     win32service.SERVICE_CONFIG_DESCRIPTION: ("its description", DESCRIPTION),
@@ -209,21 +218,10 @@ def _said(about: str) -> Iterator[None]:
     try:
         yield
     except pywintypes.error as error:
-        match error.winerror:
-            case winerror.ERROR_SERVICE_ALREADY_RUNNING | winerror.ERROR_SERVICE_NOT_ACTIVE:
-                raise AsWanted(f"{about} is so already") from error
-            case winerror.ERROR_SERVICE_MARKED_FOR_DELETE:
-                advice = f"{about} was removed while a program looked at it: close the Services window, and try again"
-                raise FiledropError(advice) from error
-            case winerror.ERROR_SERVICE_DISABLED:
-                raise FiledropError(f"{about} is disabled: run filedrop service install, which enables it") from error
-            case winerror.ERROR_SERVICE_REQUEST_TIMEOUT:
-                advice = f"{about} did not answer in time: see the event log (Windows Logs, System), and try again"
-                raise FiledropError(advice) from error
-            case winerror.ERROR_SERVICE_LOGON_FAILED:
-                raise FiledropError(
-                    f"{about} can't log on as its account: run filedrop service install with --account again"
-                ) from error
+        if error.winerror in (winerror.ERROR_SERVICE_ALREADY_RUNNING, winerror.ERROR_SERVICE_NOT_ACTIVE):
+            raise AsWanted(f"{about} is so already") from error
+        if refusal := REFUSALS.get(error.winerror):
+            raise FiledropError(f"{about} {refusal}") from error
         raise FiledropError(f"{about}: Windows refuses that: {error.strerror} ({error.winerror})") from error
 
 
