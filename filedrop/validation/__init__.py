@@ -2,12 +2,34 @@
 
 A validator has findings, or no verdict, where it is missing, crashed or took too long; that says nothing of a document.
 
-validator   the two kinds of validators: rules, and a program; both judge within a time limit
-process     the process that judges by rules: started when needed, ended when idle, killed when it is late
+validator   what a validator is; the one that is a program
+process     the one that goes by rules: its process is started when needed, ended when idle, killed when it is late
 child       that process: compiles the rules once, and applies them
 places      where in a document a finding is, for people
 """
 
-from filedrop.validation.validator import Kind, Validator, Verdict, validator_of
+from __future__ import annotations
 
-__all__ = ["Kind", "Validator", "Verdict", "validator_of"]
+from typing import TYPE_CHECKING
+
+from filedrop.validation.process import ByRules
+from filedrop.validation.validator import ByProgram, Kind, Validator, Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from filedrop.config import Validation
+
+FOLDER = "validating"  # in `state`
+__all__ = ["ByRules", "Kind", "Validator", "Verdict", "validator_of"]
+
+
+def validator_of(validation: Validation, state: Path | None = None) -> Validator | None:
+    """The validator that a configuration names, if it does. `state`: the folder where copies may lie for a moment."""
+    seconds = validation.timeout.total_seconds()
+    if validation.rules is not None:
+        return ByRules(validation.rules, seconds=seconds, memory=validation.memory)
+    if validation.command is not None:
+        folder = state / FOLDER if state is not None else None
+        return ByProgram(validation.command, seconds=seconds, folder=folder)
+    return None

@@ -1,4 +1,4 @@
-"""The process that judges by rules, as its parent sees it: started when needed, killed when late, ended when idle."""
+"""The validator that goes by rules, in a process that is started when needed, killed when late, ended when idle."""
 
 from __future__ import annotations
 
@@ -12,22 +12,27 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from filedrop.errors import NoVerdict
+from filedrop.model.fault import Finding
 from filedrop.programs import NO_WINDOW, how_it_ended, kill_tree
+from filedrop.validation.validator import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from filedrop.validation.validator import Kind
 
 IDLE = 120.0  # seconds after which it ends
 AFTERWARDS = 5.0  # seconds after which it ends itself when it is late and nobody has killed it
 LARGEST = 1_000_000  # bytes of an answer
 
 
-class RuleProcess:
-    """A process for the rules in a folder. `ask` is for one thread at a time; the rest is thread-safe."""
+class ByRules:
+    """Judges by the rules in a folder, in a process of its own."""
 
-    def __init__(self, folder: Path, *, memory: int) -> None:
+    def __init__(self, folder: Path, *, seconds: float, memory: int) -> None:
         self._folder = folder
+        self._seconds = seconds
         self._memory = memory
         self._process: subprocess.Popen[bytes] | None = None
         self._asking = threading.Lock()
@@ -35,8 +40,35 @@ class RuleProcess:
         self._is_late = False
         self._closed = threading.Event()
 
-    def ask(self, seconds: float, header: dict[str, Any], content: Iterable[bytes] = ()) -> dict[str, Any]:
-        """Its answer about a document. Raises NoVerdict, and whatever `content` raises."""
+    def judge(self, kind: Kind, content: Iterable[bytes]) -> Verdict:
+        """As `Validator.judge`."""
+        answer = self._ask(self._seconds, {**kind._asdict(), "check": False}, content)
+        findings = tuple(Finding(**found) for found in answer["findings"])
+        return Verdict(findings, tuple(answer["rules"]), int(answer["more"]))
+
+    def check(self) -> str:
+        """As `Validator.check`: each file of the rules is compiled, which may take some time for each."""
+        self._ask(self._seconds * 10, {"size": 0, "check": True}, ())
+        return f"the rules in {self._folder}"
+
+    def end_if_idle(self) -> None:
+        """As `Validator.end_if_idle`: the process ends if it has not been asked for a while."""
+        if self._process is None or not self._asking.acquire(blocking=False):
+            return
+        try:
+            if time.monotonic() - self._used > IDLE:
+                self._end(self._process)
+        finally:
+            self._asking.release()
+
+    def close(self) -> None:
+        """As `Validator.close`: the process ends, whatever it does."""
+        self._closed.set()
+        if (process := self._process) is not None:
+            kill_tree(process)
+
+    def _ask(self, seconds: float, header: dict[str, Any], content: Iterable[bytes]) -> dict[str, Any]:
+        """The process's answer. Raises NoVerdict, and whatever `content` raises."""
         with self._asking:
             process = self._running()
             timer = threading.Timer(seconds, self._be_late, (process,))
@@ -55,22 +87,6 @@ class RuleProcess:
         if trouble := answer.get("trouble"):
             raise NoVerdict(str(trouble))
         return answer
-
-    def end_if_idle(self) -> None:
-        """End it if it has not been asked for a while."""
-        if self._process is None or not self._asking.acquire(blocking=False):
-            return
-        try:
-            if time.monotonic() - self._used > IDLE:
-                self._end(self._process)
-        finally:
-            self._asking.release()
-
-    def close(self) -> None:
-        """End it, whatever it does; a question under way has no answer."""
-        self._closed.set()
-        if (process := self._process) is not None:
-            kill_tree(process)
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._closed.is_set():

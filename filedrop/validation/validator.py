@@ -1,4 +1,7 @@
-"""The two kinds of validators. Both judge a document as it would be sent, within a time limit."""
+"""What a validator is, and the one that is a program; process has the other, which goes by rules.
+
+Both judge a document as it would be sent, within a time limit.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,12 @@ from filedrop.errors import NoVerdict
 from filedrop.model.fault import Finding
 from filedrop.programs import Program, how_it_ended
 from filedrop.text import one_line
-from filedrop.validation.process import RuleProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from filedrop.config import Validation
-
 VALID, INVALID = 0, 1  # exit statuses of a program (contract 8)
 LONGEST_SAID = 2000  # characters that are kept of what a program says
-FOLDER = "validating"  # in `state`
 
 
 class Kind(NamedTuple):
@@ -62,35 +61,6 @@ class Validator(Protocol):
 
     def close(self) -> None:
         """End it; whatever is being judged has no verdict."""
-
-
-class ByRules:
-    """Judges by the rules in a folder, in a process of its own."""
-
-    def __init__(self, folder: Path, *, seconds: float, memory: int) -> None:
-        self._folder = folder
-        self._seconds = seconds
-        self._process = RuleProcess(folder, memory=memory)
-
-    def judge(self, kind: Kind, content: Iterable[bytes]) -> Verdict:
-        """As `Validator.judge`."""
-        answer = self._process.ask(self._seconds, {**kind._asdict(), "check": False}, content)
-        return Verdict(
-            tuple(Finding(**found) for found in answer["findings"]), tuple(answer["rules"]), int(answer["more"])
-        )
-
-    def check(self) -> str:
-        """As `Validator.check`: each file of the rules is compiled, which may take some time for each."""
-        self._process.ask(self._seconds * 10, {"size": 0, "check": True})
-        return f"the rules in {self._folder}"
-
-    def end_if_idle(self) -> None:
-        """As `Validator.end_if_idle`."""
-        self._process.end_if_idle()
-
-    def close(self) -> None:
-        """As `Validator.close`."""
-        self._process.close()
 
 
 class ByProgram:
@@ -159,14 +129,3 @@ class ByProgram:
         finally:
             with self._change:
                 self._running.discard(program)
-
-
-def validator_of(validation: Validation, state: Path | None = None) -> Validator | None:
-    """The validator that a configuration names, if it does. `state`: the folder where copies may lie for a moment."""
-    seconds = validation.timeout.total_seconds()
-    if validation.rules is not None:
-        return ByRules(validation.rules, seconds=seconds, memory=validation.memory)
-    if validation.command is not None:
-        folder = state / FOLDER if state is not None else None
-        return ByProgram(validation.command, seconds=seconds, folder=folder)
-    return None

@@ -12,7 +12,7 @@ import pytest
 from support.documents import credit_note, invoice
 from support.rules import PUBLISHED, published, published_rules
 
-from filedrop.validation.validator import ByRules, Kind
+from filedrop.validation import ByRules, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,9 +17,8 @@ from support.rules import OWN, OWN_LIST, own_rules
 from filedrop.config import Validation
 from filedrop.config.rules import load_rules
 from filedrop.errors import ConfigError, NoVerdict
-from filedrop.validation import Kind, Validator, validator_of
+from filedrop.validation import ByRules, Kind, Validator, validator_of
 from filedrop.validation import process as processes
-from filedrop.validation.validator import ByRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +46,7 @@ def said(validator: Validator, content: bytes, root: str = INVOICE) -> list[str]
 
 
 def process_of(validator: ByRules) -> subprocess.Popen[bytes]:
-    process = validator._process._process
+    process = validator._process
     assert process is not None
     return process
 
@@ -175,9 +174,9 @@ def test_it_ends_when_idle(validator: ByRules, monkeypatch: pytest.MonkeyPatch) 
 def test_it_ends_with_its_parent(rules: Path, note: str) -> None:
     """Whatever it does when its parent is killed, it ends: at once when idle, else when the document's time is over."""
     script = (
-        "import sys\nfrom pathlib import Path\nfrom filedrop.validation.validator import ByRules, Kind\n"
+        "import sys\nfrom pathlib import Path\nfrom filedrop.validation import ByRules, Kind\n"
         f"content = sys.stdin.buffer.read()\nvalidator = ByRules(Path({str(rules)!r}), seconds=3, memory=10**9)\n"
-        "validator._process._running()\nprint(validator._process._process.pid, flush=True)\n"
+        "validator._running()\nprint(validator._process.pid, flush=True)\n"
         "try:\n    validator.judge(Kind('Invoice', '', len(content)), [content])\nfinally:\n    input()\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
