@@ -36,8 +36,8 @@ SHORT = timedelta(milliseconds=300)
     "script",
     [
         silence,
-        drip(answer(200, STATISTICS), every=0.1),
-        drip(answer(200, STATISTICS), every=0.1, at_once=60),
+        drip(answer(200, STATISTICS)),
+        drip(answer(200, STATISTICS), at_once=60),
         endless(b"HTTP/1.1 200 OK\r\n\r\n", b""),
         endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
     ],

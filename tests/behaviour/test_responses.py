@@ -160,7 +160,7 @@ def test_by_the_message(make_world: Callable[..., World], profile: str, prefix: 
     with world.service():
         world.until(lambda: sum(world.accepted().values()) == 2)
         sent = {number_in(world, message.msg_no): message.uuid for message in world.sandbox.store.sent("acme")}
-        number = world.receive(message_level(profile, prefix + sent["1001"], "RE", "It has no lines."))
+        number = world.receive(message_level(profile, prefix + sent["1001"], "It has no lines."))
         world.until(lambda: said(world, "invoice.xml"))
         world.until(world.settled)
     assert said(world, "invoice.xml") == [("RE", "Rejected", "It has no lines.", number)]
@@ -175,7 +175,7 @@ def test_by_the_message_of_another(world: World) -> None:
     world.drop("invoice.xml", invoice("1001"))
     world.run_once()
     (message,) = world.sandbox.store.sent("acme")
-    world.receive(message_level("mlr", message.uuid, "RE", ""), sender="0192:123456785")
+    world.receive(message_level("mlr", message.uuid, ""), sender="0192:123456785")
     with world.service() as service:
         world.until(lambda: untied(service))
     world.run_once()

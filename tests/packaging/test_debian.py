@@ -106,7 +106,7 @@ def test_as_the_manual_says(machine: Machine, world: World) -> None:
             assert words == [CONFIG, PASSWORD]
         else:
             machine.run(program, *(word.replace("./dist/", "/root/") for word in words))
-    machine.until_unit("ActiveState", "active")
+    machine.until("active")
     world.until((world.outbound / ".filedrop").exists, 60)
     send(world, "1")
     assert machine.unit("StatusText")  # how it stands, which changes while it sends
@@ -127,7 +127,7 @@ def test_what_stays(machine: Machine, world: World) -> None:
     machine.write(CONFIG, (machine.root / CONFIG.lstrip("/")).read_text() + "# mine\n")
     before = machine.unit("MainPID")
     install(machine, LATER)
-    machine.until_unit("ActiveState", "active")
+    machine.until("active")
     assert machine.unit("MainPID") != before
     assert LATER in machine.run("dpkg-query", "-W", "filedrop").stdout
     send(world, "2")
@@ -137,7 +137,7 @@ def test_what_stays(machine: Machine, world: World) -> None:
     assert (machine.root / CONFIG.lstrip("/")).read_text().endswith("# mine\n")
     assert (world.state / "journal.sqlite").exists()
     install(machine)
-    machine.until_unit("ActiveState", "active")
+    machine.until("active")
     send(world, "3")
     machine.run("apt-get", "purge", "-qy", "filedrop")
     assert not world.state.exists()
@@ -167,7 +167,7 @@ def test_upgraded_while_it_sends(machine: Machine, world: World) -> None:
         while not upgrade.done():
             load()
     upgrade.result()
-    machine.until_unit("ActiveState", "active")
+    machine.until("active")
     assert machine.unit("MainPID") != before
     world.until(world.settled, 120)
     world.invariants()
@@ -204,7 +204,7 @@ def test_it_is_always_there(machine: Machine, world: World) -> None:
     assert arrived.wait(60)
     with ExitStack() as stack:
         stopping = stack.enter_context(subprocess.Popen(machine.command("systemctl", "stop", "filedrop")))
-        machine.until_unit("ActiveState", "deactivating")
+        machine.until("deactivating")
         may_answer.set()
         assert stopping.wait(60) == 0
     assert (machine.unit("ActiveState"), machine.unit("Result")) == ("inactive", "success")
@@ -270,7 +270,7 @@ def test_a_configuration_with_mistakes(machine: Machine, world: World) -> None:
     text = (machine.root / CONFIG.lstrip("/")).read_text()
     machine.write(CONFIG, "rot: /srv\n" + text)
     machine.run("systemctl", "kill", "--signal=KILL", "--kill-who=main", "filedrop")
-    machine.until_unit("ActiveState", "failed")
+    machine.until("failed")
     assert machine.unit("ExecMainStatus") == "2"
     assert "rot" in machine.journal()
     machine.write(CONFIG, text)

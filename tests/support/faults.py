@@ -6,17 +6,18 @@ that a fault decides whether the request has arrived), and the socket. By defaul
 
 from __future__ import annotations
 
-import contextlib
 import io
+import itertools
 import socket
-import struct
-import sys
-import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
+
+from support.listener import Listener, reset_at_end
+from werkzeug.test import create_environ, run_wsgi_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,7 +98,7 @@ class Exchange:
     def cut(self, *, reset: bool = False) -> None:
         """End the connection."""
         if reset:
-            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            reset_at_end(self._sock)
         raise Broken
 
     def keep_silent(self) -> None:
@@ -154,7 +155,7 @@ def silent_after(exchange: Exchange) -> None:
 def announced_late(exchange: Exchange) -> None:
     """The answer comes, and then one more that nobody asked for."""
     answered(exchange)
-    exchange.say(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+    exchange.say(EARLY_HINTS)
 
 
 def instead(status: int, body: bytes | str = b"", *headers: tuple[str, str]) -> Fault:
@@ -166,24 +167,19 @@ def instead(status: int, body: bytes | str = b"", *headers: tuple[str, str]) -> 
     return fault
 
 
-class Front:
+class Front(Listener):
     """Serves a WSGI application over real sockets, with faults. Every request is remembered in `requests`.
 
     `date` says what its clock shows; None: its answers have no `Date`.
     """
 
     def __init__(self, application: WSGIApplication, *, date: Callable[[], str | None]) -> None:
+        super().__init__()
         self.application = application
         self.date = date
-        self.requests: list[Request] = []
-        self.closing = threading.Event()
-        self._rules: list[tuple[Match, Callable[[], Fault | None]]] = []
-        self._open: set[socket.socket] = set()
-        self._lock = threading.Lock()
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self.port: int = self._listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        threading.Thread(target=self._accept, name="front", daemon=True).start()
+        self.requests: list[Request] = []
+        self._rules: list[tuple[Match, Callable[[], Fault | None]]] = []
 
     def always(self, line: str | Match, fault: Fault) -> None:
         """Do this to every request for `line` (`POST /outbox`, a method and the beginning of a path) from now on."""
@@ -191,13 +187,8 @@ class Front:
 
     def every(self, nth: int, line: str | Match, fault: Fault) -> None:
         """Do this to every n-th request for `line`."""
-        count = Counter[str]()
-
-        def next_fault() -> Fault | None:
-            count[""] += 1
-            return fault if count[""] % nth == 0 else None
-
-        self._add(line, next_fault)
+        numbers = itertools.count(1)
+        self._add(line, lambda: fault if next(numbers) % nth == 0 else None)
 
     def next(self, line: str | Match, *faults: Fault) -> None:
         """Do this to the next requests for `line`, one each; then no more."""
@@ -213,43 +204,14 @@ class Front:
         """The requests so far whose line begins like this."""
         return [request for request in list(self.requests) if request.line.startswith(line)]
 
-    def close(self) -> None:
-        """End every connection."""
-        self.closing.set()
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        with self._lock:
-            for sock in self._open:
-                with contextlib.suppress(OSError):
-                    sock.shutdown(socket.SHUT_RDWR)
-
     def ask(self, request: Request) -> Answer:
         """What the application answers."""
-        said: list[tuple[str, list[tuple[str, str]]]] = []
-
-        def start(status: str, headers: list[tuple[str, str]], _exc_info: object = None) -> Callable[[bytes], object]:
-            said.append((status, headers))
-            return lambda _data: None
-
-        parts = urlsplit(request.target)
-        environ = {
-            "REQUEST_METHOD": request.method, "SCRIPT_NAME": "", "PATH_INFO": unquote(parts.path, "latin-1"),
-            "QUERY_STRING": parts.query, "SERVER_NAME": "127.0.0.1", "SERVER_PORT": str(self.port),
-            "SERVER_PROTOCOL": "HTTP/1.1", "wsgi.version": (1, 0), "wsgi.url_scheme": "http",
-            "wsgi.input": io.BytesIO(request.body), "wsgi.errors": sys.stderr, "wsgi.multithread": True,
-            "wsgi.multiprocess": False, "wsgi.run_once": False, "CONTENT_LENGTH": str(len(request.body)),
-            "CONTENT_TYPE": request.headers.get("content-type", ""),
-        }  # fmt: skip
-        environ |= {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in request.headers.items()}
-        chunks = self.application(environ, start)
-        try:
-            body = b"".join(chunks)
-        finally:
-            if hasattr(chunks, "close"):
-                chunks.close()
-        status, headers = said[0]
-        return Answer(int(status.split()[0]), headers, body)
+        environ = create_environ(
+            request.target, self.url, method=request.method, headers=request.headers,
+            input_stream=io.BytesIO(request.body), multithread=True,
+        )  # fmt: skip
+        chunks, status, headers = run_wsgi_app(self.application, environ, buffered=True)
+        return Answer(int(status.split()[0]), headers.to_wsgi_list(), b"".join(chunks))
 
     def _add(self, line: str | Match, next_fault: Callable[[], Fault | None]) -> None:
         matches = line if callable(line) else _begins(line)
@@ -264,26 +226,11 @@ class Front:
                     return fault
         return answered
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                sock, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(sock,), name="front", daemon=True).start()
-
-    def _serve(self, sock: socket.socket) -> None:
-        with self._lock:
-            self._open.add(sock)
-        try:
-            with contextlib.suppress(OSError, Broken), sock.makefile("rb") as stream:
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                while (request := _read(stream)) is not None:
-                    self._fault(request)(Exchange(self, sock, request))
-        finally:
-            with self._lock:
-                self._open.discard(sock)
-            sock.close()
+    def serve(self, sock: socket.socket, number: int) -> None:  # noqa: ARG002 - it counts requests
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with suppress(Broken), sock.makefile("rb") as stream:
+            while (request := _read(stream)) is not None:
+                self._fault(request)(Exchange(self, sock, request))
 
 
 def exactly(method: str, path: str) -> Match:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+import pytest
 from support.plug import path_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Flaky:
         self._judge = judge
         self._lock = threading.Lock()
         self._mine = threading.get_ident()
-        self._out: list[Callable[[], object]] = []
+        self._patch = pytest.MonkeyPatch()
 
     def __enter__(self) -> Self:
         from filedrop.files import system  # noqa: PLC0415 - whoever only collects tests needs none
@@ -61,12 +61,10 @@ class Flaky:
         return self
 
     def __exit__(self, *_: object) -> None:
-        while self._out:
-            self._out.pop()()
+        self._patch.undo()
 
     def _put(self, where: Any, name: str, about: Callable[[Any, Any], list[Path]], *, by_errno: bool = False) -> None:
         call = getattr(where, name)
-        self._out.append(partial(setattr, where, name, call))
 
         def judged(*args: Any, **keys: Any) -> Any:
             if threading.get_ident() == self._mine:
@@ -87,11 +85,7 @@ class Flaky:
                 ctypes.set_errno(fate.code)
             return -1
 
-        setattr(where, name, judged)
-
-
-def _moved(args: Any, keys: Any) -> list[Path]:
-    return [path_of(args[0], keys.get("src_dir_fd")), path_of(args[1], keys.get("dst_dir_fd"))]
+        self._patch.setattr(where, name, judged)
 
 
 def _opened(what: Any, dir_fd: int | None = None) -> Path:

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 
 from support import promises
 from support.documents import invoice
-from support.people import is_regular
 
 from filedrop.times import moment
 
@@ -196,7 +195,7 @@ class Ledger:
                 yield f"{path} was changed"
             place = self._place(path).removeprefix("outbound/")
             if (place == "sent" or place.startswith("archive/")) and path not in (paper.laid, paper.meddled):
-                said = sidecar(path)
+                said = promises.sidecar(path)
                 server = self._server(said, paper.content, sent)
                 owners[server, said.get("msg_no", 0)] += 1
                 of_server = {msg_no: message for (where, msg_no), message in sent.items() if where == server}
@@ -219,7 +218,7 @@ class Ledger:
         return path.parent.relative_to(self.world.base).as_posix().removeprefix("root/acme/")
 
     def _of_failed(self, path: Path, paper: Paper) -> Iterator[str]:
-        code = sidecar(path).get("error", {}).get("code")
+        code = promises.sidecar(path).get("error", {}).get("code")
         heard, accepted = self.heard[paper.number], paper.number in self._numbers.values()
         unclear = heard["unclear"] + heard["unexplained"] + self.ended
         refused = heard["refused"] > 0 or heard["unexplained"] >= UNEXPLAINED_AT_MOST
@@ -240,7 +239,7 @@ class Ledger:
     def _of_messages(self) -> Iterator[str]:
         unread = {message.msg_no for message in self.world.sandbox.store.inbox("acme")}
         for path in self.world.delivered():
-            said = sidecar(path)
+            said = promises.sidecar(path)
             if not said:
                 yield f"{path.name} has no sidecar"
                 continue
@@ -257,7 +256,7 @@ class Ledger:
 
     def _of_responses(self) -> Iterator[str]:
         for path, paper in self._untouched():
-            told = Counter((one["msg_no"], one["code"]) for one in sidecar(path).get("responses", []))
+            told = Counter((one["msg_no"], one["code"]) for one in promises.sidecar(path).get("responses", []))
             for (msg_no, code), times in told.items():
                 if times > 1:
                     yield f"{path.name} was answered {code} {times} times by message {msg_no}"
@@ -270,7 +269,7 @@ class Ledger:
         for paper in [*self.people.papers.values(), *self.people.gone]:
             papers[paper.number] += 1 if self.refuses else paper.allowed  # what is sent again is a document of its own
         for path, paper in self._untouched():
-            told = {one["msg_no"] for one in sidecar(path).get("responses", [])}
+            told = {one["msg_no"] for one in promises.sidecar(path).get("responses", [])}
             for msg_no, number in self.answers.items():
                 if number == paper.number and papers[number] == 1 and msg_no not in told:
                     yield f"{path.name} (document {number}) doesn't say that message {msg_no} answers it"
@@ -279,7 +278,7 @@ class Ledger:
         """What was accepted, and lies where filedrop has put it, with its sidecar."""
         for path, paper in self.people.lying().items():
             place = self._place(path).removeprefix("outbound/")
-            if paper is None or not (place == "sent" or place.startswith("archive/")) or not sidecar(path):
+            if paper is None or not (place == "sent" or place.startswith("archive/")) or not promises.sidecar(path):
                 continue
             if path not in (paper.laid, paper.meddled):
                 yield path, paper
@@ -313,10 +312,3 @@ def number_of(content: bytes) -> int:
 def document(number: int) -> bytes:
     """One of this world's documents; the first one can't be sent."""
     return invoice(f"out-{number}", **({} if number else {"receiver": None}))
-
-
-def sidecar(document: Path) -> dict[str, Any]:
-    """What is written beside a document; nothing where no sidecar lies."""
-    beside = document.with_name(f"{document.name}.json")
-    content: dict[str, Any] = json.loads(beside.read_bytes()) if is_regular(beside) else {}
-    return content

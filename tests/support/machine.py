@@ -95,15 +95,15 @@ class Machine:
         """The last of what the service has logged."""
         return self.run("journalctl", "--no-pager", "-n", "40", "-u", "filedrop", check=False).stdout
 
-    def unit(self, key: str, name: str = "filedrop") -> str:
-        """What systemd says of the unit."""
-        return self.run("systemctl", "show", "--value", "-p", key, name).stdout.strip()
+    def unit(self, key: str) -> str:
+        """What systemd says of filedrop's unit."""
+        return self.run("systemctl", "show", "--value", "-p", key, "filedrop").stdout.strip()
 
-    def until_unit(self, key: str, *wanted: str, name: str = "filedrop") -> None:
-        """Wait until systemd says one of these of the unit."""
+    def until(self, state: str) -> None:
+        """Wait until filedrop's unit is in this state: active, failed."""
         deadline = time.monotonic() + DEADLINE
-        while (is_now := self.unit(key, name)) not in wanted:
-            assert time.monotonic() < deadline, f"{key} of {name} is {is_now}, not {wanted}\n{self.journal()}"
+        while (is_now := self.unit("ActiveState")) != state:
+            assert time.monotonic() < deadline, f"filedrop is {is_now}, not {state}\n{self.journal()}"
             time.sleep(0.1)
 
     def write(self, path: str, text: str) -> None:

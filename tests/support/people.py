@@ -100,7 +100,7 @@ class People:
         found: dict[Path, Paper | None] = {}
         for top in (self.world.outbound, self.desk):
             for path in sorted(top.rglob("*")):
-                if promises.is_document(path) and is_regular(path):
+                if promises.is_document(path) and promises.is_regular(path):
                     found[path] = self.papers.get(path.stat().st_ino)
         return found
 
@@ -163,7 +163,7 @@ class People:
             path
             for path in sorted(self.world.outbound.rglob("[!.]*"))
             if path.name.endswith((".json", ".why.txt"))
-            and is_regular(path)
+            and promises.is_regular(path)
             and not any(part.endswith(" aside") for part in path.parts)  # behind a neighbour's link
         ]
         if not notes:
@@ -193,8 +193,3 @@ class People:
 
     def _forget(self, path: Path) -> None:
         self.gone.append(self.papers.pop(path.stat().st_ino))
-
-
-def is_regular(path: Path) -> bool:
-    """Is it a file, and no link, pipe or device that somebody has planted?"""
-    return path.is_file() and not path.is_symlink()

@@ -17,9 +17,10 @@ import stat
 import sys
 import threading
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +36,7 @@ if sys.platform == "win32":
     _fork = multiprocessing.get_context("spawn")
 else:
     _fork = multiprocessing.get_context("forkserver")
-    heavy = ["filedrop.daemon.daemon", "filedrop.config", "filedrop.accesspoint.transport"]
+    heavy = ["filedrop.daemon.daemon", "filedrop.config", "filedrop.accesspoint.transport", "pytest"]
     _fork.set_forkserver_preload([*heavy, "lxml.etree", "stdnum.no.mva", "structlog"])
 
 
@@ -80,8 +81,16 @@ def _live(
         account.UNDER_WAY = 16
     settings = config.parse(text)
     stopped = threading.Event()
-    plug = Plug(pull_at, Disk(Path(base) / "lost") if forgets else None)
-    plug.put_in()
+    disk = Disk(Path(base) / "lost") if forgets else None
+
+    def pull(_what: str) -> None:
+        if len(tap.steps) == pull_at:
+            if disk is not None:
+                disk.forget()
+            os._exit(PULLED)
+
+    tap = Tap(pull, disk)
+    tap.put_in()
     log = structlog.wrap_logger(
         structlog.WriteLogger(Path(base, "log").open("a", buffering=1)),  # noqa: SIM115 - it is the process's until its end
         processors=[structlog.processors.add_log_level, structlog.processors.format_exc_info,
@@ -101,7 +110,7 @@ def _live(
             if there and service.is_done():
                 break
         service.close()
-    pipe.send(plug.steps)
+    pipe.send(tap.steps)
 
 
 class Tap:
@@ -118,7 +127,7 @@ class Tap:
         self._thread = thread
         self._teller: int | None = None
         self._lock = threading.RLock()
-        self._out: list[Callable[[], object]] = []
+        self._patch = pytest.MonkeyPatch()
 
     def put_in(self) -> None:
         """From now on, side effects pass by here."""
@@ -128,12 +137,12 @@ class Tap:
 
         for name in ("rename", "replace", "unlink", "remove", "mkdir", "fsync"):
             places = sys.platform == "win32" and name == "rename"  # which doesn't overwrite there
-            self._set(os, name, self._counted("place" if places else name, getattr(os, name)))
-        self._set(os, "open", self._counted_open(os.open))
+            self._patch.setattr(os, name, self._counted("place" if places else name, getattr(os, name)))
+        self._patch.setattr(os, "open", self._counted_open(os.open))
         if sys.platform != "win32" and files.system._renameat2 is not None:
-            self._set(files.system, "_renameat2", self._counted("place", files.system._renameat2))
+            self._patch.setattr(files.system, "_renameat2", self._counted("place", files.system._renameat2))
         for verb in ("send", "download", "mark_read"):
-            self._set(AccessPoint, verb, self._counted(verb, getattr(AccessPoint, verb)))
+            self._patch.setattr(AccessPoint, verb, self._counted(verb, getattr(AccessPoint, verb)))
 
         say = Store._say
 
@@ -142,16 +151,11 @@ class Tap:
                 self._step("commit")
             say(store, word)
 
-        self._set(Store, "_say", told)
+        self._patch.setattr(Store, "_say", told)
 
     def take_out(self) -> None:
         """From now on, they don't."""
-        while self._out:
-            self._out.pop()()
-
-    def _set(self, where: Any, name: str, value: Any) -> None:
-        self._out.append(partial(setattr, where, name, getattr(where, name)))
-        setattr(where, name, value)
+        self._patch.undo()
 
     def _tells(self) -> bool:
         me = threading.get_ident()
@@ -201,20 +205,6 @@ def tapped(before: Callable[[str], object]) -> Iterator[Tap]:
         yield tap
     finally:
         tap.take_out()
-
-
-class Plug(Tap):
-    """Ends the process before its `pull_at`-th side effect; never, where that is 0."""
-
-    def __init__(self, pull_at: int, disk: Disk | None) -> None:
-        super().__init__(self._pull, disk)
-        self._pull_at = pull_at
-
-    def _pull(self, _what: str) -> None:
-        if len(self.steps) == self._pull_at:
-            if self.disk is not None:
-                self.disk.forget()
-            os._exit(PULLED)
 
 
 @dataclass

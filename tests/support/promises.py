@@ -61,6 +61,18 @@ def is_document(path: Path) -> bool:
     return not path.name.startswith((".", "HOLD")) and not path.name.endswith((".json", ".why.txt", *TEMPORARY))
 
 
+def is_regular(path: Path) -> bool:
+    """Is it a file, and no link, pipe or device that somebody has planted?"""
+    return path.is_file() and not path.is_symlink()
+
+
+def sidecar(document: Path) -> dict[str, Any]:
+    """What is written beside a document; nothing where no sidecar lies."""
+    beside = document.with_name(f"{document.name}.json")
+    content: dict[str, Any] = json.loads(beside.read_bytes()) if is_regular(beside) else {}
+    return content
+
+
 def meaning(content: bytes) -> str:
     """A document in the one form in which it can be compared with what a server has written anew (C14N 2.0)."""
     return ET.canonicalize(from_file=io.BytesIO(content), strip_text=True)
@@ -87,36 +99,36 @@ def _of_documents(world: World) -> Iterator[str]:
 
 
 def of_accepted(
-    sandbox: Sandbox, sidecar: dict[str, Any], place: str, content: bytes, sent: Mapping[int, Message]
+    sandbox: Sandbox, said: dict[str, Any], place: str, content: bytes, sent: Mapping[int, Message]
 ) -> Iterator[str]:
     """What is wrong with the sidecar of a document in `sent/` or `archive/`; `sent`: the messages by number."""
-    if missing := SIDECAR_KEYS - sidecar.keys():
+    if missing := SIDECAR_KEYS - said.keys():
         yield f"the sidecar lacks {sorted(missing)}"
         return
-    if sidecar["state"] != ("sent" if place == "sent" else "delivered"):
-        yield f"it lies in {place}, but its sidecar says {sidecar['state']}"
-    if place != "sent" and not (sidecar["delivered"] and sidecar["delivered"][:7] == place.removeprefix("archive/")):
-        yield f"it lies in {place}, but was delivered {sidecar['delivered']}"
-    message = sent.get(sidecar["msg_no"])
+    if said["state"] != ("sent" if place == "sent" else "delivered"):
+        yield f"it lies in {place}, but its sidecar says {said['state']}"
+    if place != "sent" and not (said["delivered"] and said["delivered"][:7] == place.removeprefix("archive/")):
+        yield f"it lies in {place}, but was delivered {said['delivered']}"
+    message = sent.get(said["msg_no"])
     if message is None:
-        yield f"the access point knows no message {sidecar['msg_no']}"
+        yield f"the access point knows no message {said['msg_no']}"
         return
     if meaning(sandbox.store.content(message.msg_no)) != meaning(content):
         yield f"message {message.msg_no} is another document"
     for key in ("sender", "receiver", "document_id", "process_id"):
-        if getattr(message, key) != sidecar[key]:
-            yield f"its {key} was sent as {getattr(message, key)}, but its sidecar says {sidecar[key]}"
-    if sidecar["size"] != len(content) or sidecar["history"][0]["event"] != "claimed":
+        if getattr(message, key) != said[key]:
+            yield f"its {key} was sent as {getattr(message, key)}, but its sidecar says {said[key]}"
+    if said["size"] != len(content) or said["history"][0]["event"] != "claimed":
         yield "its sidecar tells of something else"
 
 
 def _of_messages(world: World) -> Iterator[str]:
     unread = {message.msg_no for message in world.sandbox.store.inbox("acme")}
-    delivered = Counter(number(path) for path in world.delivered())
+    delivered = Counter(sidecar(path).get("msg_no") for path in world.delivered())
     for msg_no, content in world.received.items():
         if delivered[msg_no] != 1:
             yield f"message {msg_no} was delivered {delivered[msg_no]} times"
-        elif next(path for path in world.delivered() if number(path) == msg_no).read_bytes() != content:
+        elif next(path for path in world.delivered() if sidecar(path).get("msg_no") == msg_no).read_bytes() != content:
             yield f"message {msg_no} was delivered as something else"
         if msg_no in unread:
             yield f"message {msg_no} isn't marked read"
@@ -129,8 +141,7 @@ def of_attachments(inbound: Path) -> Iterator[str]:
     """What is wrong with what was embedded in a folder's documents, where their sidecars speak of that."""
     listed: Counter[str] = Counter()
     for path in inbound.glob("*.xml"):
-        beside = path.with_name(f"{path.name}.json")
-        told = json.loads(beside.read_bytes()).get("attachments") if beside.exists() else None
+        told = sidecar(path).get("attachments")
         if told is None:
             continue
         listed.update(one["file"] for one in told if one["file"])
@@ -160,9 +171,3 @@ def embedded(document: bytes) -> Iterator[bytes | None]:
                 yield None if len(element) else b64decode(letters, validate=True)
             except ValueError:
                 yield None
-
-
-def number(path: Path) -> int | None:
-    """The message number of a received document, by its sidecar; None where none lies."""
-    beside = path.with_name(f"{path.name}.json")
-    return json.loads(beside.read_bytes())["msg_no"] if beside.exists() else None

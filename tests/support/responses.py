@@ -33,8 +33,8 @@ def response(
 </ApplicationResponse>""".encode()
 
 
-def message_level(profile: str, message: str, code: str, reason: str) -> bytes:
-    """A Message Level Response (`mlr`) or Status (`mls`) about a message, by its id."""
+def message_level(profile: str, message: str, reason: str) -> bytes:
+    """A rejection by Message Level Response (`mlr`) or Status (`mls`) of a message, by its id."""
     names = {
         "mlr": ("urn:fdc:peppol.eu:poacc:trns:mlr:3", "urn:fdc:peppol.eu:poacc:bis:mlr:3"),
         "mls": ("urn:peppol:edec:mls:1.0", "urn:peppol:edec:mls"),
@@ -48,7 +48,7 @@ def message_level(profile: str, message: str, code: str, reason: str) -> bytes:
   <cbc:ID>M-1</cbc:ID><cbc:IssueDate>2026-11-21</cbc:IssueDate><cbc:IssueTime>12:00:00Z</cbc:IssueTime>
   {_party("SenderParty", BUYER)}{_party("ReceiverParty", SELLER)}
   <cac:DocumentResponse>
-    <cac:Response><cbc:ResponseCode>{code}</cbc:ResponseCode><cbc:Description>{reason}</cbc:Description></cac:Response>
+    <cac:Response><cbc:ResponseCode>RE</cbc:ResponseCode><cbc:Description>{reason}</cbc:Description></cac:Response>
     <cac:DocumentReference><cbc:ID>{message}</cbc:ID><cbc:DocumentTypeCode>9</cbc:DocumentTypeCode></cac:DocumentReference>
   </cac:DocumentResponse>
 </ApplicationResponse>""".encode()

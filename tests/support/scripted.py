@@ -6,16 +6,13 @@ whether the connection is kept. `on` gives the scripts for a method and path, on
 
 from __future__ import annotations
 
-import contextlib
-import os
 import socket
-import struct
-import threading
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from support.listener import Listener, reset_at_end
 
 if TYPE_CHECKING:
     import ssl
@@ -61,21 +58,14 @@ class Exchange:
         return self.request.body
 
 
-class Scripted:
+class Scripted(Listener):
     """The server. `tls` makes it speak TLS; `host` is a loopback address or name."""
 
     def __init__(self, *, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
-        self._tls = tls
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
+        super().__init__(tls)
         self.url = f"{'https' if tls else 'http'}://{host}:{self.port}"
         self.requests: list[Request] = []
-        self.connections = 0
-        self.closing = threading.Event()
-        self._scripts: dict[tuple[str, str], list[Script]] = defaultdict(list)
-        self._open: set[socket.socket] = set()
-        self._lock = threading.Lock()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._scripts: dict[tuple[str, str], list[Script]] = {}
 
     def on(self, method: str, path: str, *scripts: Script) -> None:
         """Answer the next requests for this with these scripts, and all further ones with the last."""
@@ -85,35 +75,9 @@ class Scripted:
         """The requests that came in so far, or those for a method and path."""
         return [one for one in self.requests if method in ("", one.method) and path in ("", one.path)]
 
-    def close(self) -> None:
-        self.closing.set()
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        with self._lock:
-            for sock in list(self._open):
-                with contextlib.suppress(OSError):
-                    sock.shutdown(socket.SHUT_RDWR)
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                sock, _ = self._listener.accept()
-            except OSError:
-                return
-            self.connections += 1
-            threading.Thread(target=self._serve, args=(sock, self.connections), daemon=True).start()
-
-    def _serve(self, sock: socket.socket, number: int) -> None:
-        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
-            stack.enter_context(sock)
-            if self._tls:
-                sock = stack.enter_context(self._tls.wrap_socket(sock, server_side=True))
-            with self._lock:
-                self._open.add(sock)
-            stack.callback(self._open.discard, sock)
-            while self._answer(sock, number):
-                pass
+    def serve(self, sock: socket.socket, number: int) -> None:
+        while self._answer(sock, number):
+            pass
 
     def _answer(self, sock: socket.socket, number: int) -> bool:
         head = b""
@@ -169,7 +133,7 @@ def cut(data: bytes = b"") -> Script:
 def reset(exchange: Exchange) -> bool:
     """Take the request and break the connection."""
     exchange.take_body()
-    exchange.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("hh" if os.name == "nt" else "ii", 1, 0))
+    reset_at_end(exchange.sock)
     return False
 
 
@@ -192,14 +156,14 @@ def silence(exchange: Exchange) -> bool:
     return False
 
 
-def drip(data: bytes, *, every: float, at_once: int = 0) -> Script:
+def drip(data: bytes, *, at_once: int = 0) -> Script:
     """Take the request and answer a byte at a time, after the first `at_once` bytes."""
 
     def script(exchange: Exchange) -> bool:
         exchange.take_body()
         exchange.sock.sendall(data[:at_once])
         for byte in data[at_once:]:
-            if exchange.server.closing.wait(every):
+            if exchange.server.closing.wait(0.1):
                 return False
             exchange.sock.sendall(bytes([byte]))
         return False

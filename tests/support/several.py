@@ -39,17 +39,9 @@ class Several(Surroundings):
         self.others_state = self.base / "other state"
         self.patch.setattr(lock, "A_GLANCE", 0.0)
 
-    @rule()
-    def one_more_starts(self) -> None:
-        self.one_more()
-
     @rule(nth=nths, seconds=lengths)
     def one_more_in_between(self, nth: int, seconds: float) -> None:
         self.in_between(nth, seconds, self.one_more)
-
-    @rule()
-    def another_works(self) -> None:
-        self.another()
 
     @rule(nth=nths, seconds=lengths)
     def another_in_between(self, nth: int, seconds: float) -> None:
@@ -62,11 +54,6 @@ class Several(Surroundings):
             self.untouched(self.other.drop if killed else self.other.stop)
             self.other = None
 
-    @precondition(lambda self: self.life is None)
-    @rule(lost=st.booleans())
-    def taken_over(self, *, lost: bool) -> None:
-        self.take_over(lost=lost)
-
     @rule(nth=nths, seconds=lengths, lost=st.booleans())
     def killed_and_taken_over(self, nth: int, seconds: float, *, lost: bool) -> None:
         self.in_between(nth, seconds, self.kill)
@@ -75,6 +62,8 @@ class Several(Surroundings):
             self.life = None
         self.take_over(lost=lost)
 
+    @precondition(lambda self: self.life is None)
+    @rule(lost=st.booleans())
     def take_over(self, *, lost: bool) -> None:
         """A person says that the folders are another's: of one that takes the former one's place, or of the other."""
         self.nothing_is_broken()  # what was delivered is seen before it may come again
@@ -91,12 +80,14 @@ class Several(Surroundings):
         with as_anyone():
             take_over(self.world)
 
+    @rule()
     def one_more(self) -> None:
         """Another with the state of the one that runs is started, and says why it can't be."""
         if self.life is not None:
             with pytest.raises(lock.AlreadyRunning):
                 self.untouched(lambda: Life(self.world, self.clock))
 
+    @rule()
     def another(self) -> None:
         """The other one is started, where it doesn't run, and does whatever it can do now."""
         if self.other is None:

@@ -195,12 +195,7 @@ class Life:
         before = self.jobs
         for account in self.service.accounts:
             account.look_round()
-            for take_turn in (account.follow, account.poll):
-                if take_turn in self._under_way:
-                    continue
-                took = partial(attempt, self._log, "turn", partial(_append, waits, take_turn))
-                if not self._attempted(take_turn, took):
-                    waits.append(AFTER_FAILURE)
+            waits += [self._take(turn) for turn in (account.follow, account.poll) if turn not in self._under_way]
         now = self._clock.steady()
         waits += [one.due() - now for one in self.service.workers._turns if one not in self.service.workers._busy]
         wait = max(min(waits, default=1.0), 0.0)
@@ -208,10 +203,11 @@ class Life:
         assert self._idle_turns < FEW, f"it turns round and round: {waits}"
         return wait
 
-    def _attempted(self, what: object, job: Callable[[], bool]) -> bool:
-        done: list[bool] = []
-        self._alone(what, lambda: done.append(job()))
-        return bool(done) and done[0]
+    def _take(self, turn: Callable[[], float]) -> float:
+        """Take a loop's turn. Returns the seconds until its next one."""
+        waits: list[float] = []
+        self._alone(turn, lambda: attempt(self._log, "turn", lambda: waits.append(turn())))
+        return waits[0] if waits else AFTER_FAILURE
 
     def do(self, index: int) -> None:
         """Do one of the jobs that may be done."""
@@ -275,7 +271,3 @@ class Life:
 
 def _name(job: Any) -> str:
     return str((job.func if isinstance(job, partial) else job).__name__.strip("_"))
-
-
-def _append(waits: list[float], take_turn: Callable[[], float]) -> None:
-    waits.append(take_turn())

@@ -184,11 +184,6 @@ class Surroundings(Story):
     def password(self, *, right: bool) -> None:
         self.world.password_file.write_text(PASSWORD if right else "wrong")
 
-    @precondition(lambda self: self.late)
-    @rule()
-    def the_late_arrives(self) -> None:
-        self.what_was_late_arrives()
-
     def upload(self, kind: str) -> Fault:
         """An upload goes wrong like this, and the ledger hears of it."""
         means, fault = UPLOADS[kind]

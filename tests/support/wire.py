@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import struct
-import sys
 import threading
 from collections import deque
 from contextlib import suppress
@@ -20,11 +18,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Self
 from urllib.parse import urlsplit
 
+from support.listener import reset_at_end
+
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
 
 Way = Literal["request", "answer"]
-_RESET = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # SO_LINGER: on, for no time
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,5 +162,5 @@ class Wire:
         return self.exchanges[-1]
 
     def _reset(self, side: StreamWriter) -> None:
-        side.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        reset_at_end(side.get_extra_info("socket"))
         side.transport.abort()

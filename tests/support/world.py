@@ -312,7 +312,7 @@ inbound:{keys["inbound"]}
         """All documents below `outbound/`: what is neither sidecar, note nor hidden."""
         # os.walk goes by a folder that has just got its name; rglob doesn't.
         paths = (Path(folder, name) for folder, _, names in os.walk(self.outbound) for name in names)
-        return [path for path in sorted(paths) if _is_file(path) and promises.is_document(path)]
+        return [path for path in sorted(paths) if promises.is_regular(path) and promises.is_document(path)]
 
     def delivered(self) -> list[Path]:
         """The received documents in `inbound/`."""
@@ -366,10 +366,6 @@ inbound:{keys["inbound"]}
             for line in path.read_text().splitlines()[-30:]
         ]
         return "\n".join([*folders, f"accepted: {dict(self.accepted())}", *log])
-
-
-def _is_file(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
 
 
 def _read(path: Path) -> bytes:
