@@ -29,7 +29,7 @@ A_MOMENT = _MINUTE  # that all others wait, since failures rarely come alone; an
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What needs a person now. Whether the `unseen` still do can't be told: journal or folder can't be read."""
+    """What needs a person now. The `unseen` may still do so: the journal or a folder can't be read."""
 
     matters: tuple[Matter, ...]
     unseen: frozenset[Key]

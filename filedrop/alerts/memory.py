@@ -24,10 +24,10 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A letter to be sent to the addresses of `reader`, except those that `had` it: a company, or "" for all of it.
+    """A letter to be sent to the addresses of `reader`, a company or "" for who is told of everything.
 
-    `by` is mail or urls; `had` are mail addresses, or digests of the others. `made` and `due` are in seconds since
-    1970; `why` is why it couldn't be sent the last time.
+    `by` is mail or urls; `had` are those who have it: mail addresses, or digests of the others. `made` and `due` are in
+    seconds since 1970; `why` is why it couldn't be sent the last time.
     """
 
     id: str

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ import click
 from filedrop import config as configuration
 from filedrop.cli import FAILED, MISUSED, UNREACHABLE, reaching
 from filedrop.cli.checking import CONFIGURATION, Finding, mapping_found, participants_found, validation_found
-from filedrop.cli.opening import WHO_MAY, has_journal, open_config, open_journal
+from filedrop.cli.opening import WHO_MAY, has_journal, journal_if_any, open_config
 from filedrop.cli.service.account import kept_from
 from filedrop.cli.show import complain, show_json, show_table
 from filedrop.cli.writing import why_not_writable
@@ -161,10 +161,9 @@ def _folders(config: Config, *, take_over: bool, has_state: bool) -> Iterator[Fi
                 pass  # that has been said
             elif take_over:
                 config.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-                journal = Journal(config.state / JOURNAL)
-                stack.callback(journal.close)
-            elif has_journal(config):
-                journal = stack.enter_context(open_journal(config))
+                journal = stack.enter_context(closing(Journal(config.state / JOURNAL)))
+            else:
+                journal = stack.enter_context(journal_if_any(config))
             if journal:
                 journal.check_integrity()
                 for name, sentences in left_behind(config, journal).items():

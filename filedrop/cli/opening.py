@@ -1,4 +1,4 @@
-"""What commands work with: the configuration, the journal, an access point; and as whom they do."""
+"""The configuration, the journal and an access point for a command, and the user that it acts as."""
 
 from __future__ import annotations
 
@@ -87,27 +87,26 @@ def has_journal(config: Config) -> bool:
 
 
 def open_journal(config: Config) -> closing[Journal]:
-    """The journal, beside a running daemon. Raises FiledropError where there is none that we may use."""
+    """The journal for a `with`, beside a running daemon. Raises FiledropError where there is none that we may use."""
     if not has_journal(config):
         raise FiledropError(f"there is no journal in {config.state} that you may use: run this as {WHO_MAY}")
     return closing(Journal(config.state / JOURNAL))
 
 
 def journal_if_any(config: Config) -> AbstractContextManager[Journal | None]:
-    """The journal, or None where there is none that we may use."""
+    """The journal for a `with`; None where there is none that we may use."""
     return open_journal(config) if has_journal(config) else nullcontext()
 
 
 def open_access_point(account: Account) -> closing[AccessPoint]:
-    """An account's access point. Raises ConfigError, also where its password can't be read."""
+    """An account's access point for a `with`. Raises ConfigError, also where its password can't be read."""
     account.read_password()
     return closing(AccessPoint(account, stopped=threading.Event()))
 
 
 def received_messages(config: Config, account: Account) -> str:
     """The command that shows what an account has received."""
-    whose = ("--account", account.name) if len(config.accounts) > 1 else ()
-    return command("filedrop", "messages", "--direction", "IN", *whose)
+    return command("filedrop", "messages", "--direction", "IN", *config.account_option(account.name))
 
 
 def choose_account(config: Config, name: str | None) -> Account:

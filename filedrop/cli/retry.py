@@ -142,7 +142,7 @@ def _why_duplicate(config: Config, journal: Journal | None, mapping: Rules | Non
 
 
 def _why_duplicate_before(config: Config, document: Failed) -> str:
-    """By its sidecar, as long as it is what that speaks of."""
+    """The same by its sidecar alone; "" also where the content isn't the one that this names."""
     content = sidecar.read(document.entry.beside(".json")) or {}
     fault = sidecar.fault_in(content)
     if fault is None or fault.code not in sidecar.ANYWAY or config.outbound.duplicates == "allow":

@@ -11,7 +11,7 @@ import click
 
 from filedrop import config as configuration
 from filedrop.cli import FAILED, UNREACHABLE
-from filedrop.cli.opening import WHO_MAY, has_journal, open_config, open_journal
+from filedrop.cli.opening import WHO_MAY, journal_if_any, open_config
 from filedrop.cli.show import complain, say, show_json, show_table, tell
 from filedrop.daemon.lock import is_running
 from filedrop.errors import ConfigError, FiledropError, JournalError
@@ -108,8 +108,7 @@ def _look(config: Config) -> Status:
     journal = None
     with ExitStack() as stack:
         try:
-            if has_journal(config):
-                journal = stack.enter_context(open_journal(config))
+            journal = stack.enter_context(journal_if_any(config))
             if journal and not running:  # a daemon has done so at its start
                 journal.check_integrity()
         except JournalError as error:
@@ -118,7 +117,7 @@ def _look(config: Config) -> Status:
 
 
 def _show_by_the_one_before(path: Path) -> None:
-    """What a daemon wrote that runs on although its configuration, in this file, has a mistake by now."""
+    """Show what the running daemon wrote last, although its configuration in this file has a mistake by now."""
     root = configuration.named_root(path)
     told = statusfile.read(root) if root else None
     if told is None or not told["running"]:

@@ -200,6 +200,10 @@ class Config(Section):
         paths = {path for company in self.companies.values() for path in (*company.outbound, company.inbound)}
         return frozenset(paths | ({self.unassigned} if self.unassigned else set()))
 
+    def account_option(self, name: str) -> tuple[str, ...]:
+        """The option by which a command goes by this account; none where there is no other."""
+        return ("--account", name) if len(self.accounts) > 1 else ()
+
     @field_validator("companies", mode="before")
     @classmethod
     def _complete(cls, companies: Any, info: ValidationInfo) -> Any:

@@ -107,7 +107,7 @@ def find(
 
 
 def unseen(status: Status) -> frozenset[Key]:
-    """The matters of which it can't be told whether they still are: journal or folder can't be read."""
+    """The matters that may still be there and can't be seen, since the journal or a folder can't be read."""
     keys = {Key(kind, name) for name in status["companies"] for kind in _BY_THE_JOURNAL if status["journal"]}
     for name, company in status["companies"].items():
         if not all(folder["available"] for folder in company["folders"]):
@@ -269,8 +269,7 @@ def _order(since: str | None) -> float:
 
 
 def _message(one: MessageStatus, company: Company, config: Config) -> Item:
-    account = ["--account", company.account] if len(config.accounts) > 1 else []
-    do = [command("filedrop", "read", *account, str(one["msg_no"]))]
+    do = [command("filedrop", "read", *config.account_option(company.account), str(one["msg_no"]))]
     name = f"message {one['msg_no']} from {one['sender']}"
     return Item(name=name, known="", path="", why=one["why"], do=do, since=None, order=float(one["msg_no"]))
 

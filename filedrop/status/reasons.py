@@ -46,7 +46,6 @@ def reasons(
     `running`: does a daemon?
     """
     named = {document["state"] for document in documents}
-    account = ["--account", company.account] if len(config.accounts) > 1 else []
     waits_anyway = (
         "filedrop isn't running: start it; filedrop run --once takes what is ready by then"
         if running is False
@@ -66,7 +65,7 @@ def reasons(
         "failed": _mended(counts["failed"], company, documents),
         "received": f"ready to be taken, in {company.inbound}",
         "stuck": "tried again with growing pauses; one that nobody can use may be marked as read: "
-        f"{command('filedrop', 'read', *account)} MSG_NO",
+        f"{command('filedrop', 'read', *config.account_option(company.account))} MSG_NO",
     }
     return {count: sentences[count] for count in COUNTS if counts[count]}
 

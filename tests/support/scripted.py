@@ -137,7 +137,7 @@ def reset(exchange: Exchange) -> bool:
     return False
 
 
-def early(status: int, body: bytes | str = b"") -> Script:
+def early(status: int, body: str) -> Script:
     """Answer as soon as the head is there, and close without having read the body."""
 
     def script(exchange: Exchange) -> bool:
