@@ -23,6 +23,7 @@ from support.misfortunes import QUESTIONS, UPLOADS
 from support.neighbour import Neighbour
 from support.people import People
 from support.plug import Tap
+from support.promises import meaning
 from support.rights import as_anyone
 from support.stepping import RULES, Clock, Life
 from support.world import PASSWORD, World
@@ -209,7 +210,9 @@ class Story(RuleBasedStateMachine):
         assert not problems, "\n".join([*problems, str(self.world)])
 
     def a_person_decides(self) -> None:
-        """What only a person can tell, as where the clocks disagree, one ends as its note says."""
+        """What only a person can tell, as where the clocks disagree, is said by one who has looked there."""
         for note in (self.world.outbound / "sending").glob("*.why.txt"):
-            for said in re.findall(r"filedrop (resolve \w+ --sent \d+)", " ".join(note.read_text().split())):
-                ask(self.world, *said.split())
+            content = note.with_name(note.name.removesuffix(".why.txt")).read_bytes()
+            for said, number in re.findall(r"filedrop (resolve \w+ --sent (\d+))", " ".join(note.read_text().split())):
+                if meaning(self.world.sandbox.store.content(int(number))) == meaning(content):
+                    ask(self.world, *said.split())
