@@ -1,0 +1,93 @@
+"""An outbound folder whose files are claimed and compared one by one, by a clock that moves when it is told to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.documents import invoice
+
+from filedrop.outbound.claim import Claimed, claim
+from filedrop.outbound.upload import OpenedDocument
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from support.stepping import Clock, Life
+    from support.world import World
+
+    from filedrop.model.document import Document
+    from filedrop.outbound.context import FolderContext
+
+CONTENT = invoice()
+
+
+@dataclass
+class Bench:
+    """The folder, and the filedrop that has made it."""
+
+    world: World
+    life: Life
+    clock: Clock
+
+    @property
+    def at(self) -> FolderContext:
+        """What the worker in the folder knows."""
+        return self.life.pipeline.at
+
+    @property
+    def outbound(self) -> Path:
+        """The outbound folder."""
+        return self.world.outbound
+
+    def put(self, name: str = "invoice.xml", content: bytes = CONTENT) -> Path:
+        """Have a file lie there that nobody has told of."""
+        path = self.outbound / name
+        self.world.put(path, content)
+        return path
+
+    def lying(self) -> set[str]:
+        """All files below the folder but its marker."""
+        files = (path.relative_to(self.outbound).as_posix() for path in self.outbound.rglob("*") if path.is_file())
+        return {name for name in files if name != ".filedrop"}
+
+    def aged(self, path: Path, seconds: float) -> None:
+        """Have the clock show that so much time has passed since the file's last change."""
+        changed = datetime.fromtimestamp(path.stat().st_ctime, UTC)
+        self.clock.skew = changed + timedelta(seconds=seconds) - self.clock.true()
+
+    def claim(self, name: str = "invoice.xml") -> Claimed | None:
+        """Claim a file, if it is ready."""
+        claimed = claim(self.at, name)
+        if claimed and claimed.opened:
+            assert not claimed.opened.file.closed
+            claimed.opened.close()
+        return claimed
+
+    def claimed(self, name: str = "invoice.xml") -> Claimed:
+        """A file of which it was told that its writer has closed it, claimed."""
+        self.at.scanner.was_closed(name)
+        claimed = self.claim(name)
+        assert claimed is not None
+        return claimed
+
+    def recorded(self, name: str = "invoice.xml") -> Document:
+        """The same, with a row."""
+        return self.life.journal.record(self.claimed(name).document)
+
+    def again_in(self, name: str = "invoice.xml") -> Any:
+        """In how many seconds a file that wasn't claimed is looked at again."""
+        assert self.claim(name) is None
+        assert (self.outbound / name).exists()
+        return pytest.approx(self.at.scanner._settling[name] - self.clock.steady(), abs=0.01)
+
+    def told(self, event: str) -> int:
+        """How often the log tells of this."""
+        return sum(line["event"] == event for line in self.world.log())
+
+    def opened(self, path: Path) -> OpenedDocument:
+        """A file that was opened before something happened to it."""
+        self.at.scanner.was_closed(path.name)
+        return OpenedDocument.open(path)
