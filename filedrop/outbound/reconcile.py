@@ -217,7 +217,7 @@ def _end_gone(at: FolderContext, findings: Findings, place: str, document_ids: l
     shared, what = at.shared, f"missing from {place}"
     missing = {
         document.id: document
-        for document in (shared.journal.documents(document_ids) if document_ids else ())
+        for document in shared.journal.documents(document_ids)
         if document.home == place and document.id not in at.under_way
     }
     for document_id in findings.last(what) - missing.keys():
