@@ -212,7 +212,8 @@ class Story(RuleBasedStateMachine):
     def a_person_decides(self) -> None:
         """What only a person can tell, as where the clocks disagree, is said by one who has looked there."""
         for note in (self.world.outbound / "sending").glob("*.why.txt"):
-            content = note.with_name(note.name.removesuffix(".why.txt")).read_bytes()
+            document = note.with_name(note.name.removesuffix(".why.txt"))
             for said, number in re.findall(r"filedrop (resolve \w+ --sent (\d+))", " ".join(note.read_text().split())):
-                if meaning(self.world.sandbox.store.content(int(number))) == meaning(content):
+                there = self.world.sandbox.store.content(int(number))
+                if document.exists() and meaning(document.read_bytes()) == meaning(there):
                     ask(self.world, *said.split())
