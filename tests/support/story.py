@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -212,8 +213,8 @@ class Story(RuleBasedStateMachine):
     def a_person_decides(self) -> None:
         """What only a person can tell, as where the clocks disagree, is said by one who has looked there."""
         for note in (self.world.outbound / "sending").glob("*.why.txt"):
-            document = note.with_name(note.name.removesuffix(".why.txt"))
+            of = note.with_name(note.name.removesuffix(".why.txt"))
             for said, number in re.findall(r"filedrop (resolve \w+ --sent (\d+))", " ".join(note.read_text().split())):
-                there = self.world.sandbox.store.content(int(number))
-                if document.exists() and meaning(document.read_bytes()) == meaning(there):
-                    ask(self.world, *said.split())
+                with suppress(FileNotFoundError, KeyError):  # neither may be there any more
+                    if meaning(of.read_bytes()) == meaning(self.world.sandbox.store.content(int(number))):
+                        ask(self.world, *said.split())
