@@ -83,7 +83,8 @@ class OutboundPipeline:
                 self._not_before = self._in_a_rescan()  # after an error; else reset below
                 try:
                     if self._take_up_folder():
-                        self._take_further()
+                        if self.was_scanned:  # else the other folders' first scans come before claims
+                            self._take_further()
                         self._not_before = -math.inf
                 finally:
                     self.was_scanned = True
@@ -221,7 +222,7 @@ class OutboundPipeline:
         documents = [document for document in due if document.id not in self.at.under_way]
         documents.sort(key=lambda document: document.claimed)  # in the order of the drops, as far as known
         reopened: list[Claimed] = []
-        has_more = False
+        has_more = sends and room == 0  # not known: waiting documents weren't read
         try:
             for document in documents:
                 if document.state is State.WAITING and len(reopened) >= room:

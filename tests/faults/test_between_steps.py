@@ -554,3 +554,25 @@ def test_killed_when_what_was_let_through_is_claimed(world: World, life: Life, c
     life.go_on(1000)
     life.drop()
     assert len(world.front.asked("POST /outbox")) == 2
+
+
+def test_whatever_waits_in_many_folders_is_sent_when_there_is_room(
+    make_world: Callable[..., World], clock: Clock
+) -> None:
+    """What the access point couldn't take goes out at once when it's back, also where other folders come first."""
+    numbers = range(8)
+    companies = {f"company-{number}": f'{{participants: ["0192:99182589{number}"]}}' for number in numbers}
+    world = make_world(companies=companies, outbound={**RULES, "workers": 1}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.always("", instead(503))
+    for number in numbers:
+        for nth in range(3):
+            content = invoice(f"{number}-{nth}", sender=f"0192:99182589{number}")
+            world.put(world.root / f"company-{number}" / "outbound" / f"{nth}.xml", content)
+    life.go_on(200)
+    world.front.heal()
+    (account,) = life.service.accounts
+    life.go_on(account.breaker.rest() + 1)
+    assert len(world.sandbox.store.sent("acme")) == len(numbers) * 3
+    life.drop()
