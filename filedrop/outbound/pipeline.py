@@ -83,8 +83,7 @@ class OutboundPipeline:
                 self._not_before = self._in_a_rescan()  # after an error; else reset below
                 try:
                     if self._take_up_folder():
-                        if self.was_scanned:  # else the other folders' first scans come before claims
-                            self._take_further()
+                        self._take_further()
                         self._not_before = -math.inf
                 finally:
                     self.was_scanned = True

@@ -309,7 +309,7 @@ def test_no_watches_left(world: World, limit: str) -> None:
         world.until(world.settled)
         world.until(lambda: "found by scanning" in ask(world, "status").says)
     finally:
-        daemon.kill()
+        daemon.terminate()
         daemon.wait()
         log.close()
     said = [line for line in logged(world) if line["event"] == "folder.scanned"]
