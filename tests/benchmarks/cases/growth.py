@@ -33,6 +33,21 @@ def throughput(installation: Installation, count: int, numbers: Iterator[int]) -
     return count / cost.seconds
 
 
+def throughput_while_it_runs(installation: Installation, count: int, numbers: Iterator[int]) -> float:
+    """The same in a daemon that has nothing else to do, from the first drop to the last 201."""
+    server = installation.server
+
+    def send(count: int) -> float:
+        begun, before = time.monotonic(), server.count("out")
+        installation.drop(itertools.islice(numbers, count))
+        until(lambda: server.count("out") - before == count, what="all are accepted")
+        return time.monotonic() - begun
+
+    with installation.daemon():
+        send(1)  # all folders have been compared
+        return count / send(count)
+
+
 def beside_the_small_case(
     bench: Bench, grow: Callable[[Installation], object], *, companies: int = 1
 ) -> Iterator[Figure]:
@@ -43,11 +58,12 @@ def beside_the_small_case(
         large = Installation(bench, other_server, companies=companies)
         grow(large)
         numbers = itertools.count(1)
-        ours, theirs = bench.in_turn(
-            partial(throughput, large, count, numbers), partial(throughput, small, count, numbers)
-        )
         must = Must(least=WITHIN, of="ratio")
-        yield Figure("throughput, workers: 4", "/s", ours.each(float), must, theirs.each(float), "the small case")
+        for what, measure in (("throughput", throughput), ("throughput while it runs", throughput_while_it_runs)):
+            ours, theirs = bench.in_turn(
+                partial(measure, large, count, numbers), partial(measure, small, count, numbers)
+            )
+            yield Figure(f"{what}, workers: 4", "/s", ours.each(float), must, theirs.each(float), "the small case")
         late, small_late = (p95(bench, installation, next(numbers) * 10) for installation in (large, small))
         must = Must(most=1 / WITHIN, of="ratio")
         yield Figure("latency at 50 a second, p95", "ms", late, must, small_late, "the small case")
