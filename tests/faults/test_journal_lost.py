@@ -439,3 +439,18 @@ def test_the_latest_records_are_lost(make_world: Callable[..., World], damage: s
     world.settle()
     assert [line for line in world.log() if line["event"] == "journal.outdated"]
     world.invariants()
+
+
+def test_two_rows_for_one_message(make_world: Callable[..., World]) -> None:
+    """Where two lost journals left a second row, without a file, another copy isn't taken for that row's document."""
+    world = make_world()
+    world.drop("invoice.xml", invoice("1"))
+    world.settle()
+    with locked_state(world.state) as journal:
+        (document,) = journal.called("invoice.xml", "invoice.xml")
+        journal.record(document.but(id=f"{document.id[:-4]}0000", revision=0, state=State.SENT, place="sent"))
+    world.put(world.outbound / "copy.xml", invoice("1"))
+    world.run_once()
+    assert (world.outbound / "failed" / "copy.xml").exists()
+    assert not (world.outbound / "sent" / "copy.xml").exists()
+    assert world.accepted() == {"invoice.xml": 1}
