@@ -17,6 +17,7 @@ import hashlib
 import json
 import re
 import sqlite3
+import stat
 from collections import Counter, defaultdict
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -103,8 +104,13 @@ class Ledger:
         return {
             paper
             for path, paper in self.people.lying().items()
-            if paper is not None and path not in (paper.laid, paper.meddled) and self._place(path).startswith(TOLD)
+            if paper is not None and path not in (paper.laid, paper.meddled) and self._tells(path)
         }
+
+    def _tells(self, path: Path) -> bool:
+        """Whether a new journal learns of a document that lies there: what has no sidecar must be read for that."""
+        place = self._place(path)
+        return place.startswith(TOLD) and (place != "outbound/sending" or path.stat().st_mode & stat.S_IRUSR != 0)
 
     def _never_learnt(self) -> None:
         """What people took away before the new journal had learnt of it may be sent once more."""
