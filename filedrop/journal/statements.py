@@ -78,10 +78,8 @@ NEWEST = f"""
 # Not a second row of a message, as two journals leave behind that were both lost: its document is the other row's.
 OPEN_LIKE = f"""
     {_ALL} open AND sha256 = :sha256 AND folder = :folder AND NOT EXISTS (
-        SELECT 1 FROM documents AS another
-        WHERE another.identity = documents.identity AND another.msg_no = documents.msg_no
-            AND another.folder = documents.folder AND another.id <> documents.id
-    )
+        SELECT 1 FROM documents AS other WHERE other.identity = documents.identity AND other.msg_no = documents.msg_no
+        AND other.folder = documents.folder AND other.id <> documents.id)
 """
 BY_ID = f"{_ALL} id = :id"
 # Each once, by steps in an index: it has a row for each document.

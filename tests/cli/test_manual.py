@@ -58,7 +58,7 @@ def test_an_unknown_topic(filedrop: Filedrop) -> None:
 
 
 @terminal
-@pytest.mark.parametrize("columns", [60, 80, 150])
+@pytest.mark.parametrize("columns", [60, pytest.param(80, marks=pytest.mark.slow), 150])
 @pytest.mark.parametrize("topic", TOPICS)
 def test_on_a_terminal(topic: str, columns: int) -> None:
     """On a terminal nothing is lost, no word is broken, and only code is wider than it: that is there to be copied."""

@@ -183,6 +183,7 @@ def test_stopped_meanwhile(world: World) -> None:
     world.invariants()
 
 
+@pytest.mark.slow
 def test_under_load(filedrop: Filedrop, world: World) -> None:
     """Taken up ten times while documents and messages come and go: none is lost, none goes twice."""
     with world.daemon() as daemon:

@@ -79,6 +79,7 @@ def test_a_month_without_it(world: World, clock: Clock, end: Callable[[Life], No
     all_is_well(world, Life(world, clock))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("days", [[-1], [-1, 0], [365, 0], [365]], ids=str)
 def test_the_clock_is_set(world: World, clock: Clock, days: list[int]) -> None:
     """Whatever filedrop's clock says meanwhile, nothing fails for that, and nothing waits for it."""

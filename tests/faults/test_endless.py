@@ -109,6 +109,7 @@ NUMBERS: dict[str, Callable[[int], range]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numbers", NUMBERS)
 def test_an_inbox(world: World, numbers: str) -> None:
     """What was read of an inbox that doesn't end is delivered and marked read; `status` says what is wrong with it."""

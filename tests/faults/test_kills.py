@@ -72,6 +72,7 @@ def test_killed_ten_times(make_world: Callable[..., World]) -> None:
     assert not list(world.root.glob(".*"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="its programs are those of a shell")
 def test_killed_with_everything_on(make_world: Callable[..., World], tmp_path: Path) -> None:
     """With attachments, pages, validation and commands: all is there once, and each command has run, at least once."""
@@ -112,6 +113,7 @@ def test_killed_with_everything_on(make_world: Callable[..., World], tmp_path: P
     assert not list(world.root.glob(".*"))
 
 
+@pytest.mark.slow
 def test_killed_amid_responses(make_world: Callable[..., World]) -> None:
     """A daemon that is killed at ten random moments ties each response once to what it answers, early ones too."""
     world = make_world()
@@ -156,7 +158,7 @@ def test_killed_amid_responses(make_world: Callable[..., World]) -> None:
     assert rejected["number"] == ANSWERED
 
 
-@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_killed_with_very_many_waiting(make_world: Callable[..., World], workers: int) -> None:
     """However many wait, only what was on its way is in doubt: twice as many as there are workers at most."""
     world = make_world(outbound={"workers": str(workers)})

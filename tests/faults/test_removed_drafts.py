@@ -42,6 +42,7 @@ def drafts(world: World) -> list[Path]:
     return list(world.inbound.glob(".*.part"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("messages", "step"), [*((1, step) for step in range(1, 13)), *((3, step) for step in range(1, 29))]
 )

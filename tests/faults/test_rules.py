@@ -164,6 +164,7 @@ def test_a_table_that_hangs(tabled: Tabled) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_table_that_hangs_for_one_run(tabled: Tabled) -> None:
     """A single run doesn't wait for a table that hangs: it ends with 1 and names what it left, also the next time."""
     world = tabled
@@ -202,6 +203,7 @@ def test_a_stop_while_a_table_hangs(tabled: Tabled, lost: str) -> None:
     assert world.sidecar("T-7.xml")["receiver"] == BUYER
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes and devices to be linked to")
 @pytest.mark.parametrize("what", ["pipe", "device", "folder", "gigabyte", "loop"])
 def test_a_table_that_is_none(tmp_path: Path, what: str) -> None:

@@ -83,6 +83,7 @@ def command_here(world: World, *words: str) -> subprocess.CompletedProcess[str]:
     return run_here("--config", str(file), *words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
     [
@@ -152,6 +153,7 @@ def login_in_base_url(world: World) -> None:
     other_config(world, "//127", f"//user:{PROXYS}@127")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "status"),
     [
@@ -297,6 +299,7 @@ LONG_AGO = {"not_before": datetime(2020, 1, 1, tzinfo=UTC), "not_after": datetim
 HERE = "127.0.0.1"
 
 
+@pytest.mark.slow
 @certificates
 @pytest.mark.parametrize(
     ("tls", "trusted", "sentence"),
