@@ -134,7 +134,7 @@ def test_a_note_that_is_open_in_an_editor(make_world: Callable[..., World]) -> N
     world.drop("invoice.xml", invoice())
     note = world.outbound / "failed" / "broken.xml.why.txt"
     with world.service():
-        world.until(note.exists)
+        world.until(world.settled)
         with opened(note, shared=READERS, writing=False):
             (world.outbound / "failed" / "broken.xml").rename(world.outbound / "broken.xml")
             world.until(lambda: world.error("broken.xml") == "not-xml")

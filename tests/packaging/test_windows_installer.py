@@ -31,6 +31,7 @@ WINE = Path(os.environ.get("FILEDROP_WINE", "/nowhere"))
 C = WINE / "prefix" / "drive_c"
 PROGRAM, OURS, ROOT = C / "Program Files/filedrop", C / "ProgramData/filedrop", C / "filedrop"
 LONGEST = 300  # seconds for a step: the machine may be busy
+NOTHING_REMOVED = "so nothing was removed"  # what the uninstaller says that gives up
 TOOLS = ("makensis", "x86_64-w64-mingw32-gcc")
 
 
@@ -78,9 +79,11 @@ def install(*, status: int = 0) -> None:
 
 def uninstall() -> None:
     """Uninstall it; it goes on from a copy of itself, and its folder goes last."""
+    before = log().count(NOTHING_REMOVED)
     on_windows(r"C:\Program Files\filedrop\uninstall.exe", "/S", is_heard=False)
     deadline = time.monotonic() + LONGEST
     while PROGRAM.exists():
+        assert log().count(NOTHING_REMOVED) == before, log()
         assert time.monotonic() < deadline, f"{list(PROGRAM.iterdir())}\n{log()}"
         time.sleep(0.1)
 
@@ -115,8 +118,10 @@ def computer(installer: Path) -> Iterator[None]:
 
 
 def clear() -> None:
+    """Leave nothing of filedrop, nor of a run of these tests that was cut off while something was removed."""
     if (PROGRAM / "uninstall.exe").exists():
-        uninstall()
+        with suppress(AssertionError):
+            uninstall()
     for folder in (PROGRAM, OURS, ROOT):
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -230,7 +235,7 @@ def test_what_can_not_be_replaced(world: World) -> None:
             install(status=1)
             assert stray.exists()
             on_windows(r"C:\Program Files\filedrop\uninstall.exe", "/S", is_heard=False)  # a copy of it goes on
-            world.until(lambda: "so nothing was removed" in log(), LONGEST, what="it gives up, and says so")
+            world.until(lambda: NOTHING_REMOVED in log(), LONGEST, what="it gives up, and says so")
             assert "so nothing was replaced" in log()
             assert stray.exists()
         finally:

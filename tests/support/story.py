@@ -30,6 +30,7 @@ from support.stepping import RULES, Clock, Life
 from support.world import PASSWORD, World
 from werkzeug.http import http_date
 
+from filedrop.accesspoint import breaker
 from filedrop.errors import FiledropError
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Story(RuleBasedStateMachine):
         self.comes: tuple[int, Callable[[], object]] | None = None
         self.dead = False
         self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(breaker, "OFTEN", 60.0)  # a refused login's turns are else two thirds of all
 
     @initialize(
         quirks=st.booleans(), validates=st.booleans(), refuses=st.booleans(), slow=st.booleans(), date=dates,
