@@ -52,7 +52,8 @@ def restore(at: FolderContext) -> Iterator[None]:
             if row.msg_no is None:
                 claimed.append(document.but(revision=row.revision))
             elif (row.identity, row.msg_no) == (document.identity, document.msg_no):
-                moved.append(row.but(due=None, **{name: getattr(document, name) for name in _MOVED_ON}))
+                later = {name: getattr(document, name) for name in _MOVED_ON}
+                moved.append(row.but(due=None, uuid=row.uuid or document.uuid, **later))
         if len(moved) + len(claimed) >= ROWS_AT_ONCE:
             journal.record_all(moved)
             journal.restore(claimed)
@@ -71,10 +72,8 @@ def _restored(folder: OutboundFolder) -> Iterator[Document]:
         names = frozenset(within.names())
         for name in sorted(names):
             if name.endswith(".json") and name.removesuffix(".json") in names:
-                content = sidecar.read(within / name)
-                document = (
-                    sidecar.restore(content, folder=folder.id, company=folder.company, place=place) if content else None
-                )
+                content = sidecar.read(within / name) or {}
+                document = sidecar.restore(content, folder=folder.id, company=folder.company, place=place)
                 if document is not None and document.home == place:
                     yield document.at(place, name.removesuffix(".json"))
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from support.bench import CONTENT
+from support.bench import CONTENT, lay, row
 from support.documents import SELLER, invoice
 from support.drops import IDENTITY, accepted, drop
 from support.rights import as_anyone
@@ -53,20 +53,6 @@ def finish(bench: Bench) -> None:
 def unsettle(bench: Bench) -> None:
     """Have the journal be one that may have lost what it knew of the folder."""
     bench.life.journal.unsettle(bench.at.folder.id, bench.at.folder.changes, [])
-
-
-def lay(bench: Bench, place: str, document: Document, content: bytes = CONTENT) -> Document:
-    """Have a document lie there that the journal knows."""
-    facts = {"folder": bench.at.folder.id, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    document = bench.life.journal.record(document.but(**facts).at(place, document.file))
-    (bench.outbound / place / document.file).write_bytes(content)
-    return document
-
-
-def row(bench: Bench, document: Document) -> Document:
-    """What the journal says of a document now."""
-    (found,) = bench.life.journal.documents([document.id])
-    return found
 
 
 def only(bench: Bench) -> Document:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -91,3 +92,17 @@ class Bench:
         """A file that was opened before something happened to it."""
         self.at.scanner.was_closed(path.name)
         return OpenedDocument.open(path)
+
+
+def lay(bench: Bench, place: str, document: Document, content: bytes = CONTENT) -> Document:
+    """Have a document lie there that the journal knows."""
+    facts = {"folder": bench.at.folder.id, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    document = bench.life.journal.record(document.but(**facts).at(place, document.file))
+    (bench.outbound / place / document.file).write_bytes(content)
+    return document
+
+
+def row(bench: Bench, document: Document) -> Document:
+    """What the journal says of a document now."""
+    (found,) = bench.life.journal.documents([document.id])
+    return found

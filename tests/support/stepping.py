@@ -27,6 +27,7 @@ from filedrop.daemon.daemon import Daemon
 from filedrop.daemon.lock import locked_state
 from filedrop.daemon.loop import attempt
 from filedrop.daemon.pool import Pool
+from filedrop.daemon.recorder import AGAIN
 from filedrop.outbound.pipeline import OutboundPipeline
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class Life:
         self._clock = clock
         self.validator_hangs = False  # whatever it was given has no end
         self._idle_turns = 0  # in a row
+        self._records_at = 0.0  # when the recorder may try again
         self._under_way: set[object] = set()  # what only one thread does at a time
         with ExitStack() as stack:
             self.journal = stack.enter_context(locked_state(state))
@@ -151,10 +153,8 @@ class Life:
             if one not in workers._busy and one.due() <= self._clock.steady():
                 name = "step" if isinstance(one, OutboundPipeline) else "deliver"
                 found.append((name, partial(self._serve, one)))
-        recorder = self.service.recorder
-        if (recorder._unwritten or not recorder._queue.empty()) and "recorder" not in self._under_way:
-            record = partial(attempt, self._log, "recorder", recorder.step)
-            found.append(("record", partial(self._alone, "recorder", record)))
+        if self._has_to_record() and "recorder" not in self._under_way and self._records_at <= self._clock.steady():
+            found.append(("record", partial(self._alone, "recorder", self._record)))
         for hands in self._hands():
             for index, (task, _) in enumerate(hands.tasks):
                 found.append((_name(task), partial(hands.do, index)))
@@ -170,6 +170,14 @@ class Life:
         workers = self.service.workers
         workers._busy[one] = time.monotonic()
         workers.serve(one)
+
+    def _has_to_record(self) -> bool:
+        recorder = self.service.recorder
+        return bool(recorder._unwritten) or not recorder._queue.empty()
+
+    def _record(self) -> None:
+        if not attempt(self._log, "recorder", self.service.recorder.step):
+            self._records_at = self._clock.steady() + AGAIN
 
     def _alone(self, what: object, job: Callable[[], object]) -> None:
         self._under_way.add(what)
@@ -198,6 +206,8 @@ class Life:
             waits += [self._take(turn) for turn in (account.follow, account.poll) if turn not in self._under_way]
         now = self._clock.steady()
         waits += [one.due() - now for one in self.service.workers._turns if one not in self.service.workers._busy]
+        if self._has_to_record():
+            waits.append(self._records_at - now)
         wait = max(min(waits, default=1.0), 0.0)
         self._idle_turns = 0 if wait or self.jobs or self.jobs != before else self._idle_turns + 1
         assert self._idle_turns < FEW, f"it turns round and round: {waits}"
