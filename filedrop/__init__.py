@@ -1,24 +1,30 @@
 """filedrop carries business documents between shared folders and an access point of the PEPPOL network.
 
 **Documents are moved by one thread, requests are made by others, and the journal stands between them.** The worker in
-a folder claims what is ready (outbound/claim), writes the row and hands the document over (outbound/handover); a sender
-looks for HOLD and posts it (outbound/sender); the recorder writes what was heard (daemon/recorder); the worker writes
-the sidecar and moves the file (outbound/filing). outbound/pipeline is the order of these, also where a folder goes
-away. A message comes the other way: listed (inbound/poller), fetched (inbound/fetcher), named in the journal and placed
-(inbound/delivery), and only then marked as read (inbound/arrival). What is lost with a thread or a process, the next
-scan finds in the folder and the journal: a start is a scan.
+a folder claims what is ready (outbound/claim), writes the row unless it is a duplicate's, and hands the document over
+(outbound/handover); a sender looks for HOLD and posts it (outbound/sender); the recorder writes what was heard
+(daemon/recorder); the worker writes sidecar and note (their content: storage/sidecar) and moves the file
+(outbound/filing). outbound/pipeline is the order of these. A document whose answer was unclear is in doubt: it is
+looked for at the access point (outbound/resolver), and a table decides which message it is (outbound/matching).
+
+A message comes the other way: listed (inbound/poller, as often as daemon/account says), fetched (inbound/fetcher),
+named in the journal (inbound/delivery) and placed (inbound/placing), and only then marked as read (inbound/arrival).
+
+Whether a folder is there, storage/folder finds out; while it isn't, outbound/pipeline and inbound/delivery leave its
+files alone and try again. What is lost with a thread or a process, the next scan finds in the folder and the journal: a
+start is a scan.
 
 The packages; each names its modules. Imports only point down, which tests/test_architecture.py keeps:
 
     cli          commands by subject; the only package that prints
     alerts       mails and the like about what needs a person, the digest, the heartbeat, figures for Prometheus
     status       what `status` and status.json show: folders, counts, reasons
-    daemon       threads, clocks, start and stop
+    daemon       threads, clocks, start and stop; when the inbox is polled
     inbound      the way in
     outbound     the way out
     validation   whether a document keeps the rules: by compiled Schematron and XSD, or by a program
-    storage      folders, markers, sidecars: what lies there, and whose it is
-    accesspoint  the client of the interface, its directory, its circuit breaker
+    storage      folders, markers, the content of sidecars and notes: what lies there, and whose it is
+    accesspoint  the client of the interface, its directory, its circuit breaker (an outage, a refused login)
     readable     a document for people: a page, or a text
     journal      what was said and heard, durably
     identify     document XML to ids, and where each comes from

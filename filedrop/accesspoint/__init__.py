@@ -8,7 +8,7 @@
     download    a message's document, from base_url or by a link
     links       which links may be followed, and where to
     directory   checks of a receiver in the access point's directory
-    breaker     the circuit breaker: whether requests may be made now, Retry-After
+    breaker     the circuit breaker: whether requests may be made now: outages, a refused login, Retry-After
     transport/  requests over connections of our own: TLS, login, deadlines, retries
 
 The import is cheap: requests and lxml are loaded with the first request.

@@ -5,7 +5,8 @@ command) is refused with `Changed` and overwrites nothing. No other package cont
 
 No SQLAlchemy: it took a quarter of the CPU time of each document, 28 MB, and 150 ms at the start.
 
-    documents, numbers, messages, folders, waivers    queries and records, by subject
+    documents                       documents, and which of them are duplicates
+    numbers, messages, folders, waivers    queries and records, by subject
     totals                          how many there have been, and how many are under way
     errands                         commands that are still to be run
     responses                       responses to documents, until they are tied to these

@@ -4,7 +4,7 @@ folder      is a folder there, and is it ours? marker: says whose folder it is
 folders     a company's outbound and inbound folders
 names       names that can be a document's, free names, names of received documents
 own_name    the name that a file was dropped with, where its present name is another
-sidecar     the files beside a document, and what an outbound one restores
+sidecar     the content of the files beside a document, JSON and .why.txt, and what an outbound one restores
 told        the form in which a sidecar tells of findings and responses
 withdrawal  a received document's name given up again, and its attachments removed
 checked     values from files that others may have written: their size and types
