@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Answered = Outcome | MarkedRead
 
 AT_ONCE = 256  # answers in one commit: bounds how long others wait for it
-AGAIN = 1.0  # seconds between attempts to write
+LONGEST_PAUSE = 15.0  # seconds between attempts to write, which begin at 1
 
 
 class Recorder:
@@ -34,7 +34,7 @@ class Recorder:
         self._queue: queue.SimpleQueue[Answered | None] = queue.SimpleQueue()
         self._unwritten: list[Answered] = []
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
-        self._is_closed = False
+        self._closing = threading.Event()
 
     def start(self) -> None:
         """Start the thread."""
@@ -58,7 +58,7 @@ class Recorder:
 
     def close(self, deadline: float) -> None:
         """Write what is left, until `deadline` (monotonic) at the latest."""
-        self._is_closed = True
+        self._closing.set()
         self._queue.put(None)
         self._thread.join(max(0.0, deadline - time.monotonic()))
 
@@ -88,12 +88,16 @@ class Recorder:
             mark.returned()
 
     def _work(self) -> None:
-        while not (self._is_closed and self._queue.empty()):
+        pause = 1.0
+        while self._unwritten or not (self._closing.is_set() and self._queue.empty()):
             if not self._unwritten:
                 answered = self._queue.get()
                 if answered is not None:
                     self._unwritten.append(answered)
-            if not self._attempt("recorder", self.step):
-                if self._is_closed:
-                    return
-                time.sleep(AGAIN)
+            if self._attempt("recorder", self.step):
+                pause = 1.0
+            elif self._closing.is_set():
+                return
+            else:
+                self._closing.wait(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)

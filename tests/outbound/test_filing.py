@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from support.drops import NOON, accepted, drop
+from support.drops import NOON, accepted, drop, posted
 from support.plug import Disk, Tap
+from support.rights import as_anyone
+from support.systems import modes
 
 from filedrop.files import Drafts
 from filedrop.journal import Journal
-from filedrop.model.document import new_id
+from filedrop.model.document import State, new_id
 from filedrop.model.fault import Fault
-from filedrop.outbound.filing import FileGone, Move, begin
+from filedrop.outbound.filing import FileGone, Move, begin, lies_at, put_back, put_back_changed
 from filedrop.outbound.moves import bring_to_disk
 from filedrop.storage import sidecar
 from filedrop.storage.folders import OutboundFolder
@@ -22,6 +25,8 @@ from filedrop.storage.folders import OutboundFolder
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from support.bench import Bench
 
     from filedrop.model.document import Document
 
@@ -76,7 +81,9 @@ def test_sent(folder: OutboundFolder) -> None:
     assert (document.place, document.file) == ("sent", "invoice.xml")
     assert lying(folder) == {"sent/invoice.xml", "sent/invoice.xml.json"}
     assert (folder.path / "sent" / "invoice.xml").read_bytes() == b"<invoice/>"
-    assert sidecar.identity_of(folder.path / "sent" / "invoice.xml.json") == document.id
+    said = sidecar.read(folder.path / "sent" / "invoice.xml.json")
+    assert said is not None
+    assert (said["id"], said["file"]) == (document.id, "invoice.xml")
 
 
 def test_delivered(folder: OutboundFolder) -> None:
@@ -192,6 +199,123 @@ def test_cut_off_after_the_move(folder: OutboundFolder, name: str) -> None:
     assert lying(folder) == {f"sent/{first.file}", f"sent/{first.file}.json"}
 
 
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_a_move_that_the_journal_does_not_know(folder: OutboundFolder, *, is_moved: bool) -> None:
+    """What was in doubt may have been put away before, as the folder says, though nobody knows of a crash."""
+    document = posted(claimed(folder)).doubted(NOON, "no answer").sent(NOON, 7, received=None, uuid=None)
+    first = put_away(folder, document)
+    if not is_moved:
+        (folder.path / "sent" / first.file).rename(folder.path / "sending" / document.file)
+    assert put_away(folder, document) == first
+    assert lying(folder) == {"sent/invoice.xml", "sent/invoice.xml.json"}
+
+
+def test_moved_already(folder: OutboundFolder) -> None:
+    """A document just posted whose file lies where it belongs, under its name, is put away."""
+    document = accepted(claimed(folder))
+    assert put_away(folder, document) == put_away(folder, document)
+
+
+@pytest.mark.parametrize("how", ["was in doubt", "resumed", "just posted"])
+def test_another_lies_in_sending(folder: OutboundFolder, how: str) -> None:
+    """What has lain there is compared before it is called the document; what was just posted isn't read once more."""
+    document = posted(claimed(folder))
+    document = document.doubted(NOON, "no answer") if how == "was in doubt" else document
+    document = document.sent(NOON, 7, received=None, uuid=None)
+    (folder.path / "sending" / "invoice.xml").write_bytes(b"<another/>")
+    if how == "just posted":
+        assert put_away(folder, document).place == "sent"
+    else:
+        with pytest.raises(FileGone):
+            put_away(folder, document, resumed=how == "resumed")
+        assert lying(folder) == {"sending/invoice.xml"}
+
+
+@pytest.mark.parametrize("compared", [9, 10])
+def test_large_files_are_compared_by_their_size(
+    folder: OutboundFolder, monkeypatch: pytest.MonkeyPatch, compared: int
+) -> None:
+    document = accepted(claimed(folder))
+    monkeypatch.setattr("filedrop.outbound.filing.COMPARED", compared)
+    (folder.path / "sending" / "invoice.xml").write_bytes(b"<another/>")
+    assert len(b"<another/>") == document.size == 10
+    assert lies_at(folder, document) is (compared < 10)
+
+
+def test_a_document_of_which_no_digest_is_known(folder: OutboundFolder) -> None:
+    """Of one that couldn't be read, only the size can be compared, if that is known."""
+    assert lies_at(folder, claimed(folder, sha256=""))
+    assert not lies_at(folder, claimed(folder, sha256="", size=11))
+
+
+def test_a_folder_in_a_documents_place(folder: OutboundFolder) -> None:
+    document = accepted(claimed(folder))
+    (folder.path / "sending" / "invoice.xml").unlink()
+    (folder.path / "sending" / "invoice.xml").mkdir()
+    assert not lies_at(folder, document)
+    with pytest.raises(FileGone):
+        put_away(folder, document, resumed=True)
+
+
+@modes
+@pytest.mark.parametrize("digest", [True, False])
+def test_a_file_that_may_not_be_read_any_more(folder: OutboundFolder, *, digest: bool) -> None:
+    """It is put away as the document: only its rights have changed, as far as can be seen."""
+    document = claimed(folder) if digest else claimed(folder, sha256="", size=0)
+    (folder.path / "sending" / "invoice.xml").chmod(0)
+    with as_anyone():
+        assert lies_at(folder, document)
+        assert put_away(folder, document.failed(NOON, FAULT), resumed=True).place == "failed"
+
+
+def test_where_it_lies(folder: OutboundFolder) -> None:
+    """A document lies where the journal has it, or where a move that was cut off has brought it."""
+    document = accepted(claimed(folder))
+    assert lies_at(folder, document)
+    sent = put_away(folder, document)
+    assert lies_at(folder, document)
+    assert lies_at(folder, sent)
+    (folder.path / "sent" / "invoice.xml").write_bytes(b"<another/>")
+    assert not lies_at(folder, sent)
+    (folder.path / "sent" / "invoice.xml").unlink()
+    assert not lies_at(folder, document)
+    assert not lies_at(folder, sent.at("archive/2020-01", "invoice.xml"))
+
+
+def test_a_name_that_another_may_have(folder: OutboundFolder) -> None:
+    """It isn't used, though no file lies there, and nothing is left beside it."""
+    document = put_away(folder, accepted(claimed(folder)), is_spoken_for=lambda *name: name == ("sent", "invoice.xml"))
+    assert document.file == "invoice-2.xml"
+    assert lying(folder) == {"sent/invoice-2.xml", "sent/invoice-2.xml.json"}
+
+
+def test_put_back(folder: OutboundFolder) -> None:
+    """A claimed file gets its name back; where that is taken, a number, and a sidecar that says its own."""
+    for name in ("invoice.xml", "invoice-2.xml"):
+        claimed(folder, name)
+        (folder.path / "sending" / f"{name}.why.txt").write_bytes(b"it waits")
+        put_back(folder, name, "invoice.xml")
+    assert lying(folder) == {"invoice.xml", "invoice-2.xml", "invoice-2.xml.json"}
+    said = sidecar.read(folder.path / "invoice-2.xml.json")
+    assert said is not None
+    assert (said["file"], said["dropped_as"]) == ("invoice-2.xml", "invoice.xml")
+
+
+def test_put_back_since_it_changed(bench: Bench) -> None:
+    """It lies in `outbound/` under its own name, which is looked at again, and the document is over."""
+    bench.put("invoice-2.xml")
+    bench.put("invoice.xml")
+    document = bench.recorded().but(dropped_as="later.xml")
+    bench.at.scanner.woken = False
+    put_back_changed(bench.at, document)
+    assert bench.lying() == {"invoice-2.xml", "later.xml"}
+    assert bench.at.scanner.woken
+    (now,) = bench.life.journal.documents([document.id])
+    assert now.state is State.TAKEN
+    assert abs(now.history[-1].at - bench.at.shared.now()) < timedelta(seconds=1)
+    assert bench.told("document.changed") == 1
+
+
 def test_another_documents_sidecar_is_left_alone(folder: OutboundFolder) -> None:
     """A document of the same name that was put away before keeps its place when the next one's move is repeated."""
     put_away(folder, accepted(claimed(folder)))
@@ -227,7 +351,7 @@ def test_another_comes_in_its_place_at_the_last_moment(folder: OutboundFolder, p
         drafts.flush()
         file.rename(folder.path.parent / "taken.xml")
         file.write_bytes(b"<another/>")
-        with pytest.raises(FileGone):
+        with pytest.raises(FileGone, match=r"^invoice\.xml$"):
             move.complete(drafts, lambda *_: False)
     assert file.read_bytes() == b"<another/>"
     assert lying(folder) == (
@@ -240,7 +364,7 @@ def test_a_file_that_was_taken(folder: OutboundFolder, resumed: bool) -> None:  
     """Where a person has taken the file, no sidecar is left without its document."""
     document = accepted(claimed(folder))
     (folder.path / "sending" / "invoice.xml").unlink()
-    with pytest.raises(FileGone):
+    with pytest.raises(FileGone, match=r"^invoice\.xml$"):
         put_away(folder, document, resumed=resumed)
     assert lying(folder) == set()
 

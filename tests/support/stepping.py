@@ -27,7 +27,6 @@ from filedrop.daemon.daemon import Daemon
 from filedrop.daemon.lock import locked_state
 from filedrop.daemon.loop import attempt
 from filedrop.daemon.pool import Pool
-from filedrop.daemon.recorder import AGAIN
 from filedrop.outbound.pipeline import OutboundPipeline
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 RULES = {"settle": "2s", "rescan": "2m", "doubt": "15m", "track": "1m", "retry": "{first: 5s, longest: 15m}"}
 # Long ago, so that every file's change lies in its future and tells nothing; what our clock saw of it does.
 BEGINNING = datetime(2020, 6, 1, 12, 0, tzinfo=UTC)
-AFTER_FAILURE = 2.0  # seconds until a loop whose turn failed takes the next, as `filedrop.daemon.loop` has it
+AFTER_FAILURE = 2.0  # seconds until a loop whose turn failed takes the next, or the recorder tries again
 FEW = 10  # turns that do nothing and want the next at once: likewise
 MANY = 100_000  # jobs after which it goes round and round
 TICK = 0.002  # seconds that pass at each look at a clock, so that no two moments are one
@@ -177,7 +176,7 @@ class Life:
 
     def _record(self) -> None:
         if not attempt(self._log, "recorder", self.service.recorder.step):
-            self._records_at = self._clock.steady() + AGAIN
+            self._records_at = self._clock.steady() + AFTER_FAILURE
 
     def _alone(self, what: object, job: Callable[[], object]) -> None:
         self._under_way.add(what)
