@@ -1,0 +1,328 @@
+"""When the access point is looked through for documents in doubt, and what follows from what was found."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from support.bench import row
+from support.documents import invoice
+from support.faults import answered, cut_after, instead, reset_before
+
+from filedrop.errors import AccessPointError
+from filedrop.model.document import State
+from filedrop.outbound.question import question
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.bench import Bench
+    from support.faults import Exchange, Fault
+
+    from filedrop.model.document import Document
+    from filedrop.outbound.resolver import DoubtResolver
+
+LIST, DOCUMENT = "GET /messages", re.compile(r"GET /messages/[0-9]+/xml-document")
+
+
+@pytest.fixture
+def bench(make_bench: Callable[..., Bench]) -> Bench:
+    """A folder whose documents may be sent as often as they are dropped; what is in doubt is looked for by hand."""
+    return make_bench(duplicates="allow", doubt="900s", track="60s")
+
+
+def resolver(bench: Bench) -> DoubtResolver:
+    return bench.life.service.accounts[0].follower.resolver
+
+
+def doubtful(bench: Bench, fault: Fault, name: str = "invoice.xml", content: bytes | None = None) -> Document:
+    """A document whose upload met with this."""
+    known = {document.id for document in bench.life.journal.in_state(State.DOUBT)}
+    bench.world.front.next("POST /outbox", fault)
+    bench.put(name, content or invoice(name))
+    bench.at.scanner.was_closed(name)
+    bench.at.scanner.look_now()
+    bench.life.do_all()
+    (document,) = [one for one in bench.life.journal.in_state(State.DOUBT) if one.id not in known]
+    return document
+
+
+def look(bench: Bench) -> list[Document]:
+    """Look once for all that is in doubt."""
+    return resolver(bench).resolve()
+
+
+def wait(bench: Bench) -> object:
+    """Seconds until the next look."""
+    found = resolver(bench).wait()
+    assert found is not None
+    return pytest.approx(found, abs=0.1)
+
+
+def looks(bench: Bench) -> int:
+    return sum(urlsplit(request.target).path == "/messages" for request in bench.world.front.asked(LIST))
+
+
+def downloads(bench: Bench) -> int:
+    return sum(bool(DOCUMENT.match(request.line)) for request in bench.world.front.asked(LIST))
+
+
+def told(bench: Bench, event: str) -> dict[str, object]:
+    """The only line of the log that tells of this, without what all lines have."""
+    (line,) = [line for line in bench.world.log() if line["event"] == event]
+    return {key: line[key] for key in line if key not in ("event", "account", "why")}
+
+
+def test_nothing_is_in_doubt(bench: Bench) -> None:
+    assert resolver(bench).wait() is None
+    assert not resolver(bench).undecided()
+    assert look(bench) == []
+    assert looks(bench) == 0
+
+
+def test_found(bench: Bench) -> None:
+    """It has its number at once, is followed from then on, and nothing is left to be looked for."""
+    document = doubtful(bench, cut_after)
+    assert resolver(bench).wait() == 0
+    assert resolver(bench).undecided()
+    (found,) = look(bench)
+    assert found == row(bench, document)
+    (message,) = bench.world.sandbox.store.sent("acme")
+    assert (found.state, found.msg_no, found.history[-1].event) == (State.SENT, message.msg_no, "found")
+    assert found.received is not None
+    assert found.due is not None
+    assert abs(found.due - bench.at.shared.now() - timedelta(seconds=60)) < timedelta(seconds=1)
+    assert resolver(bench).wait() is None
+    assert not resolver(bench).undecided()
+    assert told(bench, "document.found") == {
+        "level": "info", "company": "acme", "file": "invoice.xml", "msg_no": message.msg_no,
+    }  # fmt: skip
+
+
+def test_not_found(bench: Bench) -> None:
+    """It is looked for soon, then more and more seldom; it is sent again only after a last look, later than `doubt`."""
+    document = doubtful(bench, reset_after_a_part)
+    pauses = []
+    for _ in range(6):
+        assert look(bench) == []
+        pauses.append(wait(bench))
+        assert resolver(bench).undecided()
+        bench.clock.pass_on(resolver(bench).wait() or 0)
+    assert pauses == [5, 10, 30, 105, 300, 450]
+    (again,) = look(bench)
+    assert again == row(bench, document)
+    assert (again.state, again.due, again.history[-1].event) == (State.WAITING, None, "not found at the access point")
+    assert looks(bench) == 7
+    assert told(bench, "document.not_found") == {
+        "level": "warning", "company": "acme", "file": "invoice.xml", "attempt": 2,
+    }  # fmt: skip
+    assert resolver(bench).wait() is None
+
+
+def reset_after_a_part(exchange: Exchange) -> None:
+    """The request gets lost on its way, and nobody can tell."""
+    exchange.answer(500, "Unknown server error occurred.")
+
+
+def test_a_look_that_was_too_early_decides_nothing(bench: Bench) -> None:
+    """One more is needed, `doubt` after the first, though looks between were complete."""
+    doubtful(bench, reset_after_a_part)
+    look(bench)
+    bench.clock.pass_on(890)
+    assert look(bench) == []
+    assert wait(bench) == 10
+    bench.clock.pass_on(10)
+    assert [document.state for document in look(bench)] == [State.WAITING]
+
+
+@pytest.mark.parametrize("counts", [{"unclear": 9}, {"unclear": 10}, {"unexplained": 2}, {"unexplained": 3}], ids=str)
+def test_once_too_often(bench: Bench, counts: dict[str, int]) -> None:
+    """The tenth unclear answer, and the third refusal that names no fault, end it; not those before."""
+    document = doubtful(bench, reset_after_a_part)
+    document = bench.life.journal.record(document.but(**counts))
+    look(bench)
+    bench.clock.pass_on(901)
+    (after,) = look(bench)
+    if counts in ({"unclear": 9}, {"unexplained": 2}):
+        assert after.state is State.WAITING
+    else:
+        assert after.state is State.FAILED
+        assert after.error is not None
+        assert after.error.code == ("no-answer" if "unclear" in counts else "rejected")
+        assert document.why_in_doubt in after.error.message
+        assert abs(after.history[-1].at - bench.at.shared.now()) < timedelta(seconds=1)
+        if "unclear" in counts:
+            assert "no clear answer 10 times" in after.error.message
+            assert "retry --anyway" in after.error.hint
+
+
+def test_a_look_that_breaks_off(bench: Bench) -> None:
+    """It decides nothing, and counts for nothing."""
+    doubtful(bench, cut_after)
+    bench.world.front.next(LIST, instead(200, "<html>Maintenance</html>"))
+    with pytest.raises(AccessPointError):
+        look(bench)
+    assert resolver(bench).undecided()
+    assert [document.state for document in look(bench)] == [State.SENT]
+
+
+def test_each_doubt_is_one_of_its_own(bench: Bench) -> None:
+    """After a second unclear answer, what the looks before had found out counts no more."""
+    document = doubtful(bench, reset_after_a_part)
+    look(bench)
+    bench.clock.pass_on(901)
+    bench.life.journal.record(document.but(unclear=document.unclear + 1))
+    assert resolver(bench).wait() == 0
+    assert look(bench) == []
+    assert wait(bench) == 5
+
+
+def test_how_far_back(bench: Bench) -> None:
+    """The list is read from two days before the first attempt, in what was sent; of several, the earliest counts."""
+    document = doubtful(bench, reset_after_a_part)
+    bench.clock.pass_on(10 * 86400)
+    doubtful(bench, reset_after_a_part, "later.xml")
+    look(bench)
+    (request,) = [one for one in bench.world.front.asked(LIST) if urlsplit(one.target).path == "/messages"]
+    asked = parse_qs(urlsplit(request.target).query)
+    assert document.first_attempt is not None
+    day_before = document.first_attempt.date() - timedelta(days=3)  # the list begins after it
+    assert asked == {"sent": [f"'>{day_before}'"], "direction": ["OUT"]}
+
+
+def other_text(exchange: Exchange) -> None:
+    """The access point keeps it with another text and number than it got, and can't say so."""
+    body = exchange.request.body.replace(b"Thank you for your order.", b"Please visit us again.")
+    exchange.request = replace(exchange.request, body=body.replace(b">invoice.xml<", b">other<"))
+    exchange.arrive()
+    exchange.cut()
+
+
+def test_another_document_is_read_once(bench: Bench) -> None:
+    """What was compared isn't downloaded at each look."""
+    doubtful(bench, other_text)
+    for _ in range(3):
+        assert look(bench) == []
+        bench.clock.pass_on(5)
+    assert downloads(bench) == 1
+
+
+def missing(exchange: Exchange) -> None:
+    """The documents of all messages are gone; the list is there."""
+    if DOCUMENT.match(exchange.request.line):
+        exchange.answer(404, "Not found")
+    else:
+        answered(exchange)
+
+
+def test_a_document_that_can_not_be_had(bench: Bench) -> None:
+    """It is waited for as long as a doubt lasts; then a person is asked, and it is still looked for, seldom."""
+    document = doubtful(bench, cut_after)
+    bench.world.front.always(LIST, missing)
+    assert look(bench) == []
+    assert wait(bench) == 0.5
+    bench.clock.pass_on(1)
+    assert look(bench) == []
+    assert wait(bench) == 5
+    assert resolver(bench).needs_a_person() == set()
+    bench.clock.pass_on(890)
+    assert look(bench) == []
+    bench.clock.pass_on(10)
+    (asked,) = look(bench)
+    assert resolver(bench).needs_a_person() == {document.id}
+    assert not resolver(bench).undecided()
+    assert (asked.state, asked) == (State.DOUBT, row(bench, document))
+    assert question(asked)
+    assert abs(asked.history[-1].at - bench.at.shared.now()) < timedelta(seconds=1)
+    assert wait(bench) == 900
+    assert told(bench, "document.undecided") == {"level": "error", "company": "acme", "file": "invoice.xml"}
+    bench.clock.pass_on(900)
+    assert look(bench) == []  # the same question isn't asked twice
+    bench.world.front.heal()
+    bench.clock.pass_on(900)
+    assert [document.state for document in look(bench)] == [State.SENT]
+    assert resolver(bench).needs_a_person() == set()
+
+
+def test_what_can_be_had_again_is_waited_for_anew(bench: Bench) -> None:
+    """A person is asked only where a document could not be had for as long without a break."""
+    doubtful(bench, other_text)
+    document = doubtful(bench, other_text, "other.xml", invoice("invoice.xml"))
+    bench.world.front.next("GET /messages/", missing, missing)
+    look(bench)
+    bench.clock.pass_on(450)
+    look(bench)
+    bench.clock.pass_on(460)
+    look(bench)
+    assert resolver(bench).needs_a_person() == set()
+    assert row(bench, document).state in (State.DOUBT, State.WAITING)
+
+
+def test_a_person_is_left_some_time(make_bench: Callable[..., Bench]) -> None:
+    """However short a doubt is, it isn't looked for all the time while a person is asked."""
+    bench = make_bench(duplicates="allow", doubt="10s")
+    doubtful(bench, cut_after)
+    bench.world.front.always(LIST, missing)
+    for _ in range(3):
+        assert not resolver(bench).needs_a_person()
+        look(bench)
+        bench.clock.pass_on(5)
+    assert resolver(bench).needs_a_person()
+    assert resolver(bench).wait() == pytest.approx(25, abs=0.5)
+
+
+def test_what_is_on_the_wire_is_waited_for(bench: Bench) -> None:
+    """While another upload may have made a message, nothing is decided by it, nor is a person asked."""
+    document = doubtful(bench, cut_after, content=invoice("same"))
+    other = doubtful(bench, reset_after_a_part, "other.xml", invoice("same"))
+    under_way = bench.life.journal.record(other.but(state=State.SENDING))
+    for _ in range(3):
+        assert look(bench) == []
+        bench.clock.pass_on(900)
+    assert row(bench, document).state is State.DOUBT
+    assert resolver(bench).needs_a_person() == set()
+    bench.life.journal.record(under_way.sent(bench.at.shared.now(), 99, received=None, uuid=None))
+    assert [one.state for one in look(bench)] == [State.SENT]
+
+
+def twice_and_cut(exchange: Exchange) -> None:
+    exchange.arrive()
+    exchange.arrive()
+    exchange.cut()
+
+
+def test_a_message_too_many(bench: Bench) -> None:
+    """A document that arrived twice has the first number, and an operator is told of the second."""
+    document = doubtful(bench, twice_and_cut)
+    (found,) = look(bench)
+    first, second = sorted(message.msg_no for message in bench.world.sandbox.store.sent("acme"))
+    assert (found.id, found.msg_no) == (document.id, first)
+    assert told(bench, "message.surplus") == {
+        "level": "error", "company": "acme", "file": "invoice.xml", "msg_no": second,
+    }  # fmt: skip
+
+
+def test_a_number_that_another_has(bench: Bench) -> None:
+    """A message that is another document's isn't taken for the one in doubt."""
+    first = doubtful(bench, cut_after, content=invoice("same"))
+    assert [one.id for one in look(bench)] == [first.id]
+    second = doubtful(bench, reset_after_a_part, "second.xml", invoice("same"))
+    assert look(bench) == []
+    assert row(bench, second).state is State.DOUBT
+    assert downloads(bench) <= 2
+
+
+def test_only_the_message_fails(bench: Bench) -> None:
+    """One whose download fails keeps no other from being found; where nothing works any more, the look breaks off."""
+    doubtful(bench, cut_after, "one.xml")
+    two = doubtful(bench, cut_after, "two.xml")
+    first = min(message.msg_no for message in bench.world.sandbox.store.sent("acme"))
+    bench.world.front.always(f"GET /messages/{first}/", instead(500))
+    assert [found.id for found in look(bench)] == [two.id]
+    bench.world.front.always("GET", reset_before)
+    with pytest.raises(AccessPointError):
+        look(bench)
