@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from support.bench import row
-from support.documents import invoice
+from support.documents import credit_note, invoice
 from support.faults import answered, cut_after, instead, reset_before
 
 from filedrop.errors import AccessPointError
@@ -154,6 +154,7 @@ def test_once_too_often(bench: Bench, counts: dict[str, int]) -> None:
         assert after.error is not None
         assert after.error.code == ("no-answer" if "unclear" in counts else "rejected")
         assert document.why_in_doubt in after.error.message
+        assert ("HTTP 400" in after.error.message) is ("unexplained" in counts)
         assert abs(after.history[-1].at - bench.at.shared.now()) < timedelta(seconds=1)
         if "unclear" in counts:
             assert "no clear answer 10 times" in after.error.message
@@ -326,3 +327,75 @@ def test_only_the_message_fails(bench: Bench) -> None:
     bench.world.front.always("GET", reset_before)
     with pytest.raises(AccessPointError):
         look(bench)
+
+
+def as_document(content: bytes) -> Fault:
+    """Every message's document is this one now; the rest is as it was."""
+
+    def fault(exchange: Exchange) -> None:
+        if DOCUMENT.match(exchange.request.line):
+            exchange.answer(200, content, [("Content-Type", "application/xml")])
+        else:
+            answered(exchange)
+
+    return fault
+
+
+@pytest.mark.parametrize(
+    "content", [b"<broken", credit_note("invoice.xml")], ids=["no document", "a document of another type"]
+)
+def test_a_document_that_can_not_be_compared(bench: Bench, content: bytes) -> None:
+    """A person is asked at once: no later look will tell more."""
+    document = doubtful(bench, cut_after)
+    bench.world.front.always(LIST, as_document(content))
+    (asked,) = look(bench)
+    (message,) = bench.world.sandbox.store.sent("acme")
+    assert resolver(bench).needs_a_person() == {document.id}
+    assert f"message {message.msg_no} may be it" in question(asked)
+    assert "can't be read as a document" in question(asked)
+
+
+def test_found_with_a_doctype(bench: Bench) -> None:
+    """Where an access point adds what filedrop sends in no document, it is the same document still."""
+    content = invoice("invoice.xml")
+    doubtful(bench, cut_after, content=content)
+    declaration, rest = content.split(b"?>", 1)
+    bench.world.front.always(LIST, as_document(declaration + b"?>\n<!DOCTYPE Invoice>" + rest))
+    assert [found.state for found in look(bench)] == [State.SENT]
+
+
+def test_found_in_a_longer_form(make_bench: Callable[..., Bench]) -> None:
+    """What the access point returns may be twice as long as what may be sent."""
+    bench = make_bench(duplicates="allow", max_size="1MB")
+    content = invoice("invoice.xml")
+    doubtful(bench, cut_after, content=content)
+    bench.world.front.always(LIST, as_document(content + b"<!--" + b"x" * 1_500_000 + b"-->"))
+    assert [found.state for found in look(bench)] == [State.SENT]
+
+
+@pytest.mark.parametrize(
+    "change", [(b"your order", b"the order"), (b">invoice.xml<", b">other<")], ids=["text", "number"]
+)
+def test_found_by_what_is_left_of_it(bench: Bench, change: tuple[bytes, bytes]) -> None:
+    """One whose text was changed is found by type, number and date; one whose number was changed isn't it."""
+    content = invoice("invoice.xml")
+    assert change[0] in content
+    doubtful(bench, cut_after, content=content)
+    bench.world.front.always(LIST, as_document(content.replace(*change)))
+    assert [found.state for found in look(bench)] == ([State.SENT] if change[0] == b"your order" else [])
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_told_apart_by_what_they_say(bench: Bench, which: int) -> None:
+    """Of two documents of one number, the one whose text the message has is found."""
+    contents = [invoice("same"), invoice("same").replace(b"your order", b"the order")]
+    faults = [cut_after, reset_after_a_part] if which == 0 else [reset_after_a_part, cut_after]
+    documents = [doubtful(bench, faults[nth], f"{nth}.xml", contents[nth]) for nth in (0, 1)]
+    assert [found.id for found in look(bench)] == [documents[which].id]
+
+
+def test_a_long_list(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is in doubt is found, in whichever part of a long list."""
+    monkeypatch.setattr("filedrop.outbound.resolver.LISTED_AT_ONCE", 1)
+    documents = [doubtful(bench, cut_after, f"{nth}.xml") for nth in range(3)]
+    assert {found.id for found in look(bench)} == {document.id for document in documents}
