@@ -68,6 +68,7 @@ def _restored(folder: OutboundFolder) -> Iterator[Document]:
     """The documents that lie there with a sidecar of ours, in the order of the places that a document goes through."""
     archive = folder.at("archive")
     for place in ("sent", "failed", *(f"archive/{month}" for month in folder.months())):
+        # A month is opened for this alone: there may be hundreds, and `at` would keep each open.
         within = archive.folder(place.removeprefix("archive/")) if "/" in place else folder.at(place)
         names = frozenset(within.names())
         for name in sorted(names):
