@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -399,3 +400,39 @@ def test_a_long_list(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("filedrop.outbound.resolver.LISTED_AT_ONCE", 1)
     documents = [doubtful(bench, cut_after, f"{nth}.xml") for nth in range(3)]
     assert {found.id for found in look(bench)} == {document.id for document in documents}
+
+
+def test_a_message_too_many_is_no_others(bench: Bench) -> None:
+    """The second message of a document that arrived twice isn't taken for the same document, dropped again."""
+    doubtful(bench, twice_and_cut, content=invoice("same"))
+    look(bench)
+    again = doubtful(bench, reset_after_a_part, "again.xml", invoice("same"))
+    assert look(bench) == []
+    assert row(bench, again).state is State.DOUBT
+    assert resolver(bench).needs_a_person() == set()
+
+
+@pytest.mark.parametrize(
+    ("rival", "is_asked"),
+    [({}, True), ({"meaning": "another", "number": "other"}, False), ({"receiver": "0192:999999999"}, False)],
+    ids=["the same", "another content", "another receiver"],
+)
+def test_a_number_whose_owner_is_not_certain(bench: Bench, rival: dict[str, str], *, is_asked: bool) -> None:
+    """Of a document only the number is known; the message of that number holds just what another in doubt holds.
+
+    A person is asked whether it is that document's, unless it can't be: then a server was set up anew, and it is found.
+    """
+    first = doubtful(bench, cut_after, content=invoice("same"))
+    (found,) = look(bench)
+    bench.life.journal.record(found.but(received=None))
+    with sqlite3.connect(bench.world.state / "journal.sqlite") as journal:
+        for column, value in rival.items():
+            journal.execute(f"UPDATE documents SET {column} = ? WHERE id = ?", (value, first.id))  # noqa: S608 - ours
+    second = doubtful(bench, reset_after_a_part, "second.xml", invoice("same"))
+    (after,) = look(bench)
+    assert after.id == second.id
+    if is_asked:
+        assert after.state is State.DOUBT
+        assert "may be another document, which was accepted under that number" in question(after)
+    else:
+        assert (after.state, after.msg_no) == (State.SENT, found.msg_no)
