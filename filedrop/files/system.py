@@ -58,8 +58,13 @@ if sys.platform == "win32":
         """A descriptor to read the file there; a link is refused. Raises OSError."""
         if os.path.islink(_address(where)):  # noqa: PTH114 - no Path
             raise OSError(errno.ELOOP, "a symbolic link", str(where))
-        # Shared for moving and deleting, too: else a file that we read can't be moved, not even by us.
-        return msvcrt.open_osfhandle(_handle(where, _SHARED), os.O_RDONLY | os.O_BINARY | os.O_NOINHERIT)
+        try:  # shared for moving and deleting, too: else a file that we read can't be moved, not even by us
+            handle = _handle(where, _SHARED)
+        except PermissionError as error:
+            if os.path.isdir(_address(where)):  # noqa: PTH112 - no Path
+                raise OSError(errno.EINVAL, "a folder", str(where)) from error
+            raise
+        return msvcrt.open_osfhandle(handle, os.O_RDONLY | os.O_BINARY | os.O_NOINHERIT)
 
     def is_closed(where: Where) -> bool:
         """Has certainly nobody the file open for writing? Raises InUse where somebody certainly has."""

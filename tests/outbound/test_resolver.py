@@ -13,6 +13,7 @@ import pytest
 from support.bench import row
 from support.documents import credit_note, invoice
 from support.faults import answered, cut_after, instead, reset_before
+from support.stepping import Life
 
 from filedrop.errors import AccessPointError
 from filedrop.model.document import State
@@ -302,6 +303,8 @@ def test_a_message_too_many(bench: Bench) -> None:
     document = doubtful(bench, twice_and_cut)
     (found,) = look(bench)
     first, second = sorted(message.msg_no for message in bench.world.sandbox.store.sent("acme"))
+    identity = bench.at.shared.access_point.identity
+    assert bench.life.journal.surplus(identity) == [(second, "invoice.xml")]
     assert (found.id, found.msg_no) == (document.id, first)
     assert told(bench, "message.surplus") == {
         "level": "error", "company": "acme", "file": "invoice.xml", "msg_no": second,
@@ -436,3 +439,59 @@ def test_a_number_whose_owner_is_not_certain(bench: Bench, rival: dict[str, str]
         assert "may be another document, which was accepted under that number" in question(after)
     else:
         assert (after.state, after.msg_no) == (State.SENT, found.msg_no)
+
+
+def after(bench: Bench) -> str | None:
+    """The day before the first from which the last look has read the list; None: it has read all."""
+    targets = [urlsplit(request.target) for request in bench.world.front.asked(LIST)]
+    sent = [parse_qs(target.query).get("sent") for target in targets if target.path == "/messages"][-1]
+    return sent[0] if sent else None
+
+
+@pytest.mark.parametrize(("ahead", "first"), [(5, "'>2020-05-29'"), (-5, "'>2020-05-24'"), (0, "'>2020-05-29'")])
+def test_how_far_back_without_a_first_attempt(bench: Bench, ahead: int, first: str) -> None:
+    """Where only our clock is known to have seen it, the list is read from the claim on, less what it is fast."""
+    bench.clock.skew = timedelta(days=ahead)
+    document = doubtful(bench, reset_after_a_part)
+    bench.life.journal.record(document.but(first_attempt=None))
+    look(bench)
+    assert after(bench) == first
+
+
+@pytest.mark.parametrize("is_any_known", [False, True])
+def test_how_far_back_without_their_clock(bench: Bench, *, is_any_known: bool) -> None:
+    """Then it is read from the last message before the claim on, if that is the earlier; where there is none, whole."""
+    if is_any_known:
+        known = doubtful(bench, cut_after, "known.xml")
+        assert [found.id for found in look(bench)] == [known.id]
+    bench.life.drop()
+    bench.world.front.date = lambda: None
+    bench.life = Life(bench.world, bench.clock)
+    try:
+        bench.life.turn()
+        bench.life.do_all()
+        bench.clock.pass_on(5 * 86400)
+        document = doubtful(bench, reset_after_a_part)
+        assert document.first_attempt is None
+        look(bench)
+        assert after(bench) == ("'>2020-05-29'" if is_any_known else None)
+    finally:
+        bench.life.drop()
+
+
+def test_another_accounts_doubt(bench: Bench) -> None:
+    """What was posted to another account isn't looked for at this one, and nothing waits for it."""
+    doubtful(bench, cut_after, content=invoice("same"))
+    other = doubtful(bench, reset_after_a_part, "other.xml", invoice("same"))
+    other = bench.life.journal.record(other.but(identity="another@ap.example.com", state=State.SENDING))
+    assert [found.file for found in look(bench)] == ["invoice.xml"]
+    bench.life.journal.record(other.but(state=State.DOUBT))
+    assert resolver(bench).wait() is None
+
+
+def test_asked_after(bench: Bench) -> None:
+    """Of a document whose file is gone, a look that didn't find it is remembered."""
+    document = doubtful(bench, reset_after_a_part)
+    bench.at.shared.gone[document.id] = False
+    look(bench)
+    assert bench.at.shared.gone == {document.id: True}
