@@ -32,13 +32,14 @@ def configure(log: Log, listener: Callable[[Event], None] | None = None) -> stru
 
     `listener` is called with every event of any level: its name is in `event`, its facts are beside it.
     """
-    lowest = logging.getLevelNamesMapping()[log.level.upper()]
+    levels = logging.getLevelNamesMapping()
+    lowest = levels[log.level.upper()]
 
     def pass_on(_logger: Any, method: str, event: Event) -> Event:
         if listener is not None:
             with suppress(OSError):  # it prints, and may fail like `_Lines`
                 listener(event)
-        if logging.getLevelNamesMapping()[method.upper()] < lowest:
+        if levels[method.upper()] < lowest:
             raise structlog.DropEvent
         return event
 

@@ -157,7 +157,7 @@ class Entry:
         return self.directory.descriptor
 
     def __str__(self) -> str:
-        return os.path.join(self.directory.path, self.name)  # noqa: PTH118 - a Path takes several times as long
+        return f"{self.directory.path}{os.sep}{self.name}"  # a Path takes several times as long
 
     def with_name(self, name: str) -> Entry:
         """The entry with another name in the same folder. Raises OSError for an impossible name."""
@@ -178,12 +178,13 @@ class Entry:
     def exists(self) -> bool:
         """Is anything there? Raises OSError where that can't be told."""
         try:
-            self.lstat()
+            os.stat(self.address, dir_fd=self.descriptor, follow_symlinks=False)
         except FileNotFoundError:
             return False
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:  # no file can have this name
                 return False
+            error.filename = str(self)
             raise
         return True
 

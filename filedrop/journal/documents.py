@@ -140,6 +140,14 @@ class Documents(Store):
         """
         return self.value(statements.NAMED, folder=folder, place=place, file=as_name(file)) is not None
 
+    def knows_of(self, folder: str, name: str, file: str, sha256: str) -> bool:
+        """Is anything recorded that may concern a file dropped with this name and these bytes?
+
+        That is: an open document with these bytes, one that `speaks_of` the name `file` in `sending/`, or a waiver.
+        """
+        values = {"folder": folder, "name": as_name(name), "file": as_name(file), "sha256": sha256}
+        return bool(self.value(statements.KNOWS_OF, **values))
+
     def in_state(self, state: State, *, identity: str | None = None) -> list[Document]:
         """Open documents in this state, oldest first; of one account, where `identity` is given."""
         return self._documents(statements.IN_STATE, state=state.value, identity=identity)
@@ -221,8 +229,7 @@ class Documents(Store):
 
 def put(connection: sqlite3.Connection, document: Document) -> Document:
     """Write a document's step within a transaction and return it with its new revision. Raises Changed."""
-    values = {name: getattr(document, name) for name in statements.COLUMNS}
-    values |= {name: as_name(values[name]) for name in _NAMES}
+    values = document.__dict__ | {name: as_name(getattr(document, name)) for name in _NAMES}
     values |= {name: as_moment(values[name]) for name in _MOMENTS}
     values["state"] = document.state.value
     values["open"] = _is_open(document)

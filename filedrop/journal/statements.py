@@ -59,6 +59,11 @@ KEPT_IN_SENDING = (
     f" AND state IN ('{State.WAITING}', '{State.SENDING}', '{State.DOUBT}')"
 )
 NAMED = "SELECT 1 FROM documents WHERE open AND folder = :folder AND place = :place AND file = :file LIMIT 1"
+KNOWS_OF = """
+    SELECT EXISTS (SELECT 1 FROM documents WHERE open AND sha256 = :sha256 AND folder = :folder)
+        OR EXISTS (SELECT 1 FROM documents WHERE open AND folder = :folder AND place = 'sending' AND file = :file)
+        OR EXISTS (SELECT 1 FROM waivers WHERE folder = :folder AND file = :name)
+"""
 IN_STATE = f"{_ALL} open AND state = :state AND (:identity IS NULL OR identity = :identity) ORDER BY id"
 _UNFINISHED = "SELECT id, company, {kind} AS kind FROM documents WHERE open AND state = "
 _SENT_KINDS = "CASE WHEN accepted < :accepted_before THEN 'overdue' ELSE 'sent' END"

@@ -20,6 +20,7 @@ from filedrop.outbound.identified import identified, is_identified, why_not_iden
 from filedrop.outbound.readiness import LATER, Clock, look_again, wait_for_writer
 from filedrop.outbound.upload import Changing, OpenedDocument, unreadable
 from filedrop.storage import sidecar
+from filedrop.storage.names import shortened
 from filedrop.storage.own_name import clear_left, own_name
 
 if TYPE_CHECKING:
@@ -132,13 +133,16 @@ def _wait(at: FolderContext, name: str, opened: OpenedDocument, unchanged: float
 
 
 def _claim_whole(at: FolderContext, name: str, opened: OpenedDocument, reading: Reading) -> Claimed | None:
-    for document in at.shared.journal.open_like(at.folder.id, reading.sha256):
+    journal, own = at.shared.journal, _own_name(at, name, reading)
+    is_known = journal.knows_of(at.folder.id, name, shortened(own), reading.sha256)  # one question: mostly it isn't
+    for document in journal.open_like(at.folder.id, reading.sha256) if is_known else ():
         if not lies_at(at.folder, document):
             return _claim_returned(at, name, opened, document)
-    new = _move_in(at, name, _own_name(at, name, reading), opened.status)
+    new, waived = _move_in(at, name, own, opened.status, is_known=is_known), False
     if new is None:
         return None
-    new, waived = waiving(at, new, name, Waiver(reading.sha256, opened.stamp.modified))
+    if is_known:
+        new, waived = waiving(at, new, name, Waiver(reading.sha256, opened.stamp.modified))
     return Claimed(identified_in(at, new, reading), opened, waived=name if waived else "")
 
 
@@ -203,11 +207,16 @@ def _claim_unreadable(at: FolderContext, name: str, error: OSError) -> Claimed |
     return _claim_failed(at, name, status, unreadable(path, error))
 
 
-def _move_in(at: FolderContext, name: str, own: str, status: os.stat_result) -> Document | None:
-    """Rename a file, dropped as `own`, into `sending/`. None if it is gone, or was replaced before the rename."""
+def _move_in(
+    at: FolderContext, name: str, own: str, status: os.stat_result, *, is_known: bool = True
+) -> Document | None:
+    """Rename a file, dropped as `own`, into `sending/`. None if it is gone, or was replaced before the rename.
+
+    `is_known`: what `Journal.knows_of` says of it.
+    """
     folder = at.folder
     try:
-        file = _moved_in(at, name, own, status)
+        file = _moved_in(at, name, own, status, is_known=is_known)
     except FileNotFoundError:
         return None
     if folder.stamp("sending", file) != FileStamp.of(status):
@@ -224,11 +233,12 @@ def _move_in(at: FolderContext, name: str, own: str, status: os.stat_result) -> 
     return document
 
 
-def _moved_in(at: FolderContext, name: str, own: str, status: os.stat_result) -> str:
+def _moved_in(at: FolderContext, name: str, own: str, status: os.stat_result, *, is_known: bool = True) -> str:
     """Move a file to a free name in `sending/` that is in no row, and return it: a power cut can undo a row's move."""
 
     def is_spoken_for(file: str) -> bool:
-        return at.shared.journal.speaks_of(at.folder.id, "sending", file)
+        is_asked = is_known or file != shortened(own)
+        return is_asked and at.shared.journal.speaks_of(at.folder.id, "sending", file)
 
     return at.folder.claim(name, is_spoken_for, dropped_as=own, identity=identity_of(status))
 
@@ -240,7 +250,7 @@ def _clear_beside(folder: OutboundFolder, name: str) -> None:
         discard(here / ready_file)
     discard(here / f"{name}.why.txt")
     beside = here / f"{name}.json"
-    if sidecar.read(beside) is not None:
+    if beside.exists() and sidecar.read(beside) is not None:
         discard(beside)
 
 

@@ -88,6 +88,14 @@ def may_be_given(name: str, dropped_as: str) -> bool:
     return name in (dropped_as, wanted) or re.fullmatch(numbers, name) is not None
 
 
+def may_be_renamed(name: str) -> bool:
+    """May filedrop have given this name to a file with another own name? False for nearly all names."""
+    suffix = os.path.splitext(name)[1]  # noqa: PTH122 - as above
+    # A shortened name lacks less than a letter of the limit, unless its suffix was cut, too.
+    is_shortened = len(os.fsencode(name)) > LONGEST_NAME - 4 or len(suffix) >= LONGEST_SUFFIX
+    return is_shortened or _NUMBER.search(name) is not None
+
+
 def is_taken(entry: Entry) -> bool:
     """Does the file, its sidecar or its note exist? Raises OSError."""
     return entry.exists() or any(entry.beside(end).exists() for end in BESIDE)

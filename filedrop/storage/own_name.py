@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files import InUse, create_whole, discard, place
 from filedrop.storage import checked, sidecar
-from filedrop.storage.names import may_be_given
+from filedrop.storage.names import may_be_given, may_be_renamed
 
 if TYPE_CHECKING:
     from filedrop.files import Directory, Entry, Identity, Where
@@ -27,6 +27,8 @@ def own_name(entry: Entry, failed: Directory, folder: str, journal: Journal, rea
 
     `failed` is the `failed/` beside it, `folder` the id of its outbound folder. Raises OSError, JournalError.
     """
+    if not may_be_renamed(entry.name):
+        return entry.name
     told = told_beside(entry)
     if told is None:
         document = moved_back(failed / entry.name, folder, journal)

@@ -344,6 +344,22 @@ def test_a_file_that_is_let_through(journal: Journal) -> None:
     assert journal.waived("f1") == []
 
 
+def test_what_is_known_of_a_drop(journal: Journal) -> None:
+    """The journal knows a drop by its bytes or its name in `sending/`, while that document is open, or by a waiver."""
+    document = journal.record(drop(1))
+
+    def knows(name: str = "other.xml", file: str = "other.xml", sha256: str = "sha-9", folder: str = "f1") -> bool:
+        return journal.knows_of(folder, name, file, sha256)
+
+    assert (knows(sha256="sha-1"), knows(file="invoice-1.xml")) == (True, True)
+    assert (knows(), knows(name="invoice-1.xml")) == (False, False)
+    assert not knows(sha256="sha-1", file="invoice-1.xml", folder="f2")
+    journal.let_through("f1", "other.xml", Waiver("sha-7", 1))
+    assert (knows(), knows(name="third.xml"), knows(folder="f2")) == (True, False, False)
+    journal.record(document.taken(NOON))
+    assert not knows(name="third.xml", sha256="sha-1", file="invoice-1.xml")
+
+
 def test_two_alike_cannot_both_pass(journal: Journal) -> None:
     """Two identical documents that are posted at the same moment: one is sent, the other is its duplicate."""
     documents = [posted(journal.record(drop(number, meaning="same"))) for number in range(1, 9)]

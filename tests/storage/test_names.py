@@ -1,8 +1,14 @@
-"""Names that are kept without being kept."""
+"""Names that are kept without being kept, and names that filedrop may have given."""
 
 from __future__ import annotations
 
-from filedrop.storage.names import Names
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filedrop.storage.names import Names, may_be_given, may_be_renamed, names_document, numbered, shortened
+
+letters = st.text(st.sampled_from("ab.é漢😀-29 \udce5"), min_size=1, max_size=20)
+tails = st.builds(str.__mul__, letters, st.sampled_from([1, 1, 20, 260]))
 
 
 def test_names() -> None:
@@ -12,3 +18,17 @@ def test_names() -> None:
     assert all(name in kept for name in names)
     assert not any(f"{name}.json" in kept for name in names)
     assert "invoice" not in Names([])
+
+
+@given(st.builds(str.__add__, letters, tails), st.integers(min_value=1, max_value=10**6))
+def test_a_name_that_filedrop_may_have_given(dropped_as: str, number: int) -> None:
+    """A numbered or shortened name is never taken for the file's own: it is asked which that is."""
+    for name in (shortened(dropped_as), numbered(shortened(dropped_as), number)):
+        if name != dropped_as and names_document(name) and may_be_given(name, dropped_as):
+            assert may_be_renamed(name)
+
+
+def test_a_name_that_is_certainly_its_files_own() -> None:
+    """Of a name without a number at its end, nobody need be asked whether filedrop has given it."""
+    assert not any(map(may_be_renamed, ("invoice.xml", "INV-1.xml", "20261124.xml", "order-007.xml", "x")))
+    assert may_be_renamed("invoice-2.xml")
