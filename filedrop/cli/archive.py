@@ -12,20 +12,13 @@ from datetime import UTC, date, datetime, timedelta
 from heapq import nlargest
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from filedrop.accesspoint import Gone
 from filedrop.accesspoint.breaker import CircuitBreaker
-from filedrop.cli.opening import (
-    as_caller,
-    choose_account,
-    open_access_point,
-    open_config,
-    open_journal,
-    received_messages,
-)
+from filedrop.cli.opening import choose_account, open_access_point, open_config, open_journal, write_new
 from filedrop.cli.show import say, show_json, show_table
 from filedrop.daemon.clock import now
 from filedrop.errors import FiledropError, NoClearAnswer
@@ -36,6 +29,7 @@ from filedrop.inbound.placing import place
 from filedrop.model.document import local_name, same_participant
 from filedrop.model.message import Message
 from filedrop.storage.folders import inbound_folder, unassigned_folder
+from filedrop.text import command
 from filedrop.times import local, moment
 
 if TYPE_CHECKING:
@@ -64,14 +58,13 @@ ACCOUNT = click.option("--account", metavar="NAME", help="Whose; may be left out
 @click.pass_obj
 def messages(
     config_option: str | None,
+    /,
     *,
     account: str | None,
     sent: str | None,
-    sender: str | None,
-    receiver: str | None,
-    direction: str | None,
     limit: int | None,
     as_json: bool,
+    **asked_for: str | None,
 ) -> None:
     r"""List the access point's archive, all that is asked for, the newest first.
 
@@ -83,7 +76,7 @@ def messages(
     with open_access_point(choose_account(open_config(config_option), account)) as access_point:
 
         def since(day: date | None) -> Iterable[Message]:
-            archive = access_point.messages(after=day, sender=sender, receiver=receiver, direction=direction)
+            archive = access_point.messages(after=day, **asked_for)
             return filter(on_day, _as_far_as_it_leads(archive, troubles))
 
         found = since(first) if sent or not limit else _far_enough(since, limit)
@@ -159,21 +152,8 @@ def download(config_option: str | None, msg_no: int, *, output: str | None, deli
                 shutil.copyfileobj(fetched, sys.stdout.buffer)
                 return
             target = Path(output or f"{msg_no}.xml")
-            with as_caller():
-                _save(fetched, target)
+            write_new(target, fetched, "-o")
             say(target)
-
-
-def _save(fetched: BinaryIO, target: Path) -> None:
-    try:
-        with target.open("xb") as file:
-            try:
-                shutil.copyfileobj(fetched, file)
-            except BaseException:
-                target.unlink()
-                raise
-    except OSError as error:
-        raise FiledropError(f"{target} can't be written: {error.strerror}; name another with -o") from error
 
 
 @click.command()
@@ -190,7 +170,7 @@ def read(config_option: str | None, msg_no: int, *, account: str | None) -> None
     chosen = choose_account(config, account)
     with open_access_point(chosen) as access_point:
         if not access_point.mark_read(msg_no):
-            raise FiledropError(f"the inbox has no message {msg_no}: see {received_messages(config, chosen)}")
+            raise FiledropError(f"the inbox has no message {msg_no}: see {_received_messages(config, chosen)}")
     say(f"message {msg_no} is marked as read")
 
 
@@ -240,17 +220,16 @@ def _days(sent: str | None) -> tuple[date | None, Callable[[Message], bool]]:
     return None if "<" in sign else day, lambda message: COMPARISONS[sign]((message.received or "")[:10], text)
 
 
-def deliver_again(config: Config, account: Account, access_point: AccessPoint, msg_no: int) -> str:
-    """Fetch a message into the folder of its receiver, and return the document's name there.
+def deliver_again(config: Config, account: Account, access_point: AccessPoint, msg_no: int) -> Path:
+    """Fetch a message into the folder of its receiver, and return the document's path there.
 
     Raises FiledropError, OSError.
     """
     message = _message(config, account, access_point, msg_no)
     folder = _folder(config, message)
-    events: list[Any] = []
     from filedrop.daemon import logs  # noqa: PLC0415 - structlog is a fifth of a start: none for those who read
 
-    log = logs.configure(config.log.model_copy(update={"level": "error"}), events.append)
+    log = logs.configure(config.log.model_copy(update={"level": "error"}))
     retry = config.outbound.retry
     with open_journal(config) as journal:
         folder.take_up(journal)
@@ -275,14 +254,20 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
             raise row
         add_page(context, folder, message, row)
         journal.record_message(replace(row, state="read"))  # a daemon beside us has nothing left to do
-    return next(f"{folder.path / event['file']}" for event in events if event["event"] == "message.received")
+    return folder.path / row.file
 
 
 def _message(config: Config, account: Account, access_point: AccessPoint, msg_no: int) -> Message:
     for message in access_point.messages(direction="IN"):
         if message.msg_no == msg_no and message.direction != "OUT":
             return message
-    raise FiledropError(f"the access point has received no message {msg_no}: see {received_messages(config, account)}")
+    see = _received_messages(config, account)
+    raise FiledropError(f"the access point has received no message {msg_no}: see {see}")
+
+
+def _received_messages(config: Config, account: Account) -> str:
+    """The command that shows what an account has received."""
+    return command("filedrop", "messages", "--direction", "IN", *config.account_option(account.name))
 
 
 def _folder(config: Config, message: Message) -> InboundFolder:

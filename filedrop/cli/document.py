@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, cast
@@ -15,7 +16,7 @@ from filedrop import readable
 from filedrop.accesspoint import Gone
 from filedrop.cli.completion import files
 from filedrop.cli.identify import opened
-from filedrop.cli.opening import as_caller, choose_account, open_access_point, open_config
+from filedrop.cli.opening import choose_account, open_access_point, open_config, write_new
 from filedrop.cli.show import say, show_json, show_table, tell
 from filedrop.errors import FiledropError
 from filedrop.model.message import Message
@@ -63,7 +64,7 @@ def show(
     name = path.name if is_file else f"{document}.xml"
     if html is not None:
         beside = attachments_beside(path) if is_file and html.absolute().parent == path.absolute().parent else {}
-        _write(html, readable.page(sheet, name, beside))
+        write_new(html, BytesIO(readable.page(sheet, name, beside)), "--html")
         say(html)
     elif as_json:
         show_json(asdict(sheet))
@@ -93,15 +94,6 @@ def _fetched(config_option: str | None, msg_no: int, account: str | None) -> Bin
             raise FiledropError(f"the access point has no document for message {msg_no}") from error
     file.seek(0)
     return file
-
-
-def _write(target: Path, content: bytes) -> None:
-    with as_caller():
-        try:
-            with target.open("xb") as file:
-                file.write(content)
-        except OSError as error:
-            raise FiledropError(f"{target} can't be written: {error.strerror}; name another with --html") from error
 
 
 def _show(sheet: Sheet) -> None:

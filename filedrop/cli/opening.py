@@ -1,11 +1,12 @@
-"""The configuration, the journal and an access point for a command, and the user that it acts as."""
+"""A command's configuration, journal, access point and new files, and the user that it acts as."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import threading
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,11 @@ from filedrop.accesspoint import AccessPoint
 from filedrop.errors import FiledropError
 from filedrop.files import may_use
 from filedrop.journal import JOURNAL, Journal
-from filedrop.text import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
+    from typing import BinaryIO
 
     from filedrop.config import Account, Config
 
@@ -81,6 +82,18 @@ else:
             os.seteuid(user)
 
 
+def write_new(target: Path, content: BinaryIO, option: str) -> None:
+    """Write a new file as the caller, whole or not at all. Raises FiledropError, with the option that names another."""
+    with as_caller(), ExitStack() as at_failure:
+        try:
+            with target.open("xb") as file:
+                at_failure.callback(target.unlink)
+                shutil.copyfileobj(content, file)
+            at_failure.pop_all()
+        except OSError as error:
+            raise FiledropError(f"{target} can't be written: {error.strerror}; name another with {option}") from error
+
+
 def has_journal(config: Config) -> bool:
     """Is there a journal that we may use?"""
     return may_use(config.state / JOURNAL)
@@ -102,11 +115,6 @@ def open_access_point(account: Account) -> closing[AccessPoint]:
     """An account's access point for a `with`. Raises ConfigError, also where its password can't be read."""
     account.read_password()
     return closing(AccessPoint(account, stopped=threading.Event()))
-
-
-def received_messages(config: Config, account: Account) -> str:
-    """The command that shows what an account has received."""
-    return command("filedrop", "messages", "--direction", "IN", *config.account_option(account.name))
 
 
 def choose_account(config: Config, name: str | None) -> Account:

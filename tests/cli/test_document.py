@@ -7,6 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from cli.conftest import COMMAND, PROJECT
+from support.disks import mounted
 from support.documents import invoice, with_attachments
 
 if TYPE_CHECKING:
@@ -65,6 +66,16 @@ def test_its_attachments(filedrop: Filedrop, tmp_path: Path) -> None:
     page = (tmp_path / "page.html").read_text()
     assert page.count("href=") == 1
     assert 'href="./in-1-a.pdf"' in page
+
+
+def test_a_disk_that_is_full(filedrop: Filedrop, tmp_path: Path) -> None:
+    """Nothing is left of a page that a disk has no room for."""
+    (tmp_path / "invoice.xml").write_bytes(invoice())
+    with mounted(tmp_path / "disk", size="4k") as disk:
+        shown = filedrop("show", tmp_path / "invoice.xml", "--html", disk.path / "page.html")
+        assert shown.returncode == 1
+        assert "name another with --html" in shown.stderr
+        assert list(disk.path.iterdir()) == []
 
 
 def test_a_message(filedrop: Filedrop, world: World) -> None:
