@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from importlib import resources
 from pathlib import Path
@@ -34,7 +33,7 @@ from filedrop.storage import sidecar
 from filedrop.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
 MARK = ".filedrop-demo"  # says that the folder is ours to replace
 INVOICE = "invoice-1001.xml"
@@ -57,23 +56,24 @@ def demo(folder: Path, *, stay: bool) -> None:
     """
     stopped = threading.Event()
     stop_on_signals(stopped)
-    stage = Stage.prepare(folder, stopped)
+    stage = Stage(folder.absolute(), stopped)
+    stage.prepare()
     with Sandbox(stage.path / "access-point", SAMPLE_ACCOUNTS, deliver_after=timedelta(seconds=1)) as sandbox:
         stage.configure(sandbox.base_url)
         stage.tell(f"started    an access point of our own, at {sandbox.base_url}")
         with stage.daemon():
-            stage.tell_when({"started": lambda: _started(stage)})
+            stage.tell_when(started=stage.started)
             stage.drop()
             stage.tell_when(
-                {
-                    "claimed": lambda: _claimed(stage),
-                    "accepted": lambda: _accepted(stage),
-                    "delivered": lambda: _delivered(stage),
-                    "received": lambda: _received(stage),
-                    "read": lambda: _received(stage) and _read(sandbox) if _has_pages(stage) else "",
-                }
+                claimed=stage.claimed,
+                accepted=stage.accepted,
+                delivered=stage.delivered,
+                received=stage.received,
+                read=lambda: _read(sandbox) if stage.received() and stage.has_pages() else "",
             )
-            stage.show_tree()
+            tree = Tree(printable(stage.companies))
+            _grow(tree, stage.companies)
+            console().print(tree)
             if stay:
                 _stay(stage)
     if not stay:
@@ -81,38 +81,8 @@ def demo(folder: Path, *, stay: bool) -> None:
         say("With --stay it keeps running, to try things out.")
 
 
-def _started(stage: Stage) -> str:
-    ready = (stage.outbound / "sending").is_dir()
-    return "filedrop, for the companies acme and fjord" if ready else ""
-
-
-def _claimed(stage: Stage) -> str:
-    return "" if (stage.outbound / INVOICE).exists() else "it is whole, and moved into sending/"
-
-
-def _accepted(stage: Stage) -> str:
-    document = stage.kept("sent", "archive/*")
-    content = document and sidecar.read(document.with_name(f"{INVOICE}.json"))
-    return f"by the access point, as message {content['msg_no']}: moved into sent/" if content else ""
-
-
-def _delivered(stage: Stage) -> str:
-    document = stage.kept("archive/*")
-    return f"to the receiver's access point: moved into archive/{document.parent.name}/" if document else ""
-
-
-def _received(stage: Stage) -> str:
-    document = next(stage.inbound.glob("*.xml"), None)
-    return f"in fjord/inbound/, as {document.name}" if document else ""
-
-
 def _read(sandbox: Sandbox) -> str:
     return "" if sandbox.store.inbox("fjord") else "at the access point it is marked as read"
-
-
-def _has_pages(stage: Stage) -> bool:
-    """Whether both companies have their pages, which are written a moment after their folders are made."""
-    return all((folder.parent / page_file.NAME).exists() for folder in (stage.outbound, stage.inbound))
 
 
 def _stay(stage: Stage) -> None:
@@ -135,19 +105,26 @@ def _stay(stage: Stage) -> None:
         pass
 
 
-@dataclass(slots=True)
 class Stage:
-    """The folder of a demo. `stopped`: somebody wants it to end. `begun`: when (monotonic)."""
+    """The folder of a demo, and what has happened in it: each step as a sentence, "" before it has.
 
-    path: Path
-    stopped: threading.Event
-    begun: float
-    process: subprocess.Popen[bytes] | None = None
+    `stopped`: somebody wants it to end.
+    """
 
-    @classmethod
-    def prepare(cls, folder: Path, stopped: threading.Event) -> Stage:
-        """An empty folder; one of an earlier demo is replaced. Raises FiledropError, click.UsageError."""
-        path = folder.absolute()
+    def __init__(self, path: Path, stopped: threading.Event) -> None:
+        self.path = path
+        self.stopped = stopped
+        self.config = path / "config.yaml"
+        self.companies = path / "companies"
+        self.outbound = self.companies / "acme" / "outbound"
+        self.inbound = self.companies / "fjord" / "inbound"
+        self._log = path / "filedrop.log"
+        self._begun = time.monotonic()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def prepare(self) -> None:
+        """Make the folder; one of an earlier demo is replaced. Raises FiledropError, click.UsageError."""
+        path = self.path
         if path.exists() and not (path / MARK).exists() and not (path.is_dir() and not any(path.iterdir())):
             raise click.UsageError(f"{path} is there, and no demo of filedrop's: name another folder")
         if is_running(path / "state"):
@@ -155,33 +132,17 @@ class Stage:
         try:
             if path.exists():
                 shutil.rmtree(path)
-            (path / "companies").mkdir(parents=True)
+            self.companies.mkdir(parents=True)
             (path / MARK).touch()
         except OSError as error:
             raise FiledropError(f"{path} can't be made: {error.strerror}; name another folder") from error
-        return cls(path, stopped, time.monotonic())
-
-    @property
-    def config(self) -> Path:
-        """The configuration that the daemon runs by."""
-        return self.path / "config.yaml"
-
-    @property
-    def outbound(self) -> Path:
-        """Where the sender drops files."""
-        return self.path / "companies" / "acme" / "outbound"
-
-    @property
-    def inbound(self) -> Path:
-        """Where the receiver finds them."""
-        return self.path / "companies" / "fjord" / "inbound"
 
     def configure(self, base_url: str) -> None:
         """Write the configuration, the passwords, and the sample invoice."""
         samples = resources.files("filedrop.cli.demo")
         text = (samples / "config.yaml").read_text(encoding="utf-8").replace("@base_url@", base_url)
-        for word, name in (("root", "companies"), ("state", "state"), ("log", "filedrop.log")):
-            text = text.replace(f"@{word}@", json.dumps(str(self.path / name), ensure_ascii=False))
+        for word, path in (("root", self.companies), ("state", self.path / "state"), ("log", self._log)):
+            text = text.replace(f"@{word}@", json.dumps(str(path), ensure_ascii=False))
         self.config.write_text(text, encoding="utf-8")
         for account in SAMPLE_ACCOUNTS:
             password = self.path / f"{account.name}.password"
@@ -193,50 +154,70 @@ class Stage:
     def daemon(self) -> Iterator[None]:
         """The daemon, in a process of its own."""
         command = [*program(), "--config", str(self.config), "run"]
-        with (self.path / "filedrop.log").open("ab") as log:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        with self.process:
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        with self._process:
             try:
                 yield
             finally:
-                self.process.terminate()
+                self._process.terminate()
 
     def drop(self) -> None:
         """Drop the invoice, as an accounting system would."""
         shutil.copy(self.path / INVOICE, self.outbound / INVOICE)
         self.tell(f"dropped    {INVOICE} in acme/outbound/")
 
-    def kept(self, *places: str) -> Path | None:
-        """The invoice in one of these folders below `outbound/`."""
+    def started(self) -> str:
+        """The daemon has made the folders."""
+        return "filedrop, for the companies acme and fjord" if (self.outbound / "sending").is_dir() else ""
+
+    def claimed(self) -> str:
+        """The invoice was taken out of `outbound/`."""
+        return "" if (self.outbound / INVOICE).exists() else "it is whole, and moved into sending/"
+
+    def accepted(self) -> str:
+        """The invoice lies in `sent/`, or further on, with its sidecar."""
+        document = self._kept("sent", "archive/*")
+        content = document and sidecar.read(document.with_name(f"{INVOICE}.json"))
+        return f"by the access point, as message {content['msg_no']}: moved into sent/" if content else ""
+
+    def delivered(self) -> str:
+        """The invoice lies in `archive/`."""
+        document = self._kept("archive/*")
+        return f"to the receiver's access point: moved into archive/{document.parent.name}/" if document else ""
+
+    def received(self) -> str:
+        """The receiver has it."""
+        document = next(self.inbound.glob("*.xml"), None)
+        return f"in fjord/inbound/, as {document.name}" if document else ""
+
+    def has_pages(self) -> bool:
+        """Whether both companies have their pages, which are written a moment after their folders are made."""
+        return all((folder.parent / page_file.NAME).exists() for folder in (self.outbound, self.inbound))
+
+    def _kept(self, *places: str) -> Path | None:
         return next((path for place in places for path in self.outbound.glob(f"{place}/{INVOICE}")), None)
 
     def tell(self, what: str) -> None:
         """Tell what has happened, and when."""
-        say(f"{time.monotonic() - self.begun:5.1f} s  {what}")
+        say(f"{time.monotonic() - self._begun:5.1f} s  {what}")
 
-    def tell_when(self, steps: Mapping[str, Callable[[], str]]) -> None:
-        """Tell each step as it happens: once it returns a sentence. Raises FiledropError after the deadline."""
-        waiting, deadline = dict(steps), time.monotonic() + DEADLINE
-        while waiting:
-            for name, happened in list(waiting.items()):
+    def tell_when(self, **steps: Callable[[], str]) -> None:
+        """Tell each step once it has happened. Raises FiledropError after the deadline."""
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            for name, happened in list(steps.items()):
                 if sentence := happened():
                     self.tell(f"{name:<10} {sentence}")
-                    del waiting[name]
-            if waiting and self.stopped.wait(OFTEN):
+                    del steps[name]
+            if not steps:
+                return
+            if self.stopped.wait(OFTEN):
                 raise FiledropError("stopped before its end")
-            if waiting and (time.monotonic() > deadline or (self.process and self.process.poll() is not None)):
-                raise FiledropError(self._trouble(next(iter(waiting))))
-
-    def show_tree(self) -> None:
-        """Show the companies' folders and what lies in them."""
-        tree = Tree(printable(self.path / "companies"))
-        _grow(tree, self.path / "companies")
-        console().print(tree)
-
-    def _trouble(self, step: str) -> str:
-        log = self.path / "filedrop.log"
-        last = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:]
-        return "\n".join([f'it did not come to "{step}"; this is the end of {log}:', *last])
+            if time.monotonic() > deadline or (self._process and self._process.poll() is not None):
+                last = self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:]
+                what = f'it did not come to "{next(iter(steps))}"; this is the end of {self._log}:'
+                raise FiledropError("\n".join([what, *last]))
 
 
 def _grow(tree: Tree, folder: Path) -> None:
