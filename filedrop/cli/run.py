@@ -33,10 +33,11 @@ from filedrop.model.document import State
 from filedrop.status.status_file import StatusFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from filedrop.config import Config
     from filedrop.journal import MessageRow
+    from filedrop.outbound.pipeline import OutboundPipeline
     from filedrop.status.model import Count
 
 SENTENCES = {  # what people are told of each event; of a document put away, by the state it has come to
@@ -189,7 +190,7 @@ def run_once(config: Config, stopped: threading.Event) -> int:
         nonlocal looked_at
         if terminal and time.monotonic() - looked_at > OFTEN:
             looked_at = time.monotonic()
-            bar.update(task, completed=tally.ended, total=tally.ended + left(daemon))
+            bar.update(task, completed=tally.ended, total=tally.ended + _left(daemon))
 
     with bar if terminal else nullcontext():
         # Opened now because the bar has redirected stderr: log lines go above it.
@@ -216,24 +217,24 @@ def run_once(config: Config, stopped: threading.Event) -> int:
 
 def _leaves(daemon: Daemon) -> bool:
     """Is something left that should have been done? What is held is not, nor what waits for its writer."""
-    for account in daemon.accounts:
-        for pipeline in account.pipelines:
-            is_hung = daemon.workers.is_hung(pipeline)
-            if pipeline.at.health.trouble or is_hung or pipeline.folder.held():  # the first two have been told
-                continue
-            counts = daemon.journal.counts(pipeline.folder.id)
-            unfinished = any(counts.get(state) for state in (State.WAITING, State.SENDING, State.DOUBT))
-            if unfinished or any(seen.fault for seen in pipeline.at.scanner.seen.copy().values()):
-                return True
+    for pipeline, unfinished in _pipelines(daemon):
+        is_hung = daemon.workers.is_hung(pipeline)
+        if pipeline.at.health.trouble or is_hung or pipeline.folder.held():  # the first two have been told
+            continue
+        if unfinished or any(seen.fault for seen in pipeline.at.scanner.seen.copy().values()):
+            return True
     return False
 
 
-def left(daemon: Daemon) -> int:
+def _left(daemon: Daemon) -> int:
     """How many documents wait, as far as is known."""
-    waiting = 0
+    scanned = [(pipeline.at.scanner, unfinished) for pipeline, unfinished in _pipelines(daemon)]
+    return sum(len(scanner.ready) + len(scanner.seen) + unfinished for scanner, unfinished in scanned)
+
+
+def _pipelines(daemon: Daemon) -> Iterator[tuple[OutboundPipeline, int]]:
+    """The way out of each folder, and how many claimed documents are still on it."""
     for account in daemon.accounts:
         for pipeline in account.pipelines:
             counts = daemon.journal.counts(pipeline.folder.id)
-            waiting += len(pipeline.at.scanner.ready) + len(pipeline.at.scanner.seen)
-            waiting += sum(counts.get(state, 0) for state in (State.WAITING, State.SENDING, State.DOUBT))
-    return waiting
+            yield pipeline, sum(counts.get(state, 0) for state in (State.WAITING, State.SENDING, State.DOUBT))

@@ -10,8 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from filedrop.alerts.teller import Teller
@@ -57,9 +56,7 @@ def serve(
     logs.hear_python(log)
     try:
         with locked_state(config.state) as journal:
-            current = Serving(config, journal, log)
-            current.start()
-            Process(current, control, partial(_reread, reread, hear), is_up).run()
+            Process(Serving(config, journal, log), control, reread, hear, is_up).run()
     except FiledropError as error:
         log.error("service.failed", why=str(error))  # noqa: TRY400 - a sentence says it
         raise
@@ -76,22 +73,6 @@ def _log(config: Config, hear: Hear | None) -> structlog.stdlib.BoundLogger:
     for warning in config.warnings:
         log.warning("configuration.doubtful", why=warning)
     return log
-
-
-def _reread(reread: Callable[[], Config], hear: Hear | None, current: Serving) -> Serving:
-    """What serves by the configuration as it is written now; `current` where nothing is new. Raises FiledropError."""
-    config, daemon = reread(), current.daemon
-    if config == current.config:
-        return current
-    if config.state != current.config.state:
-        raise ConfigError(
-            [f"state: {config.state} is another folder than now; stop filedrop, move it, and start again"]
-        )
-    if daemon.journal.trouble:
-        raise FiledropError(f"not before the journal can be written again: {daemon.journal.trouble}")
-    if hung := daemon.workers.hung():
-        raise FiledropError(f"not while {hung} doesn't answer; when it does, reload again, or restart filedrop now")
-    return Serving(config, daemon.journal, _log(config, hear))
 
 
 @dataclass
@@ -135,41 +116,41 @@ class Serving:
             raise FiledropError("a folder doesn't answer while the configuration is taken up: filedrop starts again")
 
 
+@dataclass
 class Process:
-    """The main loop. `reread` returns what serves by the configuration as it is written now."""
+    """The main loop; the rest is as `serve` has it. `interval`: seconds between signs of life that systemd expects."""
 
-    def __init__(
-        self, current: Serving, control: Control, reread: Callable[[Serving], Serving], is_up: Callable[[], None] | None
-    ) -> None:
-        self._current = current
-        self._control = control
-        self._reread = reread
-        self._is_up = is_up
-        self._interval = watchdog_interval()
+    current: Serving
+    control: Control
+    reread: Callable[[], Config]
+    hear: Hear | None
+    is_up: Callable[[], None] | None
+    interval: float | None = field(default_factory=watchdog_interval)
 
     def run(self) -> None:
         """Look round each second until stopped, and reload when asked. Raises FiledropError."""
+        self.current.start()
         notify("READY=1")
         self._show_life()
-        while not self._control.stopped.wait(min(LOOK_EVERY, self._interval or LOOK_EVERY)):
-            self._current.daemon.look_round()
+        while not self.control.stopped.wait(min(LOOK_EVERY, self.interval or LOOK_EVERY)):
+            self.current.daemon.look_round()
             self._show_life()
-            self._current.report()
-            if self._control.take_reload():
+            self.current.report()
+            if self.control.take_reload():
                 self._reload()
         notify("STOPPING=1")
-        self._current.close()
+        self.current.close()
 
     def _show_life(self) -> None:
-        if self._interval and self._current.daemon.is_healthy():
+        if self.interval and self.current.daemon.is_healthy():
             notify("WATCHDOG=1")
-        if self._is_up:
-            self._is_up()
+        if self.is_up:
+            self.is_up()
 
     def _reload(self) -> None:
-        current, read = self._current, now().isoformat()
+        current, read = self.current, now().isoformat()
         try:
-            following = self._reread(current)
+            following = self._following()
         except FiledropError as error:
             why = f"the changed configuration is not in use, the one before is: {error}"
             current.daemon.configured = Configured(read, why)
@@ -182,12 +163,26 @@ class Process:
         current.log.info("configuration.changed")
         current.daemon.begin_stop()
         while not current.daemon.is_quiet():
-            if self._control.stopped.wait(A_GLANCE):
+            if self.control.stopped.wait(A_GLANCE):
                 return
             current.daemon.workers.relieve()  # a round would begin new work
-            if self._interval:
+            if self.interval:
                 notify("WATCHDOG=1")  # its loops are to end, so none is asked whether it is alive
             current.report()
         current.give_way()
-        self._current = following
+        self.current = following
         following.start()
+
+    def _following(self) -> Serving:
+        """What serves by the configuration as written now; `current` where nothing is new. Raises FiledropError."""
+        config, current, daemon = self.reread(), self.current.config, self.current.daemon
+        if config == current:
+            return self.current
+        if config.state != current.state:
+            why = f"state: {config.state} is another folder than now; stop filedrop, move it, and start again"
+            raise ConfigError([why])
+        if daemon.journal.trouble:
+            raise FiledropError(f"not before the journal can be written again: {daemon.journal.trouble}")
+        if hung := daemon.workers.hung():
+            raise FiledropError(f"not while {hung} doesn't answer; when it does, reload again, or restart filedrop now")
+        return Serving(config, daemon.journal, _log(config, self.hear))
