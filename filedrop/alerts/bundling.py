@@ -70,16 +70,10 @@ class Notice(NamedTuple):
         return Notice(tuple(map(News, (*(one.matter for one in self.news), *self.still))), (), self.over)
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
-    """What is to be told now, if anything, and what is to be remembered then."""
-
-    notice: Notice | None
-    known: Mapping[Key, Known]
-
-
-def bundle(before: Mapping[Key, Known], needs: Needs, *, now: float, quiet: float) -> Bundle:
-    """What one reader is to be told, by what is remembered of what they were told before."""
+def bundle(
+    before: Mapping[Key, Known], needs: Needs, *, now: float, quiet: float
+) -> tuple[Notice | None, Mapping[Key, Known]]:
+    """What one reader is to be told now, if anything, and what is to be remembered then, by what was before."""
     present = {key_of(matter): matter for matter in needs.matters}
     known = {key: _seen(before.get(key), matter, now) for key, matter in present.items()}
     due = [key for key, matter in present.items() if _is_due(known[key], matter, now=now, quiet=quiet)]
@@ -95,14 +89,14 @@ def bundle(before: Mapping[Key, Known], needs: Needs, *, now: float, quiet: floa
     ended = {key: one.title for key, one in over.items() if now - (one.gone or now) >= A_MOMENT}
     is_all_over = bool(ended) and ended.keys() == over.keys() and not present and not unseen
     if not news and not is_all_over:
-        return Bundle(None, known)
+        return None, known
     told = {
         key: Known(heading(one), known[key].since, None, now, one["number"], one["newest"])
         for key in due
         for one in (present[key],)
     }
     left = {key: one for key, one in known.items() if key not in ended}
-    return Bundle(Notice(news, still, tuple(ended.values())), left | told)
+    return Notice(news, still, tuple(ended.values())), left | told
 
 
 def _seen(known: Known | None, matter: Matter, now: float) -> Known:

@@ -106,14 +106,13 @@ class Teller:
         before = self._remembered()
         known, new = {}, []
         for reader in self._readers:
-            bundle = bundling.bundle(
+            notice, known[reader] = bundling.bundle(
                 before.known.get(reader, {}),
                 _of(reader, needs),
                 now=now.timestamp(),
                 quiet=self._config.alerts.quiet.total_seconds(),
             )
-            known[reader] = bundle.known
-            if notice := bundle.notice:
+            if notice:
                 if notice.news and unsent.is_untold(before.unsent, reader):  # which this one takes the place of
                     notice = notice.to_one_who_knows_nothing()
                 text = letters.notice(notice)

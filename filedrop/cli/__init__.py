@@ -148,28 +148,17 @@ def _not_installed(name: str, library: str | None) -> click.Command:
 
 def exit_status(error: FiledropError) -> int:
     """Which of the statuses an error ends in."""
-    match error:
-        case ConfigError():
-            return MISUSED
-        case Rejected():
-            return FAILED
-        case AccessPointError():
-            return UNREACHABLE
-        case _:
-            return FAILED
-
-
-def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    from filedrop.cli.completion import files  # noqa: PLC0415 - no command needs it
-
-    return files(ctx, param, incomplete)
+    if isinstance(error, ConfigError):
+        return MISUSED
+    is_away = isinstance(error, AccessPointError) and not isinstance(error, Rejected)
+    return UNREACHABLE if is_away else FAILED
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--config",
     metavar="FILE",
-    shell_complete=_files,
+    type=click.Path(readable=False),  # whether it can be read, its reader says
     help="The configuration (else $FILEDROP_CONFIG, else the system's).",
 )
 @click.version_option(__version__, prog_name="filedrop")

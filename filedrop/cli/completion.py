@@ -61,13 +61,14 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 
 class StandIn(click.Command):
-    """Takes a command's place where names are completed, as `complete` does; `command` is the real one.
+    """Takes a command's place where names are completed, as `complete` does, or files; `command` is the real one.
 
     It takes any words, and leaves options to the real one.
     """
 
-    def __init__(self, name: str, complete: Complete, command: Callable[[], click.Command | None]) -> None:
-        words = click.Argument(["words"], nargs=-1, type=click.UNPROCESSED, shell_complete=complete)
+    def __init__(self, name: str, complete: Complete | None, command: Callable[[], click.Command | None]) -> None:
+        kind = click.UNPROCESSED if complete else click.Path(readable=False)  # of which the shell completes the names
+        words = click.Argument(["words"], nargs=-1, type=kind, shell_complete=complete)
         super().__init__(name, params=[words], add_help_option=False, context_settings={"ignore_unknown_options": True})
         self._command = command
 
@@ -86,12 +87,7 @@ def stand_in(name: str, words: Sequence[str], command: Callable[[], click.Comman
     last = words[-1] if words else ""
     if names := OPTIONS.get((name, last)) or ARGUMENTS.get(name):
         return StandIn(name, _completing(names), command)
-    return StandIn(name, files, command) if name in TAKING_FILES and not last.startswith("-") else None
-
-
-def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:  # noqa: ARG001 - click's signature
-    """Files, which the shell completes itself."""
-    return [CompletionItem(incomplete, type="file")]
+    return StandIn(name, None, command) if name in TAKING_FILES and not last.startswith("-") else None
 
 
 def _completing(names: Callable[[Config, Sequence[str]], Iterator[str]]) -> Complete:

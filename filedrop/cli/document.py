@@ -14,7 +14,6 @@ import click
 from filedrop import config as configuration
 from filedrop import readable
 from filedrop.accesspoint import Gone
-from filedrop.cli.completion import files
 from filedrop.cli.identify import opened
 from filedrop.cli.opening import choose_account, open_access_point, open_config, write_new
 from filedrop.cli.show import say, show_json, show_table, tell
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("document", metavar="FILE|MSG_NO", shell_complete=files)
+@click.argument("document", metavar="FILE|MSG_NO", type=click.Path(readable=False))
 @click.option("--html", metavar="FILE", type=click.Path(path_type=Path), help="Write it as a page to this new file.")
 @click.option("--language", type=click.Choice(readable.LANGUAGES), help="Else inbound.readable_language, else English.")
 @click.option("--json", "as_json", is_flag=True, help="One object.")

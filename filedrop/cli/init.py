@@ -17,6 +17,7 @@ from filedrop.cli.check import check
 from filedrop.cli.service.naming import example
 from filedrop.cli.show import say, tell
 from filedrop.config import Config
+from filedrop.config.shown import as_yaml
 from filedrop.config.values import base_url, folder_name, participant, username
 from filedrop.errors import FiledropError
 from filedrop.text import command
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WHO = "an administrator" if sys.platform == "win32" else "root"
-_NOT_TEXT = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})  # to YAML 1.1
 _COMPANY = re.compile(r"^  acme:\n(?:    .*\n)+", re.MULTILINE)  # in the example
 
 
@@ -166,8 +166,7 @@ def _set(text: str, key: str, value: str) -> str:
 
 def _quoted(text: str) -> str:
     """A text as YAML has it: in quotes where it could be taken for something else."""
-    is_plain = re.fullmatch(r"[A-Za-z/][\w./-]*(:[\w./-]+)*", text, re.ASCII) and text.lower() not in _NOT_TEXT
-    return text if is_plain else json.dumps(text)
+    return as_yaml({"key": text}).removeprefix("key: ").rstrip("\n")
 
 
 def _write(path: Path, text: str, mode: int = 0o644) -> None:

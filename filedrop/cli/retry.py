@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,8 +28,7 @@ from filedrop.storage.names import shortened
 from filedrop.storage.own_name import move, told_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from filedrop.config import Config
@@ -54,17 +53,17 @@ class Failed:
         """Where that is, for people."""
         return self.folder.path / "failed" / self.name
 
-    def put_back(self, permit: Callable[[str], AbstractContextManager[None]]) -> str:
+    def put_back(self, permitted_by: Journal | None) -> str:
         """Move it to `outbound/`, clear its note and sidecar, and return its name there. Raises OSError.
 
-        It gets the name there that it was dropped with, where that is free. `permit` holds for a name, and is asked for
-        before the file gets it, so that no step of the daemon comes between.
+        It gets the name there that it was dropped with, where that is free. `permitted_by`: the journal that lets it be
+        sent though it is a duplicate.
         """
         here, failed = self.folder.at(), self.entry
         own = told_beside(failed) or self.name
         for name in self.folder.free_names(here, shortened(own)):
             try:
-                with permit(name):
+                with self._permitted(permitted_by, name):
                     move(failed, here / name, own, draft_in=self.folder.at("sending"))
             except FileExistsError:
                 continue
@@ -73,6 +72,23 @@ class Failed:
             here.sync()
             return name
         raise AssertionError  # free_names never ends
+
+    @contextmanager
+    def _permitted(self, journal: Journal | None, name: str) -> Iterator[None]:
+        """Written before the file gets this name, so that no step of the daemon comes between. Raises OSError."""
+        folder = journal.folder_at(self.folder.path) if journal else None
+        if journal is None or folder is None:  # where filedrop never was, nothing has failed as a duplicate
+            yield
+            return
+        with open_regular(self.entry) as file:
+            modified = os.fstat(file.fileno()).st_mtime_ns
+            waiver = Waiver(hashlib.file_digest(file, "sha256").hexdigest(), modified)
+        journal.let_through(folder, name, waiver)
+        try:
+            yield
+        except OSError:
+            journal.end_waivers(folder, [name])
+            raise
 
 
 @click.command()
@@ -109,7 +125,7 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
                 complain(f"{document.path}: {why}")
                 continue
             try:
-                name = document.put_back(_permit(journal if anyway else None, document))
+                name = document.put_back(journal if anyway else None)
             except OSError as error:
                 complain(f"{document.path}: it can't be moved: {error.strerror}")
                 continue
@@ -154,27 +170,6 @@ def _why_duplicate_before(config: Config, document: Failed) -> str:
                 "use filedrop's journal (its user, or root): filedrop retry --anyway"
             )
     return ""
-
-
-def _permit(journal: Journal | None, document: Failed) -> Callable[[str], AbstractContextManager[None]]:
-    """Lets this document alone be sent though it is a duplicate, where it is moved to `outbound/`. Raises OSError."""
-    folder = journal.folder_at(document.folder.path) if journal else None
-    if journal is None or folder is None:  # where filedrop never was, nothing has failed as a duplicate
-        return lambda _: nullcontext()
-    with open_regular(document.entry) as file:
-        modified = os.fstat(file.fileno()).st_mtime_ns
-        waiver = Waiver(hashlib.file_digest(file, "sha256").hexdigest(), modified)
-
-    @contextmanager
-    def permit(name: str) -> Iterator[None]:
-        journal.let_through(folder, name, waiver)
-        try:
-            yield
-        except OSError:
-            journal.end_waivers(folder, [name])
-            raise
-
-    return permit
 
 
 def _failed(config: Config, journal: Journal | None) -> Iterator[Failed]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from filedrop import config as configuration
 from filedrop.cli.service.installed import Unit, unit_name
+from filedrop.daemon.systemd import ETC
 from filedrop.errors import FiledropError
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from filedrop.config import Config
 
     AtEnd = Callable[[Callable[[], object]], object]
-
-FOLDER = Path("/etc/filedrop")  # where each instance has its configuration
 
 
 if sys.platform != "win32":
@@ -35,7 +34,7 @@ if sys.platform != "win32":
         Raises FiledropError where there is no such unit, or nobody may.
         """
         path = configuration.find(option).absolute()
-        instance = path.stem if path.parent == FOLDER and path.stem != "config" else None
+        instance = path.stem if path.parent == ETC and path.stem != "config" else None
         unit = Unit.read(unit_name(instance))
         if unit is None:
             raise FiledropError(

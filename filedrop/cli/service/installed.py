@@ -21,6 +21,11 @@ def unit_name(instance: str | None) -> str:
     return f"filedrop@{instance}.service" if instance else "filedrop.service"
 
 
+def instance_of(unit: str) -> str:
+    """Which of several filedrops a unit is for, "" for the only one."""
+    return unit.removesuffix(".service").partition("@")[2]
+
+
 @dataclass(slots=True)
 class Unit:
     """A unit that is installed: its file, and what stands in it and in its drop-ins, by key."""
@@ -32,7 +37,7 @@ class Unit:
     @classmethod
     def read(cls, name: str, root: Path = Path("/")) -> Unit | None:
         """The unit of this name, None where there is none. Raises OSError where it can't be read."""
-        instance = name.removesuffix(".service").partition("@")[2]
+        instance = instance_of(name)
         names = (name, name.replace(instance, "", 1)) if instance else (name,)
         folders = [root / folder.relative_to("/") for folder in FOLDERS]
         files = [folder / one for one in names for folder in folders if (folder / one).is_file()]
@@ -49,13 +54,12 @@ class Unit:
         return unit
 
     def _take(self, text: str) -> None:
-        instance = self.name.removesuffix(".service").partition("@")[2]
         for line in text.splitlines():
             key, is_set, value = line.partition("=")
             if not is_set or line.startswith(("#", ";")):
                 continue
             if value.strip():
-                self.values[key.strip()].append(value.strip().replace("%i", instance))
+                self.values[key.strip()].append(value.strip().replace("%i", instance_of(self.name)))
             else:
                 self.values.pop(key.strip(), None)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filedrop import config as configuration
-from filedrop.cli.service.installed import DROP_IN, unit_name
+from filedrop.cli.service.installed import DROP_IN, instance_of, unit_name
 from filedrop.cli.service.naming import TOP
-from filedrop.daemon.systemd import UNITS, VENDOR
+from filedrop.daemon.systemd import ETC, UNITS, VENDOR
 from filedrop.errors import FiledropError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Place:
         """For this instance, by the configuration of `--config`, else the usual one."""
         root = root.absolute()
         if option is None and (instance or root != Path("/")):
-            option = str(root / "etc/filedrop" / f"{instance or 'config'}.yaml")
+            option = str(root / ETC.relative_to("/") / f"{instance or 'config'}.yaml")
         lies_at = configuration.find(option).absolute()
         seen = Path("/") / lies_at.relative_to(root) if lies_at.is_relative_to(root) else lies_at
         return cls(unit_name(instance), root, seen, lies_at)
@@ -52,12 +52,12 @@ class Place:
     @property
     def instance(self) -> str:
         """Which of several it is, "" for the only one."""
-        return self.unit.removesuffix(".service").partition("@")[2]
+        return instance_of(self.unit)
 
     @property
     def usual(self) -> Path:
         """The configuration that the unit itself names."""
-        return Path("/etc/filedrop") / f"{self.instance or 'config'}.yaml"
+        return ETC / f"{self.instance or 'config'}.yaml"
 
     @property
     def unit_file(self) -> Path:
@@ -72,7 +72,7 @@ class Place:
     @property
     def command(self) -> tuple[str, ...]:
         """How filedrop is called for this configuration."""
-        is_default = self.configuration == Path("/etc/filedrop/config.yaml")
+        is_default = self.configuration == ETC / "config.yaml"
         return ("filedrop",) if is_default else ("filedrop", "--config", str(self.configuration))
 
     def at(self, path: Path) -> Path:
