@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from filedrop.status.matters import heading, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from filedrop.status.matters import Key
     from filedrop.status.model import Kind, Matter
@@ -25,14 +25,6 @@ PATIENCE: dict[Kind, float] = {
     "trouble": 5 * _MINUTE,
 }
 A_MOMENT = _MINUTE  # that all others wait, since failures rarely come alone; and that must pass before one is over
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """What needs a person now. The `unseen` may still do so: the journal or a folder can't be read."""
-
-    matters: tuple[Matter, ...]
-    unseen: frozenset[Key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +63,26 @@ class Notice(NamedTuple):
 
 
 def bundle(
-    before: Mapping[Key, Known], needs: Needs, *, now: float, quiet: float
+    before: Mapping[Key, Known], matters: Iterable[Matter], unseen: Container[Key], *, now: float, quiet: float
 ) -> tuple[Notice | None, Mapping[Key, Known]]:
-    """What one reader is to be told now, if anything, and what is to be remembered then, by what was before."""
-    present = {key_of(matter): matter for matter in needs.matters}
+    """What one reader is to be told now, if anything, and what is to be remembered then, by what was before.
+
+    The `matters` need a person now. The `unseen` may still do so: the journal or a folder can't be read.
+    """
+    present = {key_of(matter): matter for matter in matters}
     known = {key: _seen(before.get(key), matter, now) for key, matter in present.items()}
     due = [key for key, matter in present.items() if _is_due(known[key], matter, now=now, quiet=quiet)]
     news = tuple(News(present[key], known[key] if known[key].told is not None else None) for key in due)
-    unseen = {key: one for key, one in before.items() if key in needs.unseen}
+    kept = {key: one for key, one in before.items() if key in unseen}
     over = {
         key: _gone(one, now)
         for key, one in before.items()
         if one.told is not None and key not in present and key not in unseen
     }
-    known |= unseen | over
+    known |= kept | over
     still = tuple(matter for key, matter in present.items() if known[key].told is not None and key not in due)
     ended = {key: one.title for key, one in over.items() if now - (one.gone or now) >= A_MOMENT}
-    is_all_over = bool(ended) and ended.keys() == over.keys() and not present and not unseen
+    is_all_over = bool(ended) and ended.keys() == over.keys() and not present and not kept
     if not news and not is_all_over:
         return None, known
     told = {

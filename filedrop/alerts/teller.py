@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from filedrop.alerts import bundling, digest, letters, memory, unsent
-from filedrop.alerts.bundling import Needs
 from filedrop.alerts.heartbeat import HeartbeatSender
 from filedrop.alerts.metrics import MetricsFile
 from filedrop.alerts.unsent import ALERT, ALL, DIGEST
@@ -26,6 +25,7 @@ from filedrop.status.survey import Survey
 from filedrop.times import from_seconds, local
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     import structlog
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from filedrop.config import Config
     from filedrop.daemon.daemon import Daemon
     from filedrop.journal import Journal
+    from filedrop.status.matters import Key
+    from filedrop.status.model import Matter
 
 EVERY = 15.0  # seconds between two looks
 REST = 100  # times as long as a look took before the next: it costs a hundredth at most
@@ -90,25 +92,26 @@ class Teller:
             self._metrics.write(status, self._survey.snapshots)
         self._heartbeat.turn(daemon, status)
         if self._readers:
-            matters = tuple(one for one in status["matters"] if one["kind"] != "alert")  # else each made another one
-            self._tell(Needs(matters, unseen(status)), now)
+            matters = [one for one in status["matters"] if one["kind"] != "alert"]  # else each made another one
+            self._tell(matters, unseen(status), now)
         return max(EVERY, REST * took)
 
-    def _tell(self, needs: Needs, now: datetime) -> None:
+    def _tell(self, matters: Sequence[Matter], unseen: frozenset[Key], now: datetime) -> None:
         """Decide what is to be told of this, remember it, and tell it."""
-        self._decide(needs, now)
+        self._decide(matters, unseen, now)
         with suppress(JournalError):  # the status says so; the digest is made when it can be read again
             self._make_digest(now)
         self._save()
         self._send()
 
-    def _decide(self, needs: Needs, now: datetime) -> None:
+    def _decide(self, matters: Sequence[Matter], unseen: frozenset[Key], now: datetime) -> None:
         before = self._remembered()
         known, new = {}, []
         for reader in self._readers:
             notice, known[reader] = bundling.bundle(
                 before.known.get(reader, {}),
-                _of(reader, needs),
+                [one for one in matters if reader in (ALL, one["company"])],
+                unseen,
                 now=now.timestamp(),
                 quiet=self._config.alerts.quiet.total_seconds(),
             )
@@ -187,10 +190,3 @@ class Teller:
             self._not_kept = (f"{file} can't be written: {risk}; see that its disk has room",)
         else:
             self._saved, self._not_kept = wanted, ()
-
-
-def _of(reader: str, needs: Needs) -> Needs:
-    """What a reader is told of."""
-    if reader == ALL:
-        return needs
-    return Needs(tuple(one for one in needs.matters if one["company"] == reader), needs.unseen)

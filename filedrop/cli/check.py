@@ -87,10 +87,10 @@ if sys.platform == "win32":
         for name in (name for name, is_wanted in left_out.items() if is_wanted):
             raise click.UsageError(f"{name} doesn't go with --as-service; run it by itself")
         answer = ask(configuration.find(option).absolute())
-        _show((Finding(**json.loads(line)) for line in answer.said.splitlines()), as_json=as_json)
-        if answer.complained:
-            complain(answer.complained)
-        raise SystemExit(answer.status)
+        _show((Finding(**json.loads(line)) for line in answer.stdout.splitlines()), as_json=as_json)
+        if answer.stderr:
+            complain(answer.stderr)
+        raise SystemExit(answer.returncode)
 
 else:
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 
     Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 
+ARGUMENTS = {"history", "hold", "release", "resolve", "retry"}  # the commands whose arguments are completed here
+OPTIONS = {  # and the options of commands; nothing completes a message number
+    ("identify", "--company"), ("resolve", "--sent"), ("download", "--account"), ("lookup", "--account"),
+    ("messages", "--account"), ("read", "--account"), ("show", "--account"), ("statistics", "--account"),
+}  # fmt: skip
+TAKING_FILES = {"backup", "identify", "show", "validate"}
 PATIENCE = 0.5  # seconds for the configuration and all folders together
 _NOT_AS_IT_IS = re.compile(r"[^\w@%+=:./-]")  # what shlex quotes, but for letters of other alphabets
 
@@ -85,33 +92,30 @@ class StandIn(click.Command):
 def stand_in(name: str, words: Sequence[str], command: Callable[[], click.Command | None]) -> StandIn | None:
     """The stand-in for a command after which these words are written; None where the command itself completes."""
     last = words[-1] if words else ""
-    if names := OPTIONS.get((name, last)) or ARGUMENTS.get(name):
-        return StandIn(name, _completing(names), command)
+    asked_for = last if (name, last) in OPTIONS else name if name in ARGUMENTS else None
+    if asked_for:
+        return StandIn(name, partial(_complete, asked_for), command)
     return StandIn(name, None, command) if name in TAKING_FILES and not last.startswith("-") else None
 
 
-def _completing(names: Callable[[Config, Sequence[str]], Iterator[str]]) -> Complete:
-    """Completes those of the names that begin so and that aren't written yet."""
+def _complete(asked_for: str, ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Those of the names that begin so and that aren't written yet."""
+    from filedrop import config as configuration  # noqa: PLC0415 - that takes none of the patience
 
-    def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-        from filedrop import config as configuration  # noqa: PLC0415 - that takes none of the patience
+    option = ctx.find_root().params.get("config")
+    path = configuration.find(option and os.path.expanduser(option))  # noqa: PTH111 - no shell has done it yet
+    words: tuple[str, ...] = ctx.params["words"]
+    found: list[str] = []
 
-        option = ctx.find_root().params.get("config")
-        path = configuration.find(option and os.path.expanduser(option))  # noqa: PTH111 - no shell has done it yet
-        words: tuple[str, ...] = ctx.params["words"]
-        found: list[str] = []
+    def look() -> None:
+        with suppress(FiledropError, OSError, ValueError):
+            for name in _names(asked_for, configuration.load(path, keys_only=True), words):
+                if name.startswith(incomplete) and _is_a_word(name):
+                    found.append(name)  # noqa: PERF401 - what was found so far counts where a folder hangs
 
-        def look() -> None:
-            with suppress(FiledropError, OSError, ValueError):
-                for name in names(configuration.load(path, keys_only=True), words):
-                    if name.startswith(incomplete) and _is_a_word(name):
-                        found.append(name)  # noqa: PERF401 - what was found so far counts where a folder hangs
-
-        with suppress(OSError):
-            within(PATIENCE, look)
-        return [CompletionItem(name) for name in sorted({*found}.difference(words))]
-
-    return complete
+    with suppress(OSError):
+        within(PATIENCE, look)
+    return [CompletionItem(name) for name in sorted({*found}.difference(words))]
 
 
 def _is_a_word(name: str) -> bool:
@@ -119,43 +123,25 @@ def _is_a_word(name: str) -> bool:
     return name.isprintable() and "," not in name and not name.startswith("-")
 
 
-def _arguments(words: Sequence[str]) -> list[str]:
-    return [word for word in words if not word.startswith("-")]
-
-
-def _accounts(config: Config, _: Sequence[str]) -> Iterator[str]:
-    yield from config.accounts
-
-
-def _companies(config: Config, _: Sequence[str]) -> Iterator[str]:
-    yield from config.companies
-
-
-def _company(config: Config, words: Sequence[str]) -> Iterator[str]:
-    if not _arguments(words):
-        yield from config.companies
-
-
-def _nothing(_: Config, __: Sequence[str]) -> Iterator[str]:
-    yield from ()
-
-
-def _to_retry(config: Config, words: Sequence[str]) -> Iterator[str]:
-    given = _arguments(words)
-    if not given:
-        yield from config.companies
-    if "--all" not in words:
-        yield from _lying(config, "failed", of=given[0] if given and given[0] in config.companies else None)
-
-
-def _sending(config: Config, words: Sequence[str]) -> Iterator[str]:
-    if not _arguments(words):
-        yield from _lying(config, "sending")
-
-
-def _under_way(config: Config, words: Sequence[str]) -> Iterator[str]:
-    if not _arguments(words):
-        yield from _lying(config, "failed", "sending", "sent")
+def _names(asked_for: str, config: Config, words: Sequence[str]) -> Iterator[str]:
+    """The names that an option may have, or the next argument of a command after these words."""
+    given = [word for word in words if not word.startswith("-")]
+    match asked_for:
+        case "--account":
+            yield from config.accounts
+        case "--company":
+            yield from config.companies
+        case "retry":
+            if not given:
+                yield from config.companies
+            if "--all" not in words:
+                yield from _lying(config, "failed", of=given[0] if given and given[0] in config.companies else None)
+        case "hold" | "release" if not given:
+            yield from config.companies
+        case "resolve" if not given:
+            yield from _lying(config, "sending")
+        case "history" if not given:
+            yield from _lying(config, "failed", "sending", "sent")
 
 
 def _lying(config: Config, *places: str, of: str | None = None) -> Iterator[str]:
@@ -166,17 +152,3 @@ def _lying(config: Config, *places: str, of: str | None = None) -> Iterator[str]
             for place in places:
                 with suppress(OSError):  # another folder may be there
                     yield from filter(folder.names_document, folder.documents(place))
-
-
-ARGUMENTS = {
-    "history": _under_way, "hold": _company, "release": _company, "resolve": _sending, "retry": _to_retry,
-}  # fmt: skip
-OPTIONS = {
-    ("identify", "--company"): _companies,
-    ("resolve", "--sent"): _nothing,
-    **{
-        (command, "--account"): _accounts
-        for command in ("download", "lookup", "messages", "read", "show", "statistics")
-    },
-}
-TAKING_FILES = {"backup", "identify", "show", "validate"}

@@ -20,12 +20,12 @@ import win32service
 import winerror
 
 from filedrop import config as configuration
-from filedrop.cli import FAILED, MISUSED, exit_status
+from filedrop.cli import FAILED, MISUSED
 from filedrop.cli.service.eventlog import Number, report
 from filedrop.cli.service.inside import answer
 from filedrop.cli.service.manager import CHECK, CHECKING, STARTING, STOPPING
 from filedrop.daemon.control import Control
-from filedrop.errors import FiledropError
+from filedrop.errors import ConfigError, FiledropError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -70,9 +70,8 @@ def work(
         gc.freeze()
         serve(config, control, reread=partial(configuration.load, path), hear=hear, is_up=is_up)
     except FiledropError as error:
-        is_to_be_mended = exit_status(error) == MISUSED
-        report(name, Number.TO_BE_MENDED if is_to_be_mended else Number.FAILED, str(error))
-        return MISUSED if is_to_be_mended else FAILED
+        report(name, Number.TO_BE_MENDED if isinstance(error, ConfigError) else Number.FAILED, str(error))
+        return MISUSED if isinstance(error, ConfigError) else FAILED
     report(name, Number.STOPPED, f"{name} has stopped.")
     return 0
 

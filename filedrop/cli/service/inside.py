@@ -11,29 +11,19 @@ import os
 import subprocess
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filedrop import config as configuration
 from filedrop.cli.opening import program
 from filedrop.cli.service import manager
 from filedrop.errors import FiledropError
+from filedrop.programs import NO_WINDOW
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-NO_WINDOW = 0x08000000  # CREATE_NO_WINDOW
 ANSWER = "check.json"
 LONGEST = 300.0  # seconds for all folders, each of which may hang for a while, and for the access point
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What `filedrop check --json` has said: its exit status, and what it wrote."""
-
-    status: int
-    said: str
-    complained: str
 
 
 def command(path: Path) -> str:
@@ -69,8 +59,11 @@ def service_of(path: Path) -> str:
     return name
 
 
-def ask(path: Path) -> Answer:
-    """Of the service that goes by this configuration. Raises FiledropError where there is none, or no answer."""
+def ask(path: Path) -> subprocess.CompletedProcess[str]:
+    """What `filedrop check --json` says in the service that goes by this configuration.
+
+    Raises FiledropError where there is none, or no answer.
+    """
     name = service_of(path)
     file = configuration.load(path).state / ANSWER
     file.unlink(missing_ok=True)
@@ -84,10 +77,10 @@ def ask(path: Path) -> Answer:
                 "service install, which gives it these rights"
             )
         time.sleep(0.1)
-    status, said, complained = json.loads(file.read_text())
+    said = json.loads(file.read_text())
     with suppress(OSError):
         file.unlink()
-    return Answer(status, said, complained)
+    return subprocess.CompletedProcess("check", *said)
 
 
 def _goes_by(name: str, path: Path) -> bool:

@@ -204,10 +204,8 @@ def _give_rights(place: Place) -> None:
 
 
 def _icacls(words: list[str]) -> None:
-    call = ["icacls", *words]
-    done = subprocess.run(
-        call, capture_output=True, encoding="oem", errors="replace", check=False
-    )  # a console's letters
+    call, letters = ["icacls", *words], "oem"  # a console's
+    done = subprocess.run(call, capture_output=True, encoding=letters, errors="replace", check=False)
     if done.returncode:
         complain(f"{words[0]}: the service gets no rights on it: {(done.stderr or done.stdout).strip()}")
     else:
