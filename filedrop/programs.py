@@ -83,7 +83,7 @@ class Program:
         kill_tree(self._process)
 
     def _end_reading(self) -> None:
-        """Have the reader end behind what it has printed, though what it left running may hold its output open."""
+        """Have the reader end, even where a child that the program left running holds its output open."""
         self._has_ended = True
         with suppress(OSError):
             os.write(self._theirs, _END)

@@ -73,7 +73,7 @@ def check(path: Path) -> None:
 def text(told: Iterable[tuple[Figure, Values]]) -> bytes:
     """Figures in Prometheus' text format. Raises NoMetrics."""
     _import()
-    from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415 - only where it is wanted
+    from prometheus_client import generate_latest  # noqa: PLC0415 - only where it is wanted
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415
     from prometheus_client.registry import Collector  # noqa: PLC0415
 
@@ -86,9 +86,7 @@ def text(told: Iterable[tuple[Figure, Values]]) -> bytes:
                     family.add_metric(labels, value)
                 yield family
 
-    registry = CollectorRegistry()
-    registry.register(Figures())
-    return generate_latest(registry)
+    return generate_latest(Figures())
 
 
 def _import() -> None:

@@ -183,10 +183,10 @@ def main() -> None:
 
 
 def _see_streams() -> None:
-    """Where a stream was closed (`>&-`), or is none (a Windows service), nobody listens, and all else goes on.
+    """Open the null device for a stream that was closed (`>&-`) or never was (a Windows service).
 
-    Left closed, its descriptor would be the next file's that is opened, and what somebody prints go into that: the
-    lowest that is free is taken, which is this one.
+    A file that is opened gets the lowest free descriptor. Were it a closed stream's, what is printed would go into that
+    file.
     """
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, ClassVar
 import click
 from rich.markdown import CodeBlock, Markdown, MarkdownElement, TableElement
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from filedrop.cli.show import column_widths, console, say, show_table
+from filedrop.cli.show import column_widths, console, say, show_table, table
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -106,12 +105,7 @@ class _Rows(TableElement):
         plain = [[cell.plain for cell in column] for column in zip(headers, *rows, strict=True)]
         widths = column_widths(plain, options.max_width, GAP, NARROW)
         if widths:
-            table = Table(box=None, pad_edge=False, padding=(0, GAP, 1, 0), header_style="bold")
-            for header, width in zip(headers, widths, strict=True):
-                table.add_column(header, width=width, overflow="fold")
-            for row in rows:
-                table.add_row(*row)
-            yield table
+            yield table(headers, rows, widths, padding=(0, GAP, 1, 0))
             return
         for first, *others in rows:
             yield Text.assemble(first, style="bold")

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import TextIO
 
+    from rich.padding import PaddingDimensions
+    from rich.text import TextType
+
 WIDE = 1000  # columns where there is no terminal: a line is a line, for grep
 STYLES = {
     "ok": "green", "valid": "green", "delivered": "green", "sent": "green", "would send": "green",
@@ -71,12 +74,8 @@ def show_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     for gap in (2, 1):
         widths = column_widths([list(column) for column in zip(headers, *shown, strict=True)], wide.width, gap)
         if widths:
-            table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
-            for header, width in zip(headers, widths, strict=True):
-                table.add_column(header, width=width, overflow="fold")
-            for row in shown:
-                table.add_row(*(Text(cell, STYLES.get(cell, "")) for cell in row))
-            wide.print(table)
+            coloured = ([Text(cell, STYLES.get(cell, "")) for cell in row] for row in shown)
+            wide.print(table(headers, coloured, widths, padding=(0, gap, 0, 0)))
             return
     longest = max(map(cell_len, headers))
     for row in shown:
@@ -85,6 +84,18 @@ def show_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None
                 line = Text.assemble((f"{header:<{longest}}  ", "bold"), (cell, STYLES.get(cell, "")))
                 wide.print(line, soft_wrap=True)
         wide.print()
+
+
+def table(
+    headers: Sequence[TextType], rows: Iterable[Sequence[Text]], widths: Sequence[int], *, padding: PaddingDimensions
+) -> Table:
+    """A table without lines, whose columns have these widths."""
+    made = Table(box=None, pad_edge=False, padding=padding, header_style="bold")
+    for header, width in zip(headers, widths, strict=True):
+        made.add_column(header, width=width, overflow="fold")
+    for row in rows:
+        made.add_row(*row)
+    return made
 
 
 def column_widths(columns: Sequence[Sequence[str]], room: int, gap: int, narrow: int = 0) -> list[int]:

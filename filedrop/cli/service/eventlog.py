@@ -1,7 +1,7 @@
 """What Windows' event log is told: start, stop, what must be mended first, failures, and alarms, in one sentence each.
 
-Each service is a source of its own. The sentences are whole, so its table of messages is pywin32's, of which each is
-"%1": the file with them lies beside filedrop, wherever that is.
+Each service is a source of its own. Windows makes sentences by a source's table of messages; ours are whole already, so
+the table is pywin32's, in which each message is "%1". Its file is part of the installation, wherever that lies.
 """
 
 from __future__ import annotations

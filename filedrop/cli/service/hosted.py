@@ -1,8 +1,8 @@
 """filedrop as Windows' service manager sees it: started, asked and stopped by it, in this process.
 
-It is told "running" when filedrop is up, and an exit status at the end. 2, the configuration must be mended first, is
-an end like any other. Whatever else fails ends the process without a word: only that the manager takes for a crash,
-and starts it again.
+It is told "running" when filedrop is up, and an exit status at the end. Where that is 2 (the configuration must be
+mended first), it is told of the end and leaves it at that. After any other failure the process ends without a word: the
+manager takes that alone for a crash, and starts it again.
 """
 
 from __future__ import annotations
