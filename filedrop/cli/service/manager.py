@@ -107,9 +107,10 @@ def register(name: str, command: str, account: str | None, password: str | None)
         if read(name) is None:
             every = win32service.SERVICE_ALL_ACCESS
             who = account or rf"NT SERVICE\{name}"  # an account that Windows makes for it, without a password
-            win32service.CreateService(
+            service = win32service.CreateService(
                 manager, name, name, every, kind, start, severity, command, None, no_tag, None, who, password
-            ).Close()
+            )
+            win32service.CloseServiceHandle(service)
         with _opened(name, win32service.SERVICE_CHANGE_CONFIG | win32service.SERVICE_START) as service:
             win32service.ChangeServiceConfig(
                 service, kind, start, severity, command, None, no_tag, None, account, password, name
@@ -224,17 +225,25 @@ def _said(about: str) -> Iterator[None]:
         raise FiledropError(f"{about}: Windows refuses that: {error.strerror} ({error.winerror})") from error
 
 
-def _connected(access: int) -> Any:
-    """The service manager, for a `with`."""
-    return win32service.OpenSCManager(None, None, access)
+@contextmanager
+def _connected(access: int) -> Iterator[Any]:
+    manager = win32service.OpenSCManager(None, None, access)
+    try:
+        yield manager
+    finally:
+        win32service.CloseServiceHandle(manager)
 
 
-def _opened(name: str, access: int) -> Any:
-    """The service, for a `with`. Raises NotInstalled."""
+@contextmanager
+def _opened(name: str, access: int) -> Iterator[Any]:
     with _connected(win32service.SC_MANAGER_CONNECT) as manager:
         try:
-            return win32service.OpenService(manager, name, access)
+            service = win32service.OpenService(manager, name, access)
         except pywintypes.error as error:
             if error.winerror == winerror.ERROR_SERVICE_DOES_NOT_EXIST:
                 raise NotInstalled(f"{name} isn't installed: run filedrop service install") from error
             raise
+        try:
+            yield service
+        finally:
+            win32service.CloseServiceHandle(service)
