@@ -10,7 +10,7 @@ import click
 from filedrop.cli.opening import as_caller, open_config, open_journal
 from filedrop.cli.show import say
 from filedrop.errors import FiledropError
-from filedrop.files import Directory
+from filedrop.files import Directory, place
 from filedrop.text import size
 
 
@@ -28,15 +28,17 @@ def backup(config_option: str | None, file: Path) -> None:
     """
     if file.exists():
         raise FiledropError(f"{file} is there already: name another file, or delete that one")
-    draft = file.with_name(f".{file.name}.tmp")
     with open_journal(open_config(config_option)) as journal, as_caller():
         try:
-            os.close(os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
-            journal.copy_to(draft)
-            draft.rename(file)
-            Directory.open(file.absolute().parent).sync()
+            folder = Directory.open(file.absolute().parent)
+            draft = folder.draft()  # its name can't be guessed, so that nobody can have put a link there
+            try:
+                os.close(os.open(draft.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                journal.copy_to(draft.path)
+                place(draft, folder / file.name)
+            finally:
+                draft.path.unlink(missing_ok=True)
+            folder.sync()
         except OSError as error:
             raise FiledropError(f"{file} can't be written: {error.strerror or error}") from error
-        finally:
-            draft.unlink(missing_ok=True)
         say(f"{file} has the journal, {size(file.stat().st_size)}")

@@ -89,6 +89,18 @@ def test_backup_into_nowhere(filedrop: Filedrop, world: World, tmp_path: Path) -
     assert f"{tmp_path / 'nowhere' / 'copy.sqlite'} can't be written: No such file" in done.stderr
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="not everybody may make links there")
+def test_backup_where_others_may_write(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
+    """A link that somebody has put where the copy begins leads nowhere: what it leads to stays as it is."""
+    world.run_once()
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / ".copy.sqlite.tmp").symlink_to(victim)
+    assert filedrop("backup", tmp_path / "copy.sqlite").returncode == 0
+    assert victim.read_text() == "precious"
+    assert not (tmp_path / "copy.sqlite").is_symlink()
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 def test_config_show(filedrop: Filedrop, world: World, *, as_json: bool) -> None:
     """The configuration with its defaults, as YAML or as one object, and no password."""
