@@ -25,7 +25,8 @@ from filedrop.storage.own_name import own_name, told_beside
 from filedrop.validation import validator_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
+    from pathlib import Path
 
     from filedrop.config import Company, Config
     from filedrop.files import Entry
@@ -54,7 +55,7 @@ def show_dry_run(config: Config, *, as_json: bool) -> bool:
 
 def _rows(config: Config, journal: Journal | None, validator: Validator | None) -> Iterator[dict[str, Any]]:
     rules = Rules(config.mapping, config.tables, source=config.source)
-    held_back = set()
+    held_back: set[Path] = set()
     for company in config.companies.values():
         for path in company.outbound:
             folder, by = outbound_folder(config, company, path), identification_of(company, rules)
@@ -73,15 +74,18 @@ def _rows(config: Config, journal: Journal | None, validator: Validator | None) 
             except (FolderUnavailable, OSError) as error:
                 nothing = _document(company, folder, "", "")
                 yield _row(nothing, FAILS, f"{path}: {error}")
-    for state, verdict, why in (
-        (State.WAITING, SENDS, "claimed before"),
-        (State.DOUBT, "doubt", "would be looked for first"),
-    ):
-        for document in journal.in_state(state) if journal else ():
-            held = journal is not None and journal.folder_path(document.folder) in held_back
-            waits = why_not_identified(document)
-            judged = NOT_READY if waits else HELD if held and verdict == SENDS else verdict
-            yield _row(document, judged, waits or why)
+    if journal:
+        yield from _claimed(journal, held_back)
+
+
+def _claimed(journal: Journal, held_back: Container[Path | None]) -> Iterator[dict[str, Any]]:
+    """What was claimed before, and isn't at the access point for certain."""
+    for document in journal.in_state(State.WAITING):
+        held = journal.folder_path(document.folder) in held_back
+        waits = why_not_identified(document)
+        yield _row(document, NOT_READY if waits else HELD if held else SENDS, waits or "claimed before")
+    for document in journal.in_state(State.DOUBT):
+        yield _row(document, "doubt", "would be looked for first")
 
 
 def _judged(

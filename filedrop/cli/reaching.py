@@ -54,13 +54,12 @@ def _login(config: Config, account: Account) -> Iterator[Finding]:
 
 def _directory(config: Config, account: Account, access_point: AccessPoint) -> Iterator[Finding]:
     """Is there a directory to be asked?"""
-    ours = [
-        one for company in config.companies.values() if company.account == account.name for one in company.participants
-    ]
-    if config.outbound.directory == "off" or not ours:
+    companies = [company for company in config.companies.values() if company.account == account.name]
+    ours = next((participant for company in companies for participant in company.participants), None)
+    if config.outbound.directory == "off" or ours is None:
         return
     try:
-        access_point.directory(ours[0])
+        access_point.directory(ours)
     except AccessPointError as error:
         said = f"outbound.directory is {config.outbound.directory}, but the directory gives no answer: {error}"
         yield Finding(f"account {account.name}", "warning", said)

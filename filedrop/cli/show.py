@@ -39,9 +39,9 @@ def console() -> Console:
     return Console(markup=False, highlight=False, emoji=False, width=width, soft_wrap=False)
 
 
-def say(*sentences: object) -> None:
+def say(sentence: object = "") -> None:
     """Print a line at once, for whoever follows."""
-    print(*(printable(sentence) for sentence in sentences), flush=True)
+    print(printable(sentence), flush=True)
 
 
 def tell(sentence: str, *, indent: str = "  ") -> None:

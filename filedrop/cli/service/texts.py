@@ -113,11 +113,10 @@ def _drop_in(place: Place, config: Config) -> str:
         lines += [f"# For {', '.join(map(str, homes))}: homes are seen.", "ProtectHome=read-only"]
     lines += ["# The configuration's folders, and its state. For one that isn't there (-) filedrop waits by itself."]
     lines += [f"ReadWritePaths={_quoted(f'-{path}')}" for path in folders]
-    credentials = sorted(account.password_credential or "" for account in config.accounts.values())
-    if any(credentials):
+    credentials = sorted({account.password_credential or "" for account in config.accounts.values()} - {""})
+    if credentials:
         lines += ["# Passwords, in files that root alone can read."]
-    for name in dict.fromkeys(filter(None, credentials)):
-        lines += [f"LoadCredential={_quoted(f'{name}:{place.configuration.parent / name}')}"]
+    lines += [f"LoadCredential={_quoted(f'{name}:{place.configuration.parent / name}')}" for name in credentials]
     return "\n".join([*lines, ""])
 
 
