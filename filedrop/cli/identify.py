@@ -7,7 +7,6 @@ import os
 import shutil
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -27,7 +26,7 @@ from filedrop.storage.own_name import told_beside
 from filedrop.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from filedrop.config import Company
     from filedrop.identify import Identity, Reading
@@ -58,20 +57,24 @@ def identify(
     \b
     Example: filedrop identify --explain invoice.xml
     """
-    setting = _setting(config_option)
-    if company is not None and company not in setting.companies:
-        known = f"write one of {', '.join(setting.companies)}" if setting.companies else "there is no configuration"
+    path = found(config_option)
+    config = load(path) if path else None
+    rules = Rules(config.mapping, config.tables, source=config.source) if config else None
+    companies = config.companies if config else {}
+    if company is not None and company not in companies:
+        known = f"write one of {', '.join(companies)}" if companies else "there is no configuration"
         raise click.UsageError(f"there is no company {printable(company)}; {known}")
     whole = True
     for file in files:
-        told, identified = _identified(setting, file, company)
+        whose = companies[company] if company is not None else _company_of(file, companies.values())
+        told, identified = _identified(file, whose, rules, max_size=config.outbound.max_size if config else None)
         whole = whole and told["error"] is None
         if as_json:
             show_json(told | {"rules": _rules_told(identified[0]) if identified else []} if explain else told)
         else:
             _show(told, is_read=identified is not None)
             if explain and identified:
-                _explain(setting.source, *identified)
+                _explain(config.source if config else "", *identified)
     raise SystemExit(0 if whole else FAILED)
 
 
@@ -85,49 +88,32 @@ def opened(file: Path) -> BinaryIO:
     return copy
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What a configuration adds to what the documents say. `source` is its file, "" where there is none."""
-
-    source: str = ""
-    mapping: Rules | None = None
-    max_size: int | None = None
-    companies: Mapping[str, Company] = field(default_factory=dict)
-
-    def company_of(self, file: Path) -> Company | None:
-        """The company in whose outbound folder a file lies."""
-        if file == STDIN:
-            return None
-        lies_in = Path(os.path.realpath(file))  # Path.resolve fails for a link that leads to itself
-        folders = [(path, company) for company in self.companies.values() for path in company.outbound]
-        return next((company for path, company in folders if lies_in.is_relative_to(os.path.realpath(path))), None)
+def _company_of(file: Path, companies: Iterable[Company]) -> Company | None:
+    """The company in whose outbound folder a file lies."""
+    if file == STDIN:
+        return None
+    lies_in = Path(os.path.realpath(file))  # Path.resolve fails for a link that leads to itself
+    folders = [(path, company) for company in companies for path in company.outbound]
+    return next((company for path, company in folders if lies_in.is_relative_to(os.path.realpath(path))), None)
 
 
-def _setting(config_option: str | None) -> Setting:
-    path = found(config_option)
-    if path is None:
-        return Setting()
-    config = load(path)
-    rules = Rules(config.mapping, config.tables, source=config.source)
-    return Setting(config.source, rules, config.outbound.max_size, config.companies)
-
-
-def _identified(setting: Setting, file: Path, named: str | None) -> tuple[dict[str, Any], Identified | None]:
-    """What is told of a file, and what that was taken from; `named` is the company that it shall be taken for."""
+def _identified(
+    file: Path, company: Company | None, mapping: Rules | None, *, max_size: int | None
+) -> tuple[dict[str, Any], Identified | None]:
+    """What is told of a file, and what that was taken from; `company` is whose it is taken for."""
     told: dict[str, Any] = {"file": str(file), **dict.fromkeys(FIELDS), "channel": "", "sources": {}, "warnings": []}
-    company = setting.companies[named] if named is not None else setting.company_of(file)
     identified = None
     error = None
     try:
         with nullcontext(sys.stdin.buffer) if file == STDIN else open_regular(file) as stream:
-            reading = read(stream, max_size=setting.max_size, xpaths=setting.mapping.xpaths if setting.mapping else ())
+            reading = read(stream, max_size=max_size, xpaths=mapping.xpaths if mapping else ())
         identity = settle(
             reading,
             company=company.name if company else None,
             file_name=(told_beside(file) or file.name) if file != STDIN else "",
             default_sender=company.participants[0] if company and company.participants else None,
             channel=company.channel if company else "",
-            mapping=setting.mapping,
+            mapping=mapping,
         )
         identified = identity, reading
         told |= {name: getattr(identity, name) for name in FIELDS}
