@@ -71,8 +71,8 @@ def bundle(
     """
     present = {key_of(matter): matter for matter in matters}
     known = {key: _seen(before.get(key), matter, now) for key, matter in present.items()}
-    due = [key for key, matter in present.items() if _is_due(known[key], matter, now=now, quiet=quiet)]
-    news = tuple(News(present[key], known[key] if known[key].told is not None else None) for key in due)
+    due = {key: matter for key, matter in present.items() if _is_due(known[key], matter, now=now, quiet=quiet)}
+    news = tuple(News(matter, known[key] if known[key].told is not None else None) for key, matter in due.items())
     kept = {key: one for key, one in before.items() if key in unseen}
     over = {
         key: _gone(one, now)
@@ -86,9 +86,8 @@ def bundle(
     if not news and not is_all_over:
         return None, known
     told = {
-        key: Known(heading(one), known[key].since, None, now, one["number"], one["newest"])
-        for key in due
-        for one in (present[key],)
+        key: replace(known[key], told=now, number=matter["number"], newest=matter["newest"])
+        for key, matter in due.items()
     }
     left = {key: one for key, one in known.items() if key not in ended}
     return Notice(news, still, tuple(ended.values())), left | told
