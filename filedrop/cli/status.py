@@ -44,8 +44,8 @@ def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
     r"""Show what needs a person, what waits, is on its way, in doubt, overdue or failed, per company, and why.
 
     What only the daemon knows, it writes to status.json in the root: whether the access point can be reached and lets
-    us in, what is unread there. Whoever may not read the daemon's state sees all of it from there; and so does
-    whoever has made a mistake in the configuration, beside that.
+    us in, what is unread there. Where you may not read the daemon's state, or the configuration has a mistake,
+    everything is shown as it stands in that file.
 
     With --check the exit status is 0 if all is well, 1 if a person is needed, or if no daemon has reported for some
     minutes, 2 if the configuration is wrong, and 3 if the access point is away or refuses the login.

@@ -1,7 +1,7 @@
 """`check --as-service` on Windows, where nobody becomes another: the service itself runs `filedrop check`, and answers.
 
-It is asked by a control of its own where it runs, and is started for it where it doesn't. The answer lies in its state,
-which it must be able to write to anyway, until it has been read.
+Where it runs, it is asked by a control of its own; where it doesn't, it is started for this. It writes the answer into
+its state, where it may write anyway, and whoever asked reads and removes it.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def _drop_in(place: Place, config: Config) -> str:
 def writable(place: Place, config: Config) -> set[Path]:
     """The folders below which the service must be able to write. Raises FiledropError for the system's own.
 
-    Folders below `root` are made there; of another that isn't there, the last one is made (storage/folder).
+    Below `root`, filedrop makes all folders of a path that isn't there; elsewhere only the last one (storage/folder).
     """
     files = filter(None, (config.log.file, config.metrics.textfile))
     wanted = {config.root} | {path.parent for path in files}
