@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 
 import click
@@ -28,17 +29,16 @@ def backup(config_option: str | None, file: Path) -> None:
     """
     if file.exists():
         raise FiledropError(f"{file} is there already: name another file, or delete that one")
+    draft = file.with_name(f".{secrets.token_hex(13)}.tmp")  # nobody can guess it, and put a link there
     with open_journal(open_config(config_option)) as journal, as_caller():
         try:
+            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            journal.copy_to(draft)
             folder = Directory.open(file.absolute().parent)
-            draft = folder.draft()  # its name can't be guessed, so that nobody can have put a link there
-            try:
-                os.close(os.open(draft.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-                journal.copy_to(draft.path)
-                place(draft, folder / file.name)
-            finally:
-                draft.path.unlink(missing_ok=True)
+            place(folder / draft.name, folder / file.name)
             folder.sync()
         except OSError as error:
             raise FiledropError(f"{file} can't be written: {error.strerror or error}") from error
+        finally:
+            draft.unlink(missing_ok=True)
         say(f"{file} has the journal, {size(file.stat().st_size)}")
