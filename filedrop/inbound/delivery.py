@@ -63,7 +63,7 @@ class InboundDelivery:
         self._mailbox: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
         self._is_taken_up = False
         self._leftovers: set[str] = set()
-        self._unnamed: dict[int, Fetched] = {}
+        self._unnamed: dict[tuple[str, int], Fetched] = {}  # by account and number
 
     def put(self, arrival: Arrival) -> None:
         """Queue a message for the next step."""
@@ -121,7 +121,7 @@ class InboundDelivery:
         for arrival in arrivals:
             row = arrival.unread.row
             if arrival.fetched is None and (row is None or row.state == "stuck"):
-                arrival.fetched = self._fetched_before(arrival.unread.message)
+                arrival.fetched = self._fetched_before(context, arrival.unread.message)
             if arrival.fetched is not None:
                 whole.append(arrival)
             elif row is None or row.state == "stuck":
@@ -150,13 +150,16 @@ class InboundDelivery:
             self._fetch(arrival, pending)
         return arrival.fetched is not None
 
-    def _fetched_before(self, message: Message) -> Fetched | None:
+    def _fetched_before(self, context: InboundContext, message: Message) -> Fetched | None:
         """What lies there of this message from a step that could not name it in the journal; None: fetch it."""
-        unnamed = self._unnamed.get(message.msg_no)
-        if unnamed is not None and not is_same(message, unnamed.row):  # the server was set up anew since
-            self._leftovers.update(self._unnamed.pop(message.msg_no).temporaries())
-        elif unnamed is not None and not files.is_missing(self.folder.at() / unnamed.row.temporary):
+        key = context.access_point.identity, message.msg_no
+        unnamed = self._unnamed.get(key)
+        if unnamed is None:
+            return None
+        # Another message has this number where the server was set up anew since.
+        if is_same(message, unnamed.row) and not files.is_missing(self.folder.at() / unnamed.row.temporary):
             return unnamed
+        self._leftovers.update(self._unnamed.pop(key).temporaries())
         return None
 
     def _give_up_unnamed(self) -> None:
@@ -190,11 +193,11 @@ class InboundDelivery:
             here.sync()
         # From here on, the temporary files stay: rows may name them, and after an error the next step begins here.
         fetched = _fetched(there)
-        self._unnamed |= fetched
+        self._unnamed |= {_key(one.row): one for one in fetched.values()}
         context.journal.record_messages([one.row for one in fetched.values()])
         for arrival in there:
             row = fetched[arrival.unread.message.msg_no].row
-            del self._unnamed[row.msg_no]
+            del self._unnamed[_key(row)]
             arrival.unread = replace(arrival.unread, row=row)  # so `_discard` leaves the file to the row
         return there
 
@@ -277,6 +280,10 @@ class InboundDelivery:
     def _log_unavailable(self, why: str) -> None:
         facts = {"company": self.folder.company, "folder": str(self.folder.path)}
         self._log.error("folder.unavailable", **facts, why=why)
+
+
+def _key(row: MessageRow) -> tuple[str, int]:
+    return row.identity, row.msg_no
 
 
 def _fetched(arrivals: Sequence[Arrival]) -> dict[int, Fetched]:
