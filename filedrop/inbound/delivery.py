@@ -116,14 +116,14 @@ class InboundDelivery:
 
     def _deliver(self, context: InboundContext, arrivals: Sequence[Arrival], pending: set[Arrival]) -> None:
         """Take an account's messages further. What goes on elsewhere, or can't go on now, leaves `pending`."""
-        whole: list[Arrival] = []
+        whole: list[tuple[Arrival, Fetched]] = []
         begun: list[Arrival] = []
         for arrival in arrivals:
             row = arrival.unread.row
             if arrival.fetched is None and (row is None or row.state == "stuck"):
                 arrival.fetched = self._fetched_before(context, arrival.unread.message)
             if arrival.fetched is not None:
-                whole.append(arrival)
+                whole.append((arrival, arrival.fetched))
             elif row is None or row.state == "stuck":
                 self._fetch(arrival, pending)
             elif row.state == "read":
@@ -171,19 +171,19 @@ class InboundDelivery:
         self._unnamed.clear()
         self._clear_leftovers()
 
-    def _named(self, context: InboundContext, whole: Sequence[Arrival], pending: set[Arrival]) -> list[Arrival]:
+    def _named(
+        self, context: InboundContext, whole: Sequence[tuple[Arrival, Fetched]], pending: set[Arrival]
+    ) -> list[Arrival]:
         """Name whole temporary files in the journal, in one commit. Returns the arrivals named. Raises JournalError."""
         here = self.folder.at()
         there: list[Arrival] = []
-        for arrival in whole:
-            if arrival.fetched is None:
-                continue
+        for arrival, one in whole:
             try:
                 # A row means that its temporary file exists, so that must lie in the folder that is here now.
-                if arrival.fetched.whereabouts != here.whereabouts():
+                if one.whereabouts != here.whereabouts():
                     away = f"{self.folder.path} went away while messages were fetched into it, and is back"
                     raise FolderUnavailable(away)
-                see_there(here / arrival.fetched.row.temporary)
+                see_there(here / one.row.temporary)
             except (FolderUnavailable, OSError) as error:
                 self._discard(arrival)
                 self._end(arrival, error, pending)

@@ -168,13 +168,17 @@ def test_one_that_was_stuck(landing: Landing) -> None:
     landing.world.invariants()
 
 
-def test_one_that_was_marked_as_read_and_is_still_listed(landing: Landing) -> None:
-    """It is marked once more, and not fetched again."""
+@pytest.mark.parametrize("taken", [False, True])
+def test_one_that_was_marked_as_read_and_is_still_listed(landing: Landing, *, taken: bool) -> None:
+    """It is marked once more, and isn't fetched again, whether or not somebody has taken it meanwhile."""
     landing.receive("1")
     landing.world.front.next("POST /inbox", instead(204))
     landing.bring()
     landing.all()
     assert landing.states() == ["read"]
+    if taken:
+        for name in pair(1):
+            (landing.world.inbound / name).unlink()
     landing.endings.clear()
     landing.bring()
     landing.step()
@@ -182,6 +186,17 @@ def test_one_that_was_marked_as_read_and_is_still_listed(landing: Landing) -> No
     landing.all()
     assert landing.ended() == [(1, "", False)]
     assert landing.downloads() == 1
+    assert landing.lying() == ([] if taken else pair(1))
+    assert not landing.world.sandbox.store.inbox("acme")
+
+
+def test_one_that_gets_a_page(make_landing: Callable[..., Landing]) -> None:
+    """When it is marked as read, its page lies beside it, where pages are wanted."""
+    landing = make_landing(readable="html")
+    landing.receive("1")
+    landing.bring()
+    landing.all()
+    assert landing.lying() == [NAME.format(1).replace(".xml", ".html"), *pair(1)]
     landing.world.invariants()
 
 
@@ -670,12 +685,22 @@ def test_what_was_fetched_and_removed(landing: Landing) -> None:
     landing.world.invariants()
 
 
-def test_a_folder_that_went_away_and_is_back(landing: Landing) -> None:
-    """A row would name what may lie in another folder: what was fetched is removed, and why is told."""
-    landing.fetched("1")
+@pytest.mark.parametrize("waited", [False, True])
+def test_a_folder_that_went_away_and_is_back(landing: Landing, *, waited: bool) -> None:
+    """A row would name what may lie in another folder: what was fetched is removed, and why is told.
+
+    `waited`: it had to wait for the journal before.
+    """
+    if waited:
+        unnamed(landing, "1")
+        landing.life.journal.check_writable()
+    else:
+        landing.fetched("1")
     elsewhere = away(landing)
     shutil.copytree(elsewhere, landing.world.inbound)
     assert len(landing.temporaries()) == 1
+    if waited:
+        landing.bring()
     landing.step()
     why = f"{landing.world.inbound} went away while messages were fetched into it, and is back"
     assert landing.ended() == [(1, why, False)]
