@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Control:
-    """The requests to a daemon. Thread-safe, and safe in signal handlers."""
+    """The requests to a daemon. Thread-safe; `ask_reload` is safe in signal handlers, too."""
 
     def __init__(self) -> None:
         self.stopped = threading.Event()
