@@ -41,7 +41,8 @@ class OutboundPipeline:
     """The pipeline of one folder. Only its worker uses `step`, `close` and `at`; the rest is thread-safe.
 
     `watch` starts the folder's file events; `wake` tells the workers that a step is due; `stepped` is called after each
-    step. `was_scanned`: a scan was tried since the start, with or without success.
+    step. `was_scanned`: a scan was tried since the start, with or without success. `was_compared`: the folder was
+    compared with the journal since then, or was found to be unavailable.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class OutboundPipeline:
     ) -> None:
         self.at = at
         self.folder = at.folder
-        self.was_scanned = False
+        self.was_scanned = self.was_compared = False
         self.reconciliation = Reconciliation(at)
         self._shared = at.shared
         self._watch = watch
@@ -78,11 +79,14 @@ class OutboundPipeline:
     def step(self) -> None:
         """Take the folder's documents one batch further. Raises JournalError."""
         with self.folder.in_use():
-            moved, has_news = self._moves.total, self._file_returned()
+            moved = self._moves.total
+            has_news = self._file_returned()
             if self.due() <= self._shared.steady():
                 self._not_before = self._in_a_rescan()  # after an error; else reset below
                 try:
-                    if self._take_up_folder():
+                    is_available = self._take_up_folder()
+                    self.was_compared = True
+                    if is_available:
                         self._take_further()
                         self._not_before = -math.inf
                 finally:
@@ -126,7 +130,7 @@ class OutboundPipeline:
         if self.due() <= steady or at.scanner.ready or at.scanner.waits_for_writers():
             return False
         counts = self._shared.journal.counts(self.folder.id, identified=bool(at.unanswered))
-        if counts.get(State.SENDING):
+        if not self.was_compared or counts.get(State.SENDING):
             return False
         try:
             waits = len(self._leftovers.unreadable | self.at.unvalidated.keys())
