@@ -38,7 +38,7 @@ class Stepped(Protocol):
 
 
 class OutboundPipeline:
-    """The pipeline of one folder. Only its worker uses `step`, `close` and `at`; the rest is thread-safe.
+    """The pipeline of one folder. `step` is for the worker in it, `close` for the end; the rest is thread-safe.
 
     `watch` starts the folder's file events; `wake` tells the workers that a step is due; `stepped` is called after each
     step. `was_scanned`: a scan was tried since the start, with or without success. `was_compared`: the folder was
@@ -142,7 +142,10 @@ class OutboundPipeline:
         return self._shared.steady() + self._shared.rules.rescan.total_seconds()
 
     def _may_claim(self) -> bool:
-        """Whether something is to be claimed or sent again and there is room; what can't be posted needs none."""
+        """Whether something is to be claimed or sent again, and half of the window is free.
+
+        While nothing can be sent, any room is enough.
+        """
         if not (self.at.scanner.ready or self._has_documents):
             return False
         window = self._shared.window
@@ -239,7 +242,7 @@ class OutboundPipeline:
                         reopened.append(one)
         finally:
             has_more |= not self._handover.take_on(reopened, sends=sends)
-        self._moves.may_resume &= len(due) >= READ_AT_ONCE
+        self._moves.may_resume &= len(due) >= READ_AT_ONCE  # else all that an earlier process left was read once
         self._has_documents = has_more
         moment = shared.journal.next_due(self.folder.id) if sends and not self._has_documents else None
         if len(due) >= READ_AT_ONCE:
