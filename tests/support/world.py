@@ -29,6 +29,7 @@ from uuid import uuid4
 
 import structlog
 from support import promises
+from support.commands import run_here
 from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, listed_as
 from support.faults import Front
 from werkzeug.http import http_date
@@ -257,7 +258,11 @@ inbound:{keys["inbound"]}
             daemon.send_signal(signal.SIGTERM)
             assert daemon.wait(seconds) == 0
 
-    def filedrop(self, *arguments: str, under: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    def filedrop(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, in this process: not `run`, which takes over signals, log and excepthook."""
+        return run_here("--config", str(self.config_file()), *arguments)
+
+    def process(self, *arguments: str, under: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
         """Run a command to its end, as a process of its own; `under` as for the daemon."""
         command = [*under, *self._command(*arguments)]
         return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
