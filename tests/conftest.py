@@ -1,29 +1,44 @@
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 from support import matrix
+from support.memory import folder_in_memory
 from support.scripted import Scripted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from support.stepping import Clock
     from support.world import World
 
+
+TESTS = Path(__file__).parent
+NO_DISK = {
+    "accesspoint", "alerts", "cli", "config", "identify", "readable", "sandbox", "status", "test_cookbook.py",
+}  # fmt: skip
 
 # Else each of a thousand processes compiles filedrop once more, and each of pytest's the tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 settings.register_profile("filedrop", deadline=None)  # nothing here depends on how busy the machine is
 settings.load_profile("filedrop")
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A new folder: in memory for tests of rooms that promise nothing of disks, `NO_DISK`."""
+    room = request.path.relative_to(TESTS).parts[0]
+    with folder_in_memory(tmp_path) if room in NO_DISK else nullcontext(tmp_path) as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -77,6 +92,11 @@ def sample(record_property: Callable[[str, Any], None]) -> matrix.Sample:
         return drawn
 
     return draw
+
+
+def pytest_collection_finish() -> None:
+    """The tests themselves stay to the end: looking through thousands of them for garbage finds none."""
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

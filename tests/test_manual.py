@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -169,16 +170,18 @@ TYPED_BY_CONTRIBUTORS = [
 ]
 
 
+@cache
+def run(*words: str) -> str:
+    """What a module of Python's says to these words."""
+    return subprocess.run(
+        [sys.executable, "-m", *words], cwd=PROJECT, capture_output=True, text=True, check=True
+    ).stdout
+
+
 @linux
 @pytest.mark.parametrize("line", TYPED_BY_CONTRIBUTORS)
 def test_what_contributors_type(line: str) -> None:
     """Each command that contributors are shown is one that .ci/run runs, or finds its tests, benchmarks or modules."""
-
-    def run(*words: str) -> str:
-        return subprocess.run(
-            [sys.executable, "-m", *words], cwd=PROJECT, capture_output=True, text=True, check=True
-        ).stdout
-
     program, *words = shlex.split(line.removeprefix("FILEDROP_MATRIX=full ").replace(" -n 6", ""))
     if program == ".venv/bin/pytest" and "tests" in line.partition("pytest")[2]:
         assert run("pytest", "--collect-only", "-p", "no:cacheprovider", *words)  # fails where it finds none

@@ -1,7 +1,7 @@
 """Threads, clocks, start and stop.
 
 daemon          builds the accounts from the configuration; start and shutdown
-control         what the process is asked from outside: to stop, to reload
+control         what the process is asked from outside: to stop, to reload (cli/serving does it)
 account         one account: its pipelines, deliveries and pools, its follower, its poller
 folder_worker   the threads that touch folders
 pool            the threads that make requests

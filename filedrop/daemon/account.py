@@ -72,7 +72,7 @@ class Account:
         self._steady = clockwork.steady
         self._poll_every = settings.inbound.poll.total_seconds()
         self._next_poll = -math.inf
-        self._was_ready = self._looked_round = False
+        self._was_ready = self._has_compared = False
         self.journal = journal
         companies = [company for company in settings.companies.values() if company.account == account.name]
         self.access_point = AccessPoint(account, stopped=stopped, pauses=clockwork.pauses, monotonic=clockwork.steady)
@@ -163,9 +163,7 @@ class Account:
 
     def ready(self) -> bool:
         """Whether documents may be posted and looked for. First, all folders must show what was sent before."""
-        return (
-            self.breaker.ready and not self.journal.trouble and not self._stopped.is_set() and self._has_looked_round()
-        )
+        return self.breaker.ready and not self.journal.trouble and not self._stopped.is_set() and self._is_compared()
 
     def look_round(self) -> None:
         """Look for work that can be done now. Called each second. Thread-safe."""
@@ -231,7 +229,7 @@ class Account:
             return False
         if self.journal.trouble:
             return True
-        if self.breaker.report.condition == "unknown" or not self._has_looked_round():
+        if self.breaker.report.condition == "unknown":
             return False
         is_serving = any(map(self._workers.is_serving, self.pipelines))
         if not self.breaker.ready:
@@ -244,11 +242,11 @@ class Account:
         is_done = all(self._workers.is_hung(pipeline) or pipeline.is_done() for pipeline in self.pipelines)
         return is_done and self.follower.is_done()  # asked last: it reads the journal
 
-    def _has_looked_round(self) -> bool:
+    def _is_compared(self) -> bool:
         """Whether each folder has been compared with the journal since the start, or is unavailable."""
-        if not self._looked_round:
-            self._looked_round = all(one.was_scanned or self._workers.is_hung(one) for one in self.pipelines)
-        return self._looked_round
+        if not self._has_compared:
+            self._has_compared = all(one.was_compared or self._workers.is_hung(one) for one in self.pipelines)
+        return self._has_compared
 
     def _watch(self, at: FolderContext, wanted: config.Watch) -> None:
         if self._watcher is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import threading
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Control:
-    """The requests to a daemon. Thread-safe, and safe in signal handlers."""
+    """The requests to a daemon. Thread-safe; `ask_reload` is safe in signal handlers, too."""
 
     def __init__(self) -> None:
         self.stopped = threading.Event()
@@ -34,7 +35,9 @@ def stop_on_signals(stopped: threading.Event) -> None:
     def stop(number: int, _frame: FrameType | None) -> None:
         if stopped.is_set():
             os._exit(128 + number)
-        stopped.set()
+        _thread.start_new_thread(
+            stopped.set, ()
+        )  # not here: the event's lock may be held by what the signal interrupts
 
     for name in ("SIGTERM", "SIGINT", "SIGBREAK"):
         if hasattr(signal, name):

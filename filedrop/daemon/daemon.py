@@ -1,7 +1,8 @@
 """Builds the accounts from the configuration; start and shutdown.
 
-Every stop sets one event, and every wait waits on it. The order of the shutdown: watcher, requests (each on the wire
-gets its time), recorder, folders, journal. A second signal ends the process at once, which is safe.
+Every stop sets one event, and every wait waits on it. The order of the shutdown: watcher, validators,
+requests (each on the wire gets its time), recorder, folders, commands; whoever opened the journal closes it. A second
+signal ends the process at once, which is safe.
 """
 
 from __future__ import annotations
@@ -149,7 +150,10 @@ class Daemon:
             account.start()
 
     def look_round(self) -> None:
-        """Look for folders that take long, and for documents that may be posted now. Called each second."""
+        """Look for folders that take long, an idle validator, commands that are due, and what may be posted now.
+
+        Called each second.
+        """
         self.workers.relieve()
         if self.validating is not None:
             self.validating.end_if_idle()
@@ -205,8 +209,9 @@ class Daemon:
         return f"documents can't be validated, and wait: {waiting[0]}{more}"
 
     def is_healthy(self) -> bool:
-        """Whether all loops are alive."""
-        return self.workers.is_alive() and all(account.is_healthy() for account in self.accounts)
+        """Whether folders are served, answers recorded, and all loops alive."""
+        is_served = self.workers.is_alive() and self.recorder.is_alive()
+        return is_served and all(account.is_healthy() for account in self.accounts)
 
     def _deliveries(self) -> list[InboundDelivery]:
         shared = [self.unassigned] if self.unassigned else []

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 DISTANT = 3600.0  # seconds: nothing is due
 AFTER_FAILURE = 30.0  # seconds until a failed look or tracking is retried; `retry.longest`, if shorter
-TOGETHER = 5.0  # seconds between two trackings, for what is due by then to share one reading of the lists; at most...
-A_TENTH = 10  # ... of `track`
+TOGETHER = 5.0  # seconds at most between two trackings, so that what is due by then shares one reading of the lists
+A_TENTH = 10  # or this part of `track`, if that is shorter
 
 
 class Follower:

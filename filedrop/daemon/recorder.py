@@ -40,6 +40,10 @@ class Recorder:
         """Start the thread."""
         self._thread.start()
 
+    def is_alive(self) -> bool:
+        """Whether the thread is alive."""
+        return self._thread.is_alive()
+
     def put(self, answered: Answered) -> None:
         """Queue an answer, to be recorded and then returned. Thread-safe."""
         self._queue.put(answered)

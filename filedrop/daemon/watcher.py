@@ -1,8 +1,8 @@
 """Turns file events into wake-ups; the only module that knows watchdog.
 
 An event only says where to look, and one thing more of a file: that its writer has closed it or moved it in, and has
-written nothing since. (Windows reports no closing, but answers whoever looks.) Events may be lost, so nothing depends
-on them: scans find the same files later.
+written nothing since. (Windows reports no closing; there, `files.is_closed` asks.) Events may be lost, so nothing
+depends on them: scans find the same files later.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from filedrop.files.directory import Directory
+from filedrop.files.moving import identity_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,12 +57,16 @@ class Tree:
         return found
 
     def renew(self, folder: Directory) -> Directory:
-        """Forget the subfolders, and keep this folder, which was just opened and checked. Returns the one to use."""
+        """Keep this folder, which was just opened and checked, and those in it that are still there.
+
+        Returns the one to use.
+        """
         with self._lock:
-            before = self._kept.get("")
+            before, below = self._kept.get(""), list(self._kept.items())
             self._identity = folder.identity
             kept = before if before and before.whereabouts() == folder.whereabouts() else folder
-            self._kept = {"": kept} if self._users else {}  # others may be in the subfolders' places by now
+            there = {place: found for place, found in below if kept is before and _is_there(kept, place, found)}
+            self._kept = {**there, "": kept} if self._users else {}
         return kept
 
     def give_up(self) -> None:
@@ -76,3 +81,13 @@ class Tree:
         if self._identity not in (None, folder.identity):
             raise OSError(errno.ESTALE, "another folder lies in its place by now", str(self._path))
         return folder
+
+
+def _is_there(folder: Directory, place: str, found: Directory) -> bool:
+    """Is this open subfolder still in its place, rather than another by now?"""
+    if not place or "/" in place:  # a month is opened again
+        return False
+    try:
+        return identity_at(folder / place) == found.identity
+    except OSError:
+        return False

@@ -1,6 +1,7 @@
 """The way in: each message of the inbox is placed once, whole, in its company's folder, and only then marked as read.
 
-poller      polls one account's inbox and hands each message to its folder's delivery
+poller      polls one account's inbox, hands each message to its folder's delivery, and hears how it ended: what
+            can't be taken becomes `stuck`, and waits
 inbox       the unread messages, and what the journal knows of them
 fetcher     downloads a document into a temporary file
     temporary       the temporary files of a message

@@ -35,7 +35,7 @@ class Arrival:
 
 
 def mark_read(folder: InboundFolder, arrival: Arrival) -> None:
-    """Mark a placed message as read. Called in a fetcher's thread."""
+    """Mark a message as read whose document lies whole in its folder, on the disk (placing). For a fetcher's thread."""
     context, row, error = arrival.context, arrival.unread.row, None
     is_marked = False
     try:

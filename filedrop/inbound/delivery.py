@@ -63,7 +63,7 @@ class InboundDelivery:
         self._mailbox: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
         self._is_taken_up = False
         self._leftovers: set[str] = set()
-        self._unnamed: dict[int, Fetched] = {}
+        self._unnamed: dict[tuple[str, int], Fetched] = {}  # by account and number
 
     def put(self, arrival: Arrival) -> None:
         """Queue a message for the next step."""
@@ -116,14 +116,14 @@ class InboundDelivery:
 
     def _deliver(self, context: InboundContext, arrivals: Sequence[Arrival], pending: set[Arrival]) -> None:
         """Take an account's messages further. What goes on elsewhere, or can't go on now, leaves `pending`."""
-        whole: list[Arrival] = []
+        whole: list[tuple[Arrival, Fetched]] = []
         begun: list[Arrival] = []
         for arrival in arrivals:
             row = arrival.unread.row
             if arrival.fetched is None and (row is None or row.state == "stuck"):
-                arrival.fetched = self._fetched_before(arrival.unread.message)
+                arrival.fetched = self._fetched_before(context, arrival.unread.message)
             if arrival.fetched is not None:
-                whole.append(arrival)
+                whole.append((arrival, arrival.fetched))
             elif row is None or row.state == "stuck":
                 self._fetch(arrival, pending)
             elif row.state == "read":
@@ -150,13 +150,16 @@ class InboundDelivery:
             self._fetch(arrival, pending)
         return arrival.fetched is not None
 
-    def _fetched_before(self, message: Message) -> Fetched | None:
+    def _fetched_before(self, context: InboundContext, message: Message) -> Fetched | None:
         """What lies there of this message from a step that could not name it in the journal; None: fetch it."""
-        unnamed = self._unnamed.get(message.msg_no)
-        if unnamed is not None and not is_same(message, unnamed.row):  # the server was set up anew since
-            self._leftovers.update(self._unnamed.pop(message.msg_no).temporaries())
-        elif unnamed is not None and not files.is_missing(self.folder.at() / unnamed.row.temporary):
+        key = context.access_point.identity, message.msg_no
+        unnamed = self._unnamed.get(key)
+        if unnamed is None:
+            return None
+        # Another message has this number where the server was set up anew since.
+        if is_same(message, unnamed.row) and not files.is_missing(self.folder.at() / unnamed.row.temporary):
             return unnamed
+        self._leftovers.update(self._unnamed.pop(key).temporaries())
         return None
 
     def _give_up_unnamed(self) -> None:
@@ -168,19 +171,19 @@ class InboundDelivery:
         self._unnamed.clear()
         self._clear_leftovers()
 
-    def _named(self, context: InboundContext, whole: Sequence[Arrival], pending: set[Arrival]) -> list[Arrival]:
+    def _named(
+        self, context: InboundContext, whole: Sequence[tuple[Arrival, Fetched]], pending: set[Arrival]
+    ) -> list[Arrival]:
         """Name whole temporary files in the journal, in one commit. Returns the arrivals named. Raises JournalError."""
         here = self.folder.at()
         there: list[Arrival] = []
-        for arrival in whole:
-            if arrival.fetched is None:
-                continue
+        for arrival, one in whole:
             try:
                 # A row means that its temporary file exists, so that must lie in the folder that is here now.
-                if arrival.fetched.whereabouts != here.whereabouts():
+                if one.whereabouts != here.whereabouts():
                     away = f"{self.folder.path} went away while messages were fetched into it, and is back"
                     raise FolderUnavailable(away)
-                see_there(here / arrival.fetched.row.temporary)
+                see_there(here / one.row.temporary)
             except (FolderUnavailable, OSError) as error:
                 self._discard(arrival)
                 self._end(arrival, error, pending)
@@ -190,11 +193,11 @@ class InboundDelivery:
             here.sync()
         # From here on, the temporary files stay: rows may name them, and after an error the next step begins here.
         fetched = _fetched(there)
-        self._unnamed |= fetched
+        self._unnamed |= {_key(one.row): one for one in fetched.values()}
         context.journal.record_messages([one.row for one in fetched.values()])
         for arrival in there:
             row = fetched[arrival.unread.message.msg_no].row
-            del self._unnamed[row.msg_no]
+            del self._unnamed[_key(row)]
             arrival.unread = replace(arrival.unread, row=row)  # so `_discard` leaves the file to the row
         return there
 
@@ -277,6 +280,10 @@ class InboundDelivery:
     def _log_unavailable(self, why: str) -> None:
         facts = {"company": self.folder.company, "folder": str(self.folder.path)}
         self._log.error("folder.unavailable", **facts, why=why)
+
+
+def _key(row: MessageRow) -> tuple[str, int]:
+    return row.identity, row.msg_no
 
 
 def _fetched(arrivals: Sequence[Arrival]) -> dict[int, Fetched]:

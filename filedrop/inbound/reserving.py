@@ -65,7 +65,7 @@ def reserved(here: Directory, message: Message, row: MessageRow) -> Iterator[str
         if (
             beside.startswith(beginning)
             and beside.endswith(".json")
-            and sidecar.identity_of(here / beside) == id_of(row)
+            and sidecar.document_id_in(here / beside) == id_of(row)
         ):
             yield beside.removesuffix(".json")
 

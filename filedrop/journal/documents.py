@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filedrop.errors import Changed, FiledropError
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
     from filedrop.identify import Reading
 
-
 _NAMES = ("file", "dropped_as")
 _MOMENTS = ("claimed", "due", "first_attempt", "accepted")
+_facts = attrgetter("type", "number", "issue_date")
 
 
 class Duplicate(FiledropError):
@@ -291,14 +292,8 @@ def _duplicate_of(connection: sqlite3.Connection, document: Document, *, by_numb
     for other in map(_document, rows):
         same_sender = same_participant(other.sender, document.sender)
         same_receiver = same_participant(other.receiver, document.receiver)
-        same_number = (other.type, other.number, other.issue_date) == (
-            document.type,
-            document.number,
-            document.issue_date,
-        )
-        same = (other.meaning == document.meaning and same_receiver) or (
-            by_number and bool(document.number) and same_number
-        )
-        if same_sender and same and other.may_be_accepted:
+        has_same_number = by_number and bool(document.number) and _facts(other) == _facts(document)
+        is_same = has_same_number or (other.meaning == document.meaning and same_receiver)
+        if same_sender and is_same and other.may_be_accepted:
             return other
     return None

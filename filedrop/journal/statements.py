@@ -16,19 +16,9 @@ from filedrop.model.document import Document, State
 
 COLUMNS = tuple(field.name for field in fields(Document))
 # Columns that never change: an UPDATE without them leaves their indexes alone.
-_FIXED = {
-    "id",
-    "company",
-    "folder",
-    "account",
-    "dropped_as",
-    "size",
-    "sha256",
-    "meaning",
-    "type",
-    "number",
-    "issue_date",
-}
+_FIXED = (
+    "id", "company", "folder", "account", "dropped_as", "size", "sha256", "meaning", "type", "number", "issue_date",
+)  # fmt: skip
 _ALL = f"SELECT {', '.join(COLUMNS)} FROM documents WHERE"
 _THE_SAME = "id = :id AND revision = :before"
 _IS_DUE = "(due IS NULL OR due <= :now OR due > :latest)"  # as `times.is_due`

@@ -265,7 +265,7 @@ class Document:
         return self._step(State.FAILED, now, "failed", {"code": fault.code}, error=fault, due=None)
 
     def taken(self, now: datetime) -> Document:
-        """A person took the file away from its folder."""
+        """Its file is no longer here: somebody took or replaced it, or it has changed and is claimed anew."""
         return self._step(State.TAKEN, now, "taken", due=None)
 
     def gone(self, now: datetime) -> Document:

@@ -30,7 +30,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a document failed: the sidecar's `error`. `code` is one of contract 4's, `findings` are of an invalid one."""
+    """Why a document failed: the sidecar's `error`. `code` is one of docs/errors.md; `findings`, of an invalid one."""
 
     code: str
     message: str

@@ -7,11 +7,11 @@
     identified    a document's ids, or why it can't be sent
     leftovers     continues documents that already lie in sending/
     handover      to the senders and back, and before that to the validator
-    validating    whether a document keeps the rules, before its first post
+    validating    whether a document keeps the rules, before it may have been posted
     sender        the request, and what each answer means
     upload        the file on the wire
-    filing        the last move: sidecar, note, file
-    moves         the last moves of a batch, brought to the disk together
+    filing        the move to the place of its state: sidecar, note, file
+    moves         such moves of a batch, brought to the disk together
     reconcile     repairs differences between folder and journal
     retention     removes old months of archive/, if the configuration says so
     notes         say why a document is still in sending/
@@ -22,7 +22,7 @@
     tracking      whether accepted documents have been delivered
     responses     receivers' responses, written into the rows and sidecars of the documents that they answer
     former        open documents at accounts that are no longer configured
-    context       shared dependencies, the window (most that a kill leaves in doubt), and the state of one folder
+    context       shared dependencies, the window (how many documents a kill leaves in doubt), the state of one folder
 
 The row is written before the request, and the answer before the file moves: `handover` sees to both.
 """

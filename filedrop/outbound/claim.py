@@ -1,6 +1,6 @@
 """Claiming: a dropped file that is ready moves into `sending/` and becomes a document.
 
-A file is read whole before anything is decided. A file that isn't ready stays where it is. The scanner remembers what
+A file is read whole before it is moved. A file that isn't ready stays where it is. The scanner remembers what
 was seen of it, so that a large or broken file is read again only after a change.
 """
 
@@ -109,8 +109,8 @@ def _claim(at: FolderContext, name: str, opened: OpenedDocument) -> Claimed | No
     patience = rules.incomplete_after.total_seconds() - unchanged
     if fault.code == "not-xml" and patience > 0:
         # Its writer may go on without a file event: look again, but read it only after a change.
-        look_again = min(patience, rules.rescan.total_seconds())
-        at.scanner.remember(name, stamp, now.steady, look_again=look_again, unchanged=unchanged, fault=fault)
+        again_in = min(patience, rules.rescan.total_seconds())
+        at.scanner.remember(name, stamp, now.steady, look_again=again_in, unchanged=unchanged, fault=fault)
         return None
     return _claim_failed(at, name, opened.status, fault)
 
@@ -128,7 +128,7 @@ def _wait(at: FolderContext, name: str, opened: OpenedDocument, unchanged: float
         is_ready = False
     if not is_ready:
         return at.shared.rules.rescan.total_seconds()
-    is_closed(entry)  # asked last: for that moment, nobody else could open it for writing
+    is_closed(entry)  # for the InUse that it raises on Windows; asked last: just then nobody else can open it
     return 0.0
 
 
@@ -146,10 +146,10 @@ def _claim_whole(at: FolderContext, name: str, opened: OpenedDocument, reading: 
     return Claimed(identified_in(at, new, reading), opened, waived=name if waived else "")
 
 
-def waiving(at: FolderContext, document: Document, name: str, claimed: Waiver) -> tuple[Document, bool]:
+def waiving(at: FolderContext, document: Document, name: str, of_file: Waiver) -> tuple[Document, bool]:
     """The document, let through if a person has let this file through; and whether there is a waiver of its name."""
     waiver = at.shared.journal.waiver(at.folder.id, name)
-    if waiver == claimed:
+    if waiver == of_file:
         document = document.but(history=(*document.history, Event(document.claimed, LET_THROUGH)))
     return document, waiver is not None
 

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 
 
 class Window:
-    """An account's documents that are being sent, at most `size`: only these are in doubt after a kill. Thread-safe."""
+    """An account's documents that are being validated or sent, at most `size`. Thread-safe.
+
+    Only those that are being sent are in doubt after a kill.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -144,7 +147,7 @@ class FolderHealth:
 
 @dataclass(frozen=True, slots=True)
 class FolderContext:
-    """One outbound folder and the state of its pipeline. Only the worker in that folder uses it.
+    """One outbound folder and the state of its pipeline. Only the worker in that folder changes it; other threads read.
 
     `under_way`: ids of documents that senders or validators have. `unanswered`: by document id, why a mapping rule had
     no answer last. `unvalidated`: by document id, which file waits because the validator had no verdict, and why.

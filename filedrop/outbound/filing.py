@@ -1,4 +1,4 @@
-"""The last move of a document: its sidecar, its note, and then its file, to the place of its state.
+"""A document's move to the place of its state: its sidecar, its note, and then its file.
 
 The sidecar comes first: it reserves the name, and it says which document the name belongs to. A move that was cut off
 is found again by its sidecar, so putting away can be repeated until it is complete.
@@ -29,13 +29,13 @@ COMPARED = 1_000_000  # bytes: of larger files, only the size is compared
 
 
 class FileGone(FiledropError):
-    """The document's file is missing both where it was and where it belongs."""
+    """The document's file isn't where it was: it is missing, or another lies there."""
 
 
 def begin(folder: OutboundFolder, document: Document, *, resumed: bool) -> Move | Document:
     """A document's move to the place of its state; the document at that place, where an earlier attempt has moved it.
 
-    `resumed`: an earlier process may have begun this move. Raises FileGone, OSError.
+    `resumed`: an earlier attempt, of this process or another, may have begun this move. Raises FileGone, OSError.
     """
     source = folder.at(document.place) / document.file
     # A file that has lain there for some time may have been replaced: compare it. One just posted is trusted.
@@ -171,7 +171,7 @@ def _is_begun(folder: OutboundFolder, document: Document) -> bool:
     """Whether this move was begun before, which an older copy of the journal doesn't know."""
     with suppress(FileNotFoundError):
         beside = folder.at(document.home) / f"{shortened(document.dropped_as)}.json"
-        return sidecar.identity_of(beside) == document.id
+        return sidecar.document_id_in(beside) == document.id
     return False
 
 
@@ -179,11 +179,11 @@ def _already(folder: OutboundFolder, document: Document) -> Entry | None:
     """The entry whose name an earlier attempt reserved for this document, or None. Raises OSError."""
     with suppress(FileNotFoundError):  # the month has no folder yet
         home, wanted = folder.at(document.home), shortened(document.dropped_as)
-        if sidecar.identity_of(home / f"{wanted}.json") == document.id:
+        if sidecar.document_id_in(home / f"{wanted}.json") == document.id:
             return home / wanted
         stem = wanted.rpartition(".")[0] or wanted
         for name in home.names():  # an iterator: there may be a hundred thousand
-            if name.startswith(stem) and name.endswith(".json") and sidecar.identity_of(home / name) == document.id:
+            if name.startswith(stem) and name.endswith(".json") and sidecar.document_id_in(home / name) == document.id:
                 return home / name.removesuffix(".json")
     return None
 

@@ -1,4 +1,4 @@
-"""Documents are handed to the senders, and come back; before their first post they may be validated by another thread.
+"""Documents are handed to the senders, and come back; before that, they may be validated by another thread.
 
 The order is the safety: the row "sending" is on the disk before a sender has the document, and the answer is on the
 disk before the document is back in its folder's mailbox.
@@ -15,7 +15,7 @@ from filedrop.journal import Answer, Duplicate
 from filedrop.model.document import Document, State
 from filedrop.outbound.claim import Claimed
 from filedrop.outbound.context import Outcome
-from filedrop.outbound.sender import duplicate, log_doubt, send
+from filedrop.outbound.sender import NO_TURN, duplicate, log_doubt, send
 from filedrop.outbound.validating import why_not_validated
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ class Returned(NamedTuple):
 
 
 class Validated(NamedTuple):
-    """A document that comes back from its validation, still waiting in the journal, with its file and its window place.
+    """A document that comes back from its validation, with its open file.
 
-    `judgement` is None where it was broken off.
+    In the journal it still waits, and its room in the window is kept. `judgement` is None where that was broken off.
     """
 
     document: Document
@@ -50,9 +50,10 @@ class Validated(NamedTuple):
 
 
 class Handover:
-    """Hands one folder's documents to senders. Only its worker calls `take_on`, and empties `mailbox` and `validated`.
+    """Hands one folder's documents to senders and validators.
 
-    `wake`: something lies in one of these.
+    Only the worker in that folder calls `take_on` and `go_on`, and empties `mailbox` and `validated`. `wake` is called
+    when something lies in one of these.
     """
 
     def __init__(self, at: FolderContext, moves: Moves, wake: Callable[[], None]) -> None:
@@ -68,9 +69,9 @@ class Handover:
         return not (self.mailbox.empty() and self.validated.empty())
 
     def take_on(self, claimed: Sequence[Claimed], *, sends: bool) -> bool:
-        """Record claimed documents in one commit, and hand over those that are to be posted. Raises JournalError.
+        """Record claimed documents, and hand over those that are to be posted. Raises JournalError.
 
-        Returns whether the window had room for all of these; another folder may have filled it since they were claimed.
+        Returns False if one that could be posted found no room: another folder may have filled the window since.
         """
         posts: list[Claimed] = []
         others: list[Claimed] = []
@@ -107,7 +108,7 @@ class Handover:
 
     def _set_out(self, posts: Sequence[Claimed]) -> None:
         validating = self._shared.validating
-        unvalidated = [one for one in posts if validating is not None and validating.is_due(one.document)]
+        unvalidated = [one for one in posts if validating is not None and validating.must_judge(one.document)]
         try:
             if unvalidated:
                 self._validate(unvalidated)
@@ -116,7 +117,7 @@ class Handover:
                 self._begin(others)
 
     def _validate(self, posts: Sequence[Claimed]) -> None:
-        """Record in one commit that these documents wait, as far as they are new, and have them validated."""
+        """Write a row for each of these that has none, in one commit, and have all of them validated."""
         kept = list(posts)
         try:
             new = iter(self._shared.journal.record_each([one.document for one in posts if one.document.revision == 0]))
@@ -185,7 +186,7 @@ class Handover:
         if validating is None or opened is None:
             raise ValueError(f"{document.id} can't be validated")
         self._at.under_way.add(document.id)
-        back = partial(self._put, Validated(document, opened, None))
+        back = partial(self._put_validated, Validated(document, opened, None))
         validating.submit(partial(self._judge, validating, document, opened), back)
 
     def _judge(self, validating: Validating, document: Document, opened: OpenedDocument) -> None:
@@ -195,7 +196,7 @@ class Handover:
             with self._at.folder.in_use():
                 judgement = validating.judge(document, opened, local=self._at.folder.local)
         finally:
-            self._put(Validated(document, opened, judgement))
+            self._put_validated(Validated(document, opened, judgement))
 
     def _send(self, document: Document, opened: OpenedDocument) -> None:
         """Post a document. Called in a sender's thread."""
@@ -208,22 +209,21 @@ class Handover:
 
     def _give_back(self, document: Document, opened: OpenedDocument) -> None:
         """Return a document whose request never began, because the senders were stopped."""
-        answer = Answer(document.never_arrived(self._shared.now(), "its turn did not come any more"))
+        answer = Answer(document.never_arrived(self._shared.now(), NO_TURN))
         self._shared.record(Outcome(answer, partial(self._return, answer.document, opened)))
 
     def _return(self, document: Document, opened: OpenedDocument, recorded: Document | FiledropError) -> None:
         """Return a document after its answer was recorded or given up. Called in the recorder's thread."""
-        if isinstance(recorded, Document) and recorded.state is State.DOUBT is not document.state:
-            log_doubt(self._shared, recorded)  # its message number is another document's
-        self._shared.window.release(document.id)
         is_recorded = isinstance(recorded, Document)
-        self._put(Returned(recorded if isinstance(recorded, Document) else document, opened, is_recorded=is_recorded))
+        after = recorded if isinstance(recorded, Document) else document
+        if after.state is State.DOUBT and document.state is not State.DOUBT:
+            log_doubt(self._shared, after)  # its message number is another document's
+        self._shared.window.release(document.id)
+        self.mailbox.put(Returned(after, opened, is_recorded=is_recorded))
+        self._wake()
 
-    def _put(self, returned: Returned | Validated) -> None:
-        if isinstance(returned, Validated):
-            self.validated.put(returned)
-        else:
-            self.mailbox.put(returned)
+    def _put_validated(self, validated: Validated) -> None:
+        self.validated.put(validated)
         self._wake()
 
 

@@ -125,24 +125,24 @@ class Decision:
 
 def decide(documents: Iterable[Document], candidates: Iterable[Candidate], clocks: Clocks = TRUSTED) -> Decision:
     """Apply the table above. Documents and messages are taken oldest first."""
-    waiting = sorted(documents, key=lambda document: (document.first_attempt or document.claimed, document.id))
+    doubtful = sorted(documents, key=lambda document: (document.first_attempt or document.claimed, document.id))
     free = sorted(candidates, key=lambda candidate: candidate.message.msg_no)
     verdicts: dict[str, Verdict] = {}
     for same in (_same_meaning, _same_facts):
-        for document in waiting:
+        for document in doubtful:
             match = next((one for one in free if same(document, one) and _is_certain(document, one, clocks)), None)
             if document.id not in verdicts and match is not None:
                 verdicts[document.id] = Found(match.message)
                 free.remove(match)
     surplus = []
-    for document in waiting:
+    for document in doubtful:
         for one in [one for one in free if same_document(document, one) and _is_certain(document, one, clocks)]:
             if document.id in verdicts:
                 surplus.append((one.message, document))
                 free.remove(one)
     hindrances = {
         document.id: tuple(one for one in free if _hinders(document, one, clocks))
-        for document in waiting
+        for document in doubtful
         if document.id not in verdicts
     }
     verdicts |= {id_: _without_match({one.content for one in those}) for id_, those in hindrances.items()}
@@ -160,7 +160,7 @@ def may_be(document: Document, message: Message, clocks: Clocks = TRUSTED) -> bo
     return not contradiction(message, document) and not clocks.call_older(message, document)
 
 
-def _is_open_to(document: Document, candidate: Candidate) -> bool:
+def _may_own(document: Document, candidate: Candidate) -> bool:
     return document.company not in candidate.owned_for and not contradiction(candidate.message, document)
 
 
@@ -176,13 +176,11 @@ def _is_certain(document: Document, candidate: Candidate, clocks: Clocks) -> boo
 def _hinders(document: Document, candidate: Candidate, clocks: Clocks) -> bool:
     if candidate.content == "compared":
         return same_document(document, candidate)
-    return _is_open_to(document, candidate) and not clocks.rule_out(candidate.message, document)
+    return _may_own(document, candidate) and not clocks.rule_out(candidate.message, document)
 
 
 def _same_meaning(document: Document, candidate: Candidate) -> bool:
-    return (
-        candidate.content == "compared" and candidate.meaning == document.meaning and _is_open_to(document, candidate)
-    )
+    return candidate.content == "compared" and candidate.meaning == document.meaning and _may_own(document, candidate)
 
 
 def _same_facts(document: Document, candidate: Candidate) -> bool:
@@ -191,7 +189,7 @@ def _same_facts(document: Document, candidate: Candidate) -> bool:
         candidate.content == "compared"
         and candidate.number is not None
         and facts == (document.type, document.number, document.issue_date)
-        and _is_open_to(document, candidate)
+        and _may_own(document, candidate)
     )
 
 

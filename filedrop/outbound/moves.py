@@ -149,7 +149,10 @@ def _clear_left(at: FolderContext, document: Document) -> None:
 
 
 def _miss(at: FolderContext, document: Document) -> None:
-    """Note a missing file: a person may be moving it, or the share is away. After `rescan`, it counts as taken."""
+    """Note a missing file: a person may be moving it, or the share is away.
+
+    After `rescan`, a finished document counts as put away, and any other as taken.
+    """
     shared = at.shared
     try:
         at.folder.take_up(shared.journal)

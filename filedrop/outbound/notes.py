@@ -25,7 +25,9 @@ NOTES_AT_ONCE = 200
 def write_notes(
     at: FolderContext, notes: dict[str, str], there: frozenset[str]
 ) -> Generator[None, None, OSError | None]:
-    """Write the notes that are due. Returns the last error of the disk.
+    """Write the notes that are due, and forget what was known of documents that have left `sending/`.
+
+    Returns the last error of the disk.
 
     `notes`: by document id, what its note says. `there`: ids of all documents in `sending/`.
     """

@@ -38,10 +38,11 @@ class Stepped(Protocol):
 
 
 class OutboundPipeline:
-    """The pipeline of one folder. Only its worker uses `step`, `close` and `at`; the rest is thread-safe.
+    """The pipeline of one folder. `step` is for the worker in it, `close` for the end; the rest is thread-safe.
 
     `watch` starts the folder's file events; `wake` tells the workers that a step is due; `stepped` is called after each
-    step. `was_scanned`: a scan was tried since the start, with or without success.
+    step. `was_scanned`: a scan was tried since the start, with or without success. `was_compared`: the folder was
+    compared with the journal since then, or was found to be unavailable.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class OutboundPipeline:
     ) -> None:
         self.at = at
         self.folder = at.folder
-        self.was_scanned = False
+        self.was_scanned = self.was_compared = False
         self.reconciliation = Reconciliation(at)
         self._shared = at.shared
         self._watch = watch
@@ -78,11 +79,14 @@ class OutboundPipeline:
     def step(self) -> None:
         """Take the folder's documents one batch further. Raises JournalError."""
         with self.folder.in_use():
-            moved, has_news = self._moves.total, self._file_returned()
+            moved = self._moves.total
+            has_news = self._file_returned()
             if self.due() <= self._shared.steady():
                 self._not_before = self._in_a_rescan()  # after an error; else reset below
                 try:
-                    if self._take_up_folder():
+                    is_available = self._take_up_folder()
+                    self.was_compared = True
+                    if is_available:
                         self._take_further()
                         self._not_before = -math.inf
                 finally:
@@ -126,7 +130,7 @@ class OutboundPipeline:
         if self.due() <= steady or at.scanner.ready or at.scanner.waits_for_writers():
             return False
         counts = self._shared.journal.counts(self.folder.id, identified=bool(at.unanswered))
-        if counts.get(State.SENDING):
+        if not self.was_compared or counts.get(State.SENDING):
             return False
         try:
             waits = len(self._leftovers.unreadable | self.at.unvalidated.keys())
@@ -138,7 +142,10 @@ class OutboundPipeline:
         return self._shared.steady() + self._shared.rules.rescan.total_seconds()
 
     def _may_claim(self) -> bool:
-        """Whether something is to be claimed or sent again and there is room; what can't be posted needs none."""
+        """Whether something is to be claimed or sent again, and half of the window is free.
+
+        While nothing can be sent, any room is enough.
+        """
         if not (self.at.scanner.ready or self._has_documents):
             return False
         window = self._shared.window
@@ -235,7 +242,7 @@ class OutboundPipeline:
                         reopened.append(one)
         finally:
             has_more |= not self._handover.take_on(reopened, sends=sends)
-        self._moves.may_resume &= len(due) >= READ_AT_ONCE
+        self._moves.may_resume &= len(due) >= READ_AT_ONCE  # else all that an earlier process left was read once
         self._has_documents = has_more
         moment = shared.journal.next_due(self.folder.id) if sends and not self._has_documents else None
         if len(due) >= READ_AT_ONCE:

@@ -1,9 +1,10 @@
 """Comparisons of a folder with the journal: differences after a crash, or because a person moved a file, are repaired.
 
-A comparison is made at the start, when the folder is back, and every `rescan`. The first runs to its end before
-anything there is claimed or posted; later ones advance a little in each step, so that new files don't wait for a large
-`sent/`. The lists of a comparison grow stale meanwhile, so each difference is checked again before it is repaired. A
-missing file counts only when two comparisons in a row miss it: a person may be moving it.
+A comparison is made at the start, when the folder is back, and every `rescan`. The first, one after the folder was
+away, and one of a folder whose rows may be incomplete run to their end before anything there is claimed or posted.
+Others advance a little in each step, so that new files don't wait for a large `sent/`. The lists of a comparison grow
+stale meanwhile, so each difference is checked again before it is repaired. Here, a missing file counts only when two
+comparisons in a row miss it: a person may be moving it. At a move, `moves` decides.
 """
 
 from __future__ import annotations

@@ -103,4 +103,4 @@ def _has_its_bytes(folder: OutboundFolder, document: Document) -> bool:
 
 
 def _has_its_sidecar(folder: OutboundFolder, document: Document) -> bool:
-    return sidecar.identity_of(folder.at(document.place) / f"{document.file}.json") in (None, document.id)
+    return sidecar.document_id_in(folder.at(document.place) / f"{document.file}.json") in (None, document.id)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 DAYS_WIDER = 2  # contract 6: a day is what the access point takes for one, and operators differ
 EARLIEST = datetime(1970, 1, 4, tzinfo=UTC)  # no message is older; some servers write the year 1 for "never"
 SOON = (5.0, 15.0, 45.0, 150.0, 450.0)  # seconds after the first look: more looks before `doubt` is over
-AT_ONCE = 0.5  # seconds after a first look that other requests hindered: most have their answers then
+VERY_SOON = 0.5  # seconds after a first look that other requests hindered: most have their answers then
 BEFORE_A_PERSON = 30.0  # seconds at least between looks while a person is asked
 IN_MEMORY = 1_000_000  # bytes of a candidate that are kept in memory while it is read
 LISTED_AT_ONCE = 1000  # messages of the list in memory at once, but for those that may be documents in doubt
@@ -129,7 +129,7 @@ class DoubtResolver:
             yield replace(candidate, owned_for=frozenset(owned_for), contested_for=frozenset(contested_for))
 
     def _alike(self, documents: Sequence[Document], messages: Iterable[Message]) -> dict[int, Message]:
-        """Those that may be documents in doubt: few, of the very many that a list may have."""
+        """The messages that may be one of these documents, by number: few of the very many that a list may have."""
         alike = {
             message.msg_no: message
             for message in messages
@@ -140,9 +140,9 @@ class DoubtResolver:
     def _unowned(
         self, documents: Iterable[Document], listed: Mapping[int, Message]
     ) -> dict[int, dict[str, bool | None]]:
-        """Those that some company's document in doubt may be, with each such company: does another document own it?
+        """The listed messages that aren't owned for each company that has a document in doubt.
 
-        None where that can't be told.
+        By number and company: does another document own it? None where that can't be told.
         """
         identity, companies = self._shared.access_point.identity, {document.company for document in documents}
         owned = {company: self._shared.journal.owned(identity, listed, company) for company in companies}
@@ -171,7 +171,7 @@ class DoubtResolver:
         if verdict == "not found":
             shared.asked_after(document.id)
             return self._not_found(document, memory, begun)
-        memory.next = shared.steady() + (SOON[0] if memory.was_undecided else AT_ONCE)
+        memory.next = shared.steady() + (SOON[0] if memory.was_undecided else VERY_SOON)
         memory.was_undecided = True
         return None
 
@@ -182,8 +182,8 @@ class DoubtResolver:
             memory.first = begun
         over = memory.first + self._shared.rules.doubt.total_seconds()
         if begun == memory.first or begun < over:
-            moments = (memory.first + moment for moment in SOON)
-            memory.next = min((moment for moment in moments if steady < moment < over), default=over)
+            looks = (memory.first + after for after in SOON)
+            memory.next = min((at for at in looks if steady < at < over), default=over)
             return None
         if document.unexplained >= UNEXPLAINED_AT_MOST:
             return document.failed(now, rejected(document.why_in_doubt, 400))
@@ -209,7 +209,7 @@ class DoubtResolver:
 
     def _clocks(self) -> Clocks:
         times = self._shared.journal.times(self._shared.access_point.identity)
-        learned = [(asked, at) for asked, received in times if (at := moment(received))]
+        learned = [(posted, at) for posted, received in times if (at := moment(received))]
         return Clocks.learned(learned, late=self._shared.rules.doubt)
 
     def _doubtful(self) -> list[Document]:
@@ -228,7 +228,7 @@ class DoubtResolver:
         earliest = [self._earliest(document, clocks) for document in documents]
         after = None
         if None not in earliest:
-            first = min(max(EARLIEST, moment) for moment in earliest if moment)
+            first = min(max(EARLIEST, at) for at in earliest if at)
             after = first.astimezone(UTC).date() - timedelta(days=DAYS_WIDER)
         return self._shared.access_point.messages(after=after, direction="OUT")
 

@@ -60,7 +60,7 @@ def _tie(at: FolderContext, response: Answered, document: Document) -> None:
         except Changed:  # the next scan tries again
             return
     beside = at.folder.at(document.place) / f"{document.file}.json"
-    if sidecar.identity_of(beside) == document.id:  # else somebody has taken it
+    if sidecar.document_id_in(beside) == document.id:  # else somebody has taken it
         replace_whole(beside, sidecar.outbound(document, document.file), draft_in=at.folder.at("sending"))
     journal.tie(response, document.id)
     said = {"code": response.code, "reason": response.reason, "msg_no": response.msg_no}

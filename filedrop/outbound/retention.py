@@ -91,7 +91,7 @@ class Retention:
 
     def _remove_document(self, within: Directory, name: str) -> bool:
         """Remove a document and its sidecar, if that is one. Returns whether it was."""
-        document_id = sidecar.identity_of(within / name)
+        document_id = sidecar.document_id_in(within / name)
         row = self._at.shared.journal.document(document_id) if document_id else None
         if document_id is None or (row and not row.state.finished):
             return False

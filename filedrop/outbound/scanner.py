@@ -1,6 +1,7 @@
 """The names in an outbound folder: which may be ready, and what was seen of files that weren't.
 
-File events come from any thread; the worker in the folder does everything else. A start needs none of this.
+File events come from any thread; the worker in the folder does everything else. None of this is kept: after a start,
+the first scan finds all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The request, and what each answer means (contract 6, the table of answers).
 
-The order is the safety: the row "sending" is on the disk before the request leaves, the answer is on the disk before
-the file moves. A crash at any point leaves a document that is looked for, never one that is sent twice.
+The row that says "sending" is on the disk before the request (handover), and the answer is recorded before the file
+moves (daemon/recorder). So a crash leaves a document that is looked for, never one that is sent twice.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.upload import OpenedDocument
     from filedrop.storage.folders import OutboundFolder
 
+NO_TURN = "sending was stopped, or was put on hold, before its turn came"
 STATUS_SILENCE = 4.0  # seconds to wait for the status of a new message; the next document waits meanwhile
 
 
@@ -48,7 +49,7 @@ def send(shared: Context, document: Document, opened: OpenedDocument, folder: Ou
         why = f"{folder.path} can't be looked into: {error.strerror or error}"
         return Answer(document.never_arrived(shared.now(), why, due=_next_try(shared, document)))
     if is_held or not shared.ready():
-        return Answer(document.never_arrived(shared.now(), "its turn did not come any more"))
+        return Answer(document.never_arrived(shared.now(), NO_TURN))
     document = _ask_directory(shared, document)
     return Answer(document) if document.state is State.FAILED else _posted(shared, document, opened, local=folder.local)
 
@@ -57,7 +58,7 @@ def _posted(shared: Context, document: Document, opened: OpenedDocument, *, loca
     try:
         message = opened.post(shared.access_point, document.ids, local=local)
         message = _accepted(shared, document, message)
-    except BrokenOff as error:  # the file has changed, and is looked at now; or it can't be read, and may be later
+    except BrokenOff as error:  # the file has changed: due now, to be put back; or it can't be read: due later
         due = _next_try(shared, document) if isinstance(error.__cause__, OSError) else None
         return Answer(document.never_arrived(shared.now(), str(error), due=due))
     except DocumentError as error:  # an invalid id; nothing was posted

@@ -63,7 +63,8 @@ class Tracking:
             shared.log.warning("list.cut_short", list="outbox", why=outbox.trouble)
         for queued in outbox.messages:
             reports.add(queued)
-        unlisted = [document for document in documents if document.id not in reports.messages]
+        reports.in_outbox.update(reports.messages)
+        unlisted = [document for document in documents if document.id not in reports.in_outbox]
         self._read_archive(reports, unlisted)
         for document in unlisted:
             if document.msg_no is not None and not reports.delivered(document):
@@ -111,7 +112,7 @@ class Tracking:
         if document.id in reports.unclear:
             return self._asked(document)
         gone_since = self._gone.pop(document.id, self._shared.steady())
-        if _has_left(document, message, outbox):
+        if document.id not in reports.in_outbox and _has_left(document, outbox):
             if self._is_overdue(document, now, gone_since):
                 return document.failed(now, _not_delivered(document, reports.others.get(document.id, "")))
             self._gone[document.id] = gone_since
@@ -139,8 +140,9 @@ class Tracking:
 class _Reports:
     """What lists and answers say about accepted documents.
 
-    `messages`: by document id, the latest of its own message. `others`: by document id, why the message of its number
-    is another document's, in words. `unclear`: ids of documents where that can't be determined now.
+    `messages`: by document id, the latest of its own message. `in_outbox`: ids of those that the outbox lists.
+    `others`: by document id, why the message of its number is another document's, in words. `unclear`: ids of documents
+    where that can't be determined now.
     """
 
     def __init__(self, shared: Context, documents: Iterable[Document]) -> None:
@@ -149,6 +151,7 @@ class _Reports:
         for document in documents:  # after a server was set up anew, two may have one number
             self._numbered.setdefault(document.msg_no, []).append(document)
         self.messages: dict[str, Message] = {}
+        self.in_outbox: set[str] = set()
         self.others: dict[str, str] = {}
         self.unclear: set[str] = set()
 
@@ -183,10 +186,8 @@ class _Reports:
         return not why_not
 
 
-def _has_left(document: Document, message: Message | None, outbox: Listing) -> bool:
-    """Whether it is certainly not in the outbox: a full page without navigation shows the oldest only (field notes)."""
-    if message in outbox.messages:
-        return False
+def _has_left(document: Document, outbox: Listing) -> bool:
+    """Whether what isn't listed has left the outbox: a full page without navigation shows the oldest (field notes)."""
     newest = max((message.msg_no for message in outbox.messages), default=0)
     return outbox.complete or (not outbox.trouble and document.msg_no is not None and document.msg_no < newest)
 

@@ -1,4 +1,4 @@
-"""The validation of documents before their first post (contract 8, `outbound.validate`).
+"""The validation of documents before they are posted (contract 8, `outbound.validate`).
 
 A document is waiting while it is validated, so that whatever ends filedrop meanwhile leaves nothing in doubt. What may
 have been posted before is never validated again: what became of it must be found out, whatever the rules say.
@@ -63,7 +63,7 @@ class Validating:
         self._log = log
         self._closed = threading.Event()
 
-    def is_due(self, document: Document) -> bool:
+    def must_judge(self, document: Document) -> bool:
         """Whether a document that is about to be posted must be validated before."""
         return document.unclear == 0
 

@@ -83,7 +83,7 @@ class Folder:
         """Make the folder this journal's, even if its marker says otherwise (`check --take-over`). Raises OSError."""
         here = Directory.open(self.path)
         marker = read_marker(here)
-        if marker is None or self.another(marker, journal):
+        if marker is None or self._is_copy(marker, journal.folder_path(marker.folder)):
             folder = journal.folder_at(self.path) or secrets.token_hex(8)
         else:
             folder = marker.folder
@@ -123,9 +123,9 @@ class Folder:
 
     def _take_up(self, journal: Journal) -> None:
         try:
-            here, marker = self._inspect(journal)
+            here, marker, seen_at = self._inspect(journal)
         except NotYetThere:
-            here, marker = self._make(), None
+            here, marker, seen_at = self._make(), None, None
         except FolderUnavailable as error:
             raise FolderUnavailable(f"{self.path}: {error}") from None
         except PermissionError as error:
@@ -137,7 +137,7 @@ class Folder:
                 marker.create(here)
             except FileExistsError:
                 raise FolderUnavailable(f"{self.path} was just taken up by another filedrop") from None
-        if journal.folder_path(marker.folder) != self.path:
+        if seen_at != self.path:
             here.sync()  # else a power cut may remove a marker that the journal expects
             journal.record_folder(marker.folder, self.path)
         self.id, self.changes = marker.folder, marker.changes
@@ -145,13 +145,15 @@ class Folder:
         for name in self.missing_in(here):
             make_folder(here / name)
 
-    def _inspect(self, journal: Journal | None) -> tuple[Directory, Marker | None]:
-        """The folder, opened, and its marker; None where it needs a new one. Raises as `check_ownership` does."""
-        known = journal is not None and journal.folder_at(self.path) is not None
+    def _inspect(self, journal: Journal | None) -> tuple[Directory, Marker | None, Path | None]:
+        """The folder, opened; its marker, None where it needs a new one; and where the journal last saw that marker.
+
+        Raises as `check_ownership` does.
+        """
         try:
             here = Directory.open(self.path)
         except (FileNotFoundError, NotADirectoryError):
-            if known:
+            if self._is_known(journal):
                 raise FolderUnavailable(
                     f"it is gone: see that it is mounted; if it was deleted, make it again and run: {TAKE_OVER}"
                 ) from None
@@ -163,20 +165,31 @@ class Folder:
                 raise FolderUnavailable(f"it can't be made: {shortage(within) or rights}") from None
             raise NotYetThere(NOT_YET) from None
         marker = read_marker(here)
-        if why := self._why_not_ours(here, marker, journal, known=known):
-            raise FolderUnavailable(why)
-        return here, marker
+        if marker is None:
+            if why := self._why_not_marked(here, journal):
+                raise FolderUnavailable(why)
+            return here, None, None
+        seen_at = None
+        if journal is not None:
+            seen_at = journal.folder_path(marker.folder)
+            if why := self._why_not_ours(marker, journal, seen_at):
+                raise FolderUnavailable(why)
+        return here, marker, seen_at
 
-    def _why_not_ours(self, here: Directory, marker: Marker | None, journal: Journal | None, *, known: bool) -> str:
-        if marker is None and not is_missing(here / MARKER):
+    def _is_known(self, journal: Journal | None) -> bool:
+        return journal is not None and journal.folder_at(self.path) is not None
+
+    def _why_not_marked(self, here: Directory, journal: Journal | None) -> str:
+        if not is_missing(here / MARKER):
             return f"its {MARKER} can't be read as a marker; if it is ours, run: {TAKE_OVER}"
-        if marker is None and known:
+        if self._is_known(journal):
             return (
                 f"it has no {MARKER} any more: it isn't mounted, or another disk is; if this really is the folder, "
                 f"run: {TAKE_OVER}"
             )
-        if marker is None or journal is None:
-            return ""
+        return ""
+
+    def _why_not_ours(self, marker: Marker, journal: Journal, seen_at: Path | None) -> str:
         if marker.journal != journal.id:
             return f"another filedrop serves this folder; if that one is gone for good, run: {TAKE_OVER}"
         if marker.changes < journal.changes(marker.folder).least:
@@ -184,28 +197,23 @@ class Folder:
                 f"it has the {MARKER} that it had before it was last taken over: it isn't mounted, or another disk is; "
                 "mount the right one"
             )
-        another = self.another(marker, journal)
-        return (
-            ""
-            if another is None
-            else (
-                f"it is a copy of {another}: delete its {MARKER} to make it a folder of its own; if it was moved from "
+        if self._is_copy(marker, seen_at):
+            return (
+                f"it is a copy of {seen_at}: delete its {MARKER} to make it a folder of its own; if it was moved from "
                 "there, name only its new place in the configuration"
             )
-        )
+        return ""
 
-    def another(self, marker: Marker, journal: Journal) -> Path | None:
-        """The path of the folder that this marker was copied from; None where it is this folder's own. Raises OSError.
+    def _is_copy(self, marker: Marker, seen_at: Path | None) -> bool:
+        """Was this marker copied from the folder where the journal last saw it? Raises OSError.
 
         A folder counts as moved here only where its old path is no longer in the configuration, or now has another
         marker. Otherwise a forged marker could pass for another folder while that one is away.
         """
-        known = journal.folder_path(marker.folder)
-        if known in (None, self.path):
-            return None
-        there = read_marker(known)
-        is_there = known in self._served if there is None else there.folder == marker.folder
-        return known if is_there else None
+        if seen_at in (None, self.path):
+            return False
+        there = read_marker(seen_at)
+        return seen_at in self._served if there is None else there.folder == marker.folder
 
     def missing_in(self, here: Directory) -> list[str]:
         """The subfolders that are missing. Raises OSError, FolderUnavailable where a file or link is in their place."""

@@ -171,7 +171,7 @@ class InboundFolder(Folder):
         names = frozenset(here.names()) if drafts else frozenset()
         waiting = (name for name in names if name.endswith(".json") and name.removesuffix(".json") not in names)
         for name in waiting:
-            if f".{sidecar.identity_of(here / name)}.part" in drafts:
+            if f".{sidecar.document_id_in(here / name)}.part" in drafts:
                 with suppress(PermissionError):
                     withdraw(here, name.removesuffix(".json"))
 

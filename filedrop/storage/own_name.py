@@ -56,7 +56,7 @@ def told_beside(where: Where) -> str | None:
 
 def moved_back(left: Entry, folder: str, journal: Journal) -> Document | None:
     """The document whose sidecar is in `failed/`, but whose file isn't any more. Raises OSError, JournalError."""
-    document_id = sidecar.identity_of(left.beside(".json"))
+    document_id = sidecar.document_id_in(left.beside(".json"))
     document = journal.document(document_id) if document_id and not left.exists() else None
     if document is None or (document.folder, document.place, document.file) != (folder, "failed", left.name):
         return None

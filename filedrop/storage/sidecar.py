@@ -1,6 +1,6 @@
 """The files beside a document: the sidecar (JSON, contract 4) and the note for people (`.why.txt`).
 
-Pure except `read`, `identity_of` and `named_in_note`. An outbound sidecar holds enough to restore its document's row.
+Pure except `read`, `document_id_in` and `named_in_note`. An outbound sidecar is enough to restore its document's row.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def read(where: Where) -> dict[str, Any] | None:
     return content if content and content.get("filedrop") == VERSION else None
 
 
-def identity_of(where: Where) -> str | None:
+def document_id_in(where: Where) -> str | None:
     """The id of the document that a sidecar belongs to; None for a file that isn't one of ours. Raises OSError."""
     with suppress(ValueError):
         return checked.drop_id((read(where) or {}).get("id"))

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from support.world import World
 
 IT = "it@example.com"
-LOOKS = 100  # at most in one length of time, where those are so long that they tell nothing new
+LOOKS = 60  # in one length of time that is `LONG`: more tell nothing new
+LONG = 1800.0  # seconds
 
 
 class Telling:
@@ -47,7 +48,7 @@ class Telling:
 
     def pass_on(self, seconds: float) -> None:
         """Let so much time pass, and all be done that is due meanwhile; where that is hours, with fewer looks."""
-        until, each = self.clock.passed + seconds, max(EVERY, seconds / LOOKS)
+        until, each = self.clock.passed + seconds, seconds / LOOKS if seconds >= LONG else EVERY
         while self.clock.passed < until:
             self.life.go_on(min(each, until - self.clock.passed))
             self.teller.turn(self.life.service)

@@ -198,7 +198,7 @@ def test_status_says_why_it_waits(make_world: Callable[..., World], tmp_path: Pa
     """`run --once` doesn't wait for a validator that is missing, and `status` names document and reason."""
     world = by_program(make_world, tmp_path, "sys.exit(7)")
     world.drop("invoice.xml", invoice())
-    done = world.filedrop("run", "--once")
+    done = world.process("run", "--once")
     assert done.returncode == 1
     assert "could not be validated" in done.stdout
     told = status(world)
@@ -224,11 +224,11 @@ def test_the_rules_process_is_killed(by_rules: Callable[..., World]) -> None:
 
 def test_it_hangs(by_rules: Callable[..., World]) -> None:
     """A document that the rules never come to an end with waits, and keeps no other from being sent."""
-    world = by_rules(timeout="10s")
+    world = by_rules(timeout="3s")  # of a whole processor
     world.drop("endless.xml", invoice("1", note="endless"))
     with world.service() as service:
         world.until(lambda: _tries(service) >= 1, 300, what="it has been broken off")
-        assert "longer than 10 seconds" in service.troubles()["validation"]
+        assert "longer than 3 seconds" in service.troubles()["validation"]
         world.drop("invoice.xml", invoice("2"))
         world.until(lambda: world.accepted()["invoice.xml"], 300)
         assert "acme: endless.xml: " in service.troubles()["validation"], "it still waits"
@@ -289,7 +289,7 @@ def test_stopped_and_killed_meanwhile(by_rules: Callable[..., World]) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="how a daemon is killed there is tried elsewhere")
 def test_killed_meanwhile(by_rules: Callable[..., World]) -> None:
     """Killed while a document is validated, it waits as before: nothing is in doubt, and it is validated again."""
-    world = by_rules(timeout="5s")
+    world = by_rules(timeout="2s")
     world.drop("endless.xml", invoice("1", note="endless"))
     with world.daemon() as daemon:
         world.until((world.outbound / "sending" / "endless.xml").exists)

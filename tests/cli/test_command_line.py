@@ -140,7 +140,7 @@ def test_output_that_nobody_reads_on(tmp_path: Path) -> None:
 def test_streams_that_are_closed(world: World, closed: str, said: str) -> None:
     """With its streams closed (`>&-`), `run --once` does its work all the same, and says on the others how it went."""
     world.drop("invoice.xml", invoice())
-    done = world.filedrop("run", "--once", under=["sh", "-c", f'exec "$@" {closed}', "sh"])
+    done = world.process("run", "--once", under=["sh", "-c", f'exec "$@" {closed}', "sh"])
     assert done.returncode == 0, done.stderr
     assert world.accepted() == {"invoice.xml": 1}
     assert said in done.stdout

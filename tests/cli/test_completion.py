@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 from cli.conftest import COMMAND, PROJECT, WITHOUT_CONFIG
+from click.testing import CliRunner, Result
 from support.disks import foreign
 from support.manual import PAGES, fenced
 from support.systems import WINDOWS
@@ -46,17 +47,21 @@ def config(world: World) -> Path:
     return world.config_file()
 
 
-def asked(*words: str, shell: str = "bash") -> subprocess.CompletedProcess[str]:
-    """Ask filedrop what the last word may become, as the scripts of the shells do."""
-    question = {
+def question(*words: str, shell: str = "bash") -> dict[str, str]:
+    """The environment in which the scripts of the shells ask what the last word may become."""
+    return {
         "_FILEDROP_COMPLETE": f"{shell}_complete",
         "COMP_WORDS": "\n".join(["filedrop", *words]),
         "COMP_CWORD": words[-1] if shell == "fish" else str(len(words)),
     }
+
+
+def asked(*words: str, shell: str = "bash") -> subprocess.CompletedProcess[str]:
+    """Ask filedrop what the last word may become, as the scripts of the shells do: a process of its own."""
     return subprocess.run(
         COMMAND,
         cwd=PROJECT,
-        env=WITHOUT_CONFIG | question,
+        env=WITHOUT_CONFIG | question(*words, shell=shell),
         capture_output=True,
         encoding="utf-8",
         timeout=60,
@@ -64,17 +69,23 @@ def asked(*words: str, shell: str = "bash") -> subprocess.CompletedProcess[str]:
     )
 
 
-def completed(*words: str) -> list[str]:
+def answer(done: subprocess.CompletedProcess[str] | Result) -> list[str]:
     """What a shell is told that the last word may become."""
-    done = asked(*words)
-    assert (done.returncode, done.stderr) == (0, "")
+    status = done.exit_code if isinstance(done, Result) else done.returncode
+    assert (status, done.stderr) == (0, "")
     return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
 
 
-def names(*words: str, config: str | Path | None) -> list[str]:
+def completed(*words: str, **environment: str) -> list[str]:
+    """The same, asked of this process."""
+    asking: dict[str, str | None] = {"FILEDROP_CONFIG": None, **environment, **question(*words)}
+    return answer(CliRunner().invoke(group, [], prog_name="filedrop", env=asking))
+
+
+def names(*words: str, config: str | Path | None, **environment: str) -> list[str]:
     """The same, by a configuration; asked again where there is nothing: a busy computer may take too long for it."""
     option = ("--config", str(config)) if config else ()
-    return next(filter(None, (completed(*option, *words) for _ in range(4))), [])
+    return next(filter(None, (completed(*option, *words, **environment) for _ in range(4))), [])
 
 
 def fail(world: World, *names: str, company: str = "acme", place: str = "failed") -> None:
@@ -129,15 +140,12 @@ def test_documents(world: World, config: Path) -> None:
     assert names("history", "", config=config) == ["a.xml", "b.xml", "c.xml", "d.xml", "e.xml"]
 
 
-def test_the_configuration_of_the_environment(
-    world: World, config: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_configuration_of_the_environment(world: World, config: Path, tmp_path: Path) -> None:
     """Without --config, that of $FILEDROP_CONFIG is read; with it, `~` is the home that no shell has put in yet."""
-    monkeypatch.setitem(WITHOUT_CONFIG, "FILEDROP_CONFIG", str(config))
-    assert names("hold", "", config=None) == ["acme", "globex"]
+    assert names("hold", "", config=None, FILEDROP_CONFIG=str(config)) == ["acme", "globex"]
     (tmp_path / "else.yaml").write_text(world.config_text().replace("globex:", "initech:"))
-    monkeypatch.setitem(WITHOUT_CONFIG, "USERPROFILE" if WINDOWS else "HOME", str(tmp_path))
-    assert names("hold", "", config="~/else.yaml") == ["acme", "initech"]
+    home = {"USERPROFILE" if WINDOWS else "HOME": str(tmp_path)}
+    assert names("hold", "", config="~/else.yaml", FILEDROP_CONFIG=str(config), **home) == ["acme", "initech"]
 
 
 @pytest.mark.parametrize(("shell", "line"), [("zsh", "plain\nacme\n_\n"), ("fish", "plain,acme\n")])
@@ -183,7 +191,7 @@ def test_folders_that_cannot_be_read(world: World, config: Path) -> None:
 def test_a_configuration_that_hangs(tmp_path: Path) -> None:
     """A configuration that can't be read to its end holds up nobody for longer than a second."""
     os.mkfifo(tmp_path / "config.yaml")
-    assert completed("--config", str(tmp_path / "config.yaml"), "retry", "") == []
+    assert answer(asked("--config", str(tmp_path / "config.yaml"), "retry", "")) == []
 
 
 def test_a_folder_that_hangs(world: World, config: Path) -> None:

@@ -66,7 +66,7 @@ def test_once_beside_what_shall_wait(make_world: Callable[..., World], keys: dic
     world = make_world(outbound=keys)
     world.drop("invoice.xml", invoice("1"))
     (world.outbound / beside).touch()
-    done = world.filedrop("run", "--once")
+    done = world.process("run", "--once")
     assert done.returncode == 0
     (why,) = [line for line in done.stdout.splitlines() if "invoice.xml" in line or "HOLD" in line]
     assert "it waits for invoice.xml.ready" in why or "is sent when that is removed" in why
@@ -79,7 +79,7 @@ def test_once_beside_a_doubt(make_world: Callable[..., World]) -> None:
     world.front.next("POST /outbox", cut_after)
     world.front.always("GET /messages/1/", instead(200, "<Invoice", ("Content-Type", "application/xml")))
     world.drop("invoice.xml", invoice("1"))
-    done = world.filedrop("run", "--once")
+    done = world.process("run", "--once")
     assert done.returncode == 1
     assert "acme: invoice.xml: in doubt: " in done.stdout
     assert "acme: 1 doubt: there was no clear answer" in done.stdout

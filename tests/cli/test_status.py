@@ -166,11 +166,11 @@ def test_every_count_has_its_reason(filedrop: Filedrop, make_world: Callable[...
     world.receive(b"no XML at all")
     with world.service():
         world.until(lambda: world.places().get("accepted.xml") == "sent")
+        world.until(lambda: asked(filedrop, world)[0]["stuck"] and asked(filedrop, world)[0]["received"])
         world.front.next("POST /outbox", cut_after)
         world.front.always("GET /messages", instead(500))
         world.drop("doubtful.xml", invoice("5"))
         world.until(lambda: asked(filedrop, world)[0]["doubt"])
-        world.until(lambda: asked(filedrop, world)[0]["stuck"] and asked(filedrop, world)[0]["received"])
         acme, lines = asked(filedrop, world)
     (world.outbound / "sending" / "left.xml").write_bytes(invoice("6"))
     stopped, _ = asked(filedrop, world)

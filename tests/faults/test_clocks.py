@@ -28,7 +28,9 @@ FOUND, LOST = "in doubt, and arrived.xml", "in doubt, and lost.xml"
 @pytest.fixture
 def world(make_world: Callable[..., World], clock: Clock) -> World:
     """A world whose documents take some hours to their receiver."""
-    return make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=3 * AN_HOUR)
+    return make_world(
+        outbound=RULES | {"track": "5m"}, inbound={"poll": "5m"}, clock=clock.true, deliver_after=3 * AN_HOUR
+    )
 
 
 def under_way(world: World, life: Life) -> None:

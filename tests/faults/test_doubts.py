@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
     from support.world import World
 
 FOUND = "claimed, sending, in doubt, found"
-PROJECT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -193,10 +189,7 @@ def test_what_cannot_be_compared(slow_world: World, answer: tuple[str, ...], acc
 
 def resolve(world: World, *answer: str) -> None:
     """What a person writes on the command line, beside the daemon."""
-    config = world.base / "config.yaml"
-    config.write_text(world.config_text())
-    command = [sys.executable, "-m", "filedrop", "--config", str(config), "resolve", "invoice.xml", *answer]
-    subprocess.run(command, cwd=PROJECT, check=True, timeout=60)
+    world.filedrop("resolve", "invoice.xml", *answer).check_returncode()
 
 
 UNREADABLE = instead(200, "<Invoice", ("Content-Type", "application/xml"))

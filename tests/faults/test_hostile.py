@@ -33,26 +33,29 @@ def inside(before: bytes, within: bytes = b"") -> bytes:
     return document.replace(b"Thank you", within + b"Thank you", 1)
 
 
-HOSTILE = {
-    "external entity": (inside(b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]>', b"&x;"), "doctype"),
-    "external subset": (inside(b'<!DOCTYPE a SYSTEM "http://127.0.0.1:9/x.dtd">'), "doctype"),
-    "parameter entity": (inside(b'<!DOCTYPE a [<!ENTITY % x SYSTEM "file:///etc/passwd"> %x;]>'), "doctype"),
-    "billion laughs": (inside(b'<!DOCTYPE a [<!ENTITY l0 "lol">%s]>' % BOMB, b"&l7;"), "doctype"),
-    "depth": (inside(b"", b"<a>" * 50_000 + b"</a>" * 50_000), "unreadable"),
-    "endless tag": (inside(b"", b"<a %s/>" % b" ".join(b"a%d='1'" % n for n in range(500_000))), "unreadable"),
-    "endless name": (inside(b"", b"<%s/>" % (b"a" * 5_000_000)), "unreadable"),
-}
+def hostile() -> dict[str, tuple[bytes, str]]:
+    """Documents of some megabytes, each with the error that it fails with."""
+    return {
+        "external entity": (inside(b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]>', b"&x;"), "doctype"),
+        "external subset": (inside(b'<!DOCTYPE a SYSTEM "http://127.0.0.1:9/x.dtd">'), "doctype"),
+        "parameter entity": (inside(b'<!DOCTYPE a [<!ENTITY % x SYSTEM "file:///etc/passwd"> %x;]>'), "doctype"),
+        "billion laughs": (inside(b'<!DOCTYPE a [<!ENTITY l0 "lol">%s]>' % BOMB, b"&l7;"), "doctype"),
+        "depth": (inside(b"", b"<a>" * 50_000 + b"</a>" * 50_000), "unreadable"),
+        "endless tag": (inside(b"", b"<a %s/>" % b" ".join(b"a%d='1'" % n for n in range(500_000))), "unreadable"),
+        "endless name": (inside(b"", b"<%s/>" % (b"a" * 5_000_000)), "unreadable"),
+    }
 
 
 def test_documents(world: World) -> None:
     """A document that wants to read, fetch, expand or pile up something fails with a note; the next one goes."""
-    for name, (content, _) in HOSTILE.items():
+    documents = hostile()
+    for name, (content, _) in documents.items():
         world.put(world.outbound / f"{name}.xml", content)  # not dropped: the invariants would read it, and suffer
     world.drop("invoice.xml", invoice("2"))
     world.run_once()
     failed = {path.name: json.loads(path.read_bytes()) for path in world.outbound.glob("failed/*.xml.json")}
     codes = {name.removesuffix(".xml.json"): beside["error"]["code"] for name, beside in failed.items()}
-    assert codes == {name: code for name, (_, code) in HOSTILE.items()}
+    assert codes == {name: code for name, (_, code) in documents.items()}
     assert not [path for path in world.outbound.glob("failed/*.why.txt") if b"root:" in path.read_bytes()]
     assert world.accepted() == {"invoice.xml": 1}
 
@@ -232,7 +235,7 @@ def test_a_name_in_the_log(world: World, form: str) -> None:
     text = world.config_text() + f"log: {{format: {form}}}\n"
     world.config_text = lambda: text  # type: ignore[method-assign] # of this world
     world.drop(f"{ESCAPES}.xml", invoice("1", receiver=None))
-    done = world.filedrop("run", "--once")
+    done = world.process("run", "--once")
     said = done.stdout + done.stderr
     assert "red" in said
     for word in ("\x1b[31mred", "\x1b[2J", "\x07", "\u202e", "\u200b", "\r"):

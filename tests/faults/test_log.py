@@ -109,7 +109,7 @@ def test_a_start_that_fails(world: World) -> None:
     world.config_text = lambda: text  # type: ignore[method-assign] # of this world
     with world.daemon():
         world.until(lambda: "folder.watched" in (world.base / "daemon.log").read_text())
-        done = world.filedrop("run")
+        done = world.process("run")
     assert [event["event"] for event in lines(done.stderr)] == ["configuration.doubtful", "service.failed"]
     assert "another filedrop runs with the state" in lines(done.stderr)[1]["why"]
     assert (done.returncode, done.stdout) == (2, "")

@@ -99,7 +99,7 @@ def test_another_user(open_world: World, *, hidden: bool) -> None:
         (world.base / "config.yaml").write_text(world.config_text())
     world.put(world.outbound / "failing.xml", invoice(receiver=None))
     world.run_once()
-    assert world.filedrop("run", "--once").returncode in (0, 1)  # writes status.json
+    assert world.process("run", "--once").returncode in (0, 1)  # writes status.json
     seen = run(world, "status", "--json", user=ANOTHER)
     assert (seen.returncode, json.loads(seen.stdout)["companies"]["acme"]["failed"]) == (0, 1), seen.stderr
     assert "this is what the daemon wrote at" in seen.stderr
@@ -121,10 +121,10 @@ def test_root_beside_a_daemon(open_world: World) -> None:
         world.put(world.outbound / "failing.xml", invoice(receiver=None))
         world.until((world.outbound / "failed" / "failing.xml.why.txt").exists)
         os.chown(world.outbound / "failed" / "failing.xml", OWNER, OWNER)
-        assert "1" in world.filedrop("status").stdout
-        assert world.filedrop("check").returncode == 0
-        assert world.filedrop("run", "--once").returncode == 2
-        assert world.filedrop("retry", "--all").returncode == 0
+        assert "1" in world.process("status").stdout
+        assert world.process("check").returncode == 0
+        assert world.process("run", "--once").returncode == 2
+        assert world.process("retry", "--all").returncode == 0
         world.until((world.outbound / "failed" / "failing.xml.why.txt").exists)
         for path in (world.state, *world.state.rglob("*"), *world.root.rglob("*")):
             assert path.stat().st_uid == OWNER, path

@@ -74,9 +74,9 @@ def test_progress_on_a_full_disk(world: World) -> None:
     """Where `run --once` can't say what it does, it does it all the same, and leaves nothing to the next run."""
     world.drop("invoice.xml", invoice("1"))
     world.receive(invoice("2"))
-    done = world.filedrop("run", "--once", under=NOWHERE_TO_WRITE)
+    done = world.process("run", "--once", under=NOWHERE_TO_WRITE)
     assert done.returncode == 1
-    assert world.filedrop("run", "--once").stdout.splitlines()[-1] == "0 sent, 0 failed, 0 received"
+    assert world.process("run", "--once").stdout.splitlines()[-1] == "0 sent, 0 failed, 0 received"
     world.invariants()
 
 

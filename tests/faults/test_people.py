@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,13 +18,13 @@ from filedrop.model.document import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from support.faults import Fault
 
     from filedrop.daemon.daemon import Daemon
     from filedrop.model.document import Document
 
-PROJECT = Path(__file__).parents[2]
 UNREADABLE = instead(200, "<html>Maintenance</html>")  # of the archive: what is in doubt stays so
 
 
@@ -35,14 +32,6 @@ UNREADABLE = instead(200, "<html>Maintenance</html>")  # of the archive: what is
 def watchful(make_world: Callable[..., World]) -> World:
     """A world whose folders are compared with the journal ten times a second."""
     return make_world(outbound={"rescan": "100ms", "doubt": "200ms"})
-
-
-def command(world: World, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """What a person writes on the command line, whether a daemon runs or not."""
-    config = world.base / "config.yaml"
-    config.write_text(world.config_text())
-    line = [sys.executable, "-m", "filedrop", "--config", str(config), *arguments]
-    return subprocess.run(line, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60)
 
 
 def the_document(service: Daemon, state: State) -> Document:
@@ -286,7 +275,7 @@ def test_retry(watchful: World) -> None:
     watchful.drop("invoice.xml", invoice())
     with watchful.service():
         watchful.until(lambda: watchful.settled(("failed",)))
-        assert command(watchful, "retry", "acme", "invoice.xml").returncode == 0
+        assert watchful.filedrop("retry", "acme", "invoice.xml").returncode == 0
         watchful.until(lambda: watchful.settled(("archive",)))
     watchful.invariants()
 
@@ -304,7 +293,7 @@ def test_another_filedrops_folder(watchful: World) -> None:
         world.until(lambda: pipeline.at.health.trouble)
         assert "another filedrop serves this folder" in pipeline.at.health.trouble
         assert world.places()["new.xml"] == "."
-        assert command(world, "check", "--take-over").returncode == 0
+        assert world.filedrop("check", "--take-over").returncode == 0
         world.until((world.outbound / "failed" / "copy.xml").exists)
         world.until(lambda: world.places().get("new.xml", "").startswith("archive/"))
     error = json.loads((world.outbound / "failed" / "copy.xml.json").read_bytes())["error"]
@@ -317,7 +306,7 @@ def test_a_second_daemon(world: World) -> None:
     world.drop("one.xml", invoice("1"))
     with world.daemon() as first:
         world.until(world.settled)
-        second = command(world, "run")
+        second = world.process("run")
         assert second.returncode == 2
         assert "another filedrop runs" in second.stderr
         world.drop("two.xml", invoice("2"))

@@ -170,13 +170,13 @@ def test_a_table_that_hangs_for_one_run(tabled: Tabled) -> None:
     world = tabled
     world.drop("T-7.xml", invoice("1", receiver=OTHER))
     for _ in range(2):
-        done = world.filedrop("run", "--once")
+        done = world.process("run", "--once")
         assert done.returncode == 1
         assert f"acme: T-7.xml: waits in sending/: the table {world.table} doesn't answer" in done.stdout
-    done = world.filedrop("check")
+    done = world.process("check")
     assert (done.returncode, f"{world.table} doesn't answer" in done.stdout.replace("\n", "")) == (1, True)
     world.mend()
-    assert world.filedrop("run", "--once").returncode == 0
+    assert world.process("run", "--once").returncode == 0
     assert world.sidecar("T-7.xml")["receiver"] == BUYER
     assert world.accepted() == {"T-7.xml": 1}
 
@@ -229,6 +229,6 @@ def test_a_table_that_is_none(tmp_path: Path, what: str) -> None:
             world.until(world.settled)
             assert world.sidecar("T-7.xml")["receiver"] == BUYER
         for command in ("check", "run"):
-            done = world.filedrop(command)
+            done = world.process(command)
             assert done.returncode == 2
             assert str(table) in (done.stdout + done.stderr).replace("\n", "")

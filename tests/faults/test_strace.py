@@ -190,7 +190,7 @@ def once(world: World, *struck: str) -> list[Call]:
 def said(world: World, *struck: str) -> str:
     """What `run --once` says under strace, which may be about faults, but in sentences."""
     # Of the calls that aren't traced, strace is not told. (With this, strace 6.1 loses signals.)
-    done = world.filedrop("run", "--once", under=strace(world.base / "trace", "--seccomp-bpf", *struck))
+    done = world.process("run", "--once", under=strace(world.base / "trace", "--seccomp-bpf", *struck))
     assert "Traceback" not in done.stdout + done.stderr, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -223,7 +223,7 @@ def new_world(tmp_path: Path, prepare: Prepare) -> Iterator[World]:
 
 def unkept(world: World) -> Iterator[str]:
     """What isn't as promised after one `run --once`."""
-    done = world.filedrop("run", "--once")
+    done = world.process("run", "--once")
     if done.returncode not in (0, 1) or not world.settled(ENDS):
         yield f"`run --once` ({done.returncode}) hasn't settled everything: {done.stdout}{done.stderr}"
     yield from promises.broken(world)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import invoice
-from support.world import PROJECT, World
+from support.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -254,9 +254,10 @@ def test_names_of_what_failed(world: World, name: str) -> None:
     assert first.endswith(" was not sent.")
     assert all(line.isprintable() for line in (first, *lines))
     (command,) = [line.strip() for line in lines if line.startswith("  filedrop retry ")]
-    (world.base / "config.yaml").write_text(world.config_text())
-    function = f'filedrop() {{ {sys.executable} -m filedrop --config {world.base}/config.yaml "$@"; }}\n'
-    done = subprocess.run(["bash", "-c", function + command], cwd=PROJECT, capture_output=True, text=True, check=False)
+    words = subprocess.run(
+        ["bash", "-c", f"filedrop() {{ printf '%s\\0' \"$@\"; }}\n{command}"], stdout=subprocess.PIPE, check=True
+    ).stdout
+    done = world.filedrop(*(os.fsdecode(word) for word in words.split(b"\0")[:-1]))
     assert done.returncode == 0, done.stderr
     (back,) = [path for path in world.outbound.iterdir() if path.name.endswith(".xml")]
     assert back.name == note.name.removesuffix(".why.txt")

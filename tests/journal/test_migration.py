@@ -135,7 +135,7 @@ def test_of_a_newer_filedrop(world: World) -> None:
     before = content(path)
     (world.base / "config.yaml").write_text(world.config_text(), encoding="utf-8")
     for command in (["run", "--once"], ["retry", "--all", "--anyway"]):
-        done = world.filedrop(*command)
+        done = world.process(*command)
         assert done.returncode != 0
         assert "was written by another version of filedrop (schema 99" in done.stderr
     assert content(path) == before

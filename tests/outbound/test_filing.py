@@ -416,5 +416,5 @@ def test_documents_of_one_name_in_one_batch(folder: OutboundFolder, *, know_each
             moves = [move for move in moves if move.document.id not in filed]
     assert {document.file for document in filed.values()} == set(files)
     for document in filed.values():
-        assert sidecar.identity_of(folder.path / "sent" / f"{document.file}.json") == document.id
+        assert sidecar.document_id_in(folder.path / "sent" / f"{document.file}.json") == document.id
     assert lying(folder) == {f"sent/{file}{suffix}" for file in files for suffix in ("", ".json")}

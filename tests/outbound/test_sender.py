@@ -122,7 +122,10 @@ def test_a_person_holds_the_folder(desk: Desk) -> None:
     (desk.world.outbound / "HOLD").touch()
     kept = desk.becomes()
     assert (kept.state, kept.due, kept.attempts, desk.uploads) == (State.WAITING, None, 1, 0)
-    assert (kept.history[-1].at, kept.history[-1].facts) == (NOON, {"why": "its turn did not come any more"})
+    assert (kept.history[-1].at, kept.history[-1].facts) == (
+        NOON,
+        {"why": "sending was stopped, or was put on hold, before its turn came"},
+    )
 
 
 def test_its_turn_does_not_come(desk: Desk) -> None:

@@ -1,15 +1,18 @@
-"""Delivery tracking: how often an access point is asked for many documents."""
+"""Delivery tracking: how often an access point is asked for many documents, and what its lists prove."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from support.documents import invoice
+from support.faults import answered
 from support.stepping import RULES, Life
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from support.faults import Exchange
     from support.stepping import Clock
     from support.world import World
 
@@ -31,3 +34,37 @@ def test_one_after_the_other(make_world: Callable[..., World], clock: Clock) -> 
     assert all(place.startswith("archive/") for place in world.places().values())
     asked = len(world.front.asked("GET /outbox"))
     assert 20 / 5 <= asked <= 20 / 5 + 2, "every 5 s while some become due"
+
+
+def test_what_the_outbox_lists_is_on_its_way(make_world: Callable[..., World], clock: Clock) -> None:
+    """A document that the outbox lists hasn't left it, though the archive, read for another, spells its message so."""
+    world = make_world(
+        outbound=RULES | {"overdue": "1h"}, inbound={"poll": "5m"}, clock=clock.true, deliver_after=100_000
+    )
+
+    def without_the_second(exchange: Exchange) -> None:
+        if exchange.request.path != "/outbox":  # a single question
+            return answered(exchange)
+        return exchange.answer(
+            200, re.sub(rb"<message>(?:(?!</message>).)*<msg-no>2<.*?</message>", b"", listed(exchange))
+        )
+
+    def in_whole_seconds(exchange: Exchange) -> None:
+        exchange.answer(200, re.sub(rb"(<received>[^<.]*)[.][0-9]+", rb"\1", listed(exchange)))
+
+    def listed(exchange: Exchange) -> bytes:
+        return exchange.arrive().body.replace(b"\n", b" ")
+
+    world.front.always("GET /outbox", without_the_second)
+    world.front.always("GET /messages", in_whole_seconds)
+    life = Life(world, clock)
+    life.go_on(10)
+    for nth in ("1", "2"):
+        world.drop(f"{nth}.xml", invoice(nth))
+    for _ in range(3):  # they are seen, have settled, and are taken as far as they go
+        life.pipeline.at.scanner.look_now()
+        life.go_on(3)
+    life.go_on(3 * 3600)
+    life.stop()
+    assert world.places() == {"1.xml": "sent", "2.xml": "failed"}
+    assert world.error("2.xml") == "not-delivered"

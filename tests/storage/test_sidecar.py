@@ -105,14 +105,14 @@ def test_what_is_no_sidecar_of_ours(tmp_path: Path, content: bytes) -> None:
     """Whatever else is called .json is left alone."""
     path = tmp_path / "a.xml.json"
     path.write_bytes(content)
-    assert sidecar.identity_of(path) is None
-    assert sidecar.identity_of(tmp_path / "gone.json") is None
+    assert sidecar.document_id_in(path) is None
+    assert sidecar.document_id_in(tmp_path / "gone.json") is None
 
 
 def test_whose_a_sidecar_is(tmp_path: Path) -> None:
     """A sidecar says whose the name is."""
     (tmp_path / "a.xml.json").write_bytes(sidecar.outbound(DELIVERED, "a.xml"))
-    assert sidecar.identity_of(tmp_path / "a.xml.json") == DELIVERED.id
+    assert sidecar.document_id_in(tmp_path / "a.xml.json") == DELIVERED.id
 
 
 def test_what_stands_beside_a_received_document() -> None:

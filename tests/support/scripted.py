@@ -6,6 +6,7 @@ whether the connection is kept. `on` gives the scripts for a method and path, on
 
 from __future__ import annotations
 
+import gzip
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -115,6 +116,15 @@ def reply(status: int, body: bytes | str = b"", *headers: tuple[str, str]) -> Sc
         exchange.take_body()
         exchange.sock.sendall(answer(status, body, headers))
         return True
+
+    return script
+
+
+def bomb(character: bytes, *headers: tuple[str, str]) -> Script:
+    """Take the request and answer it with fifty million times this character, packed only then."""
+
+    def script(exchange: Exchange) -> bool:
+        return reply(200, gzip.compress(character * 50_000_000), *headers)(exchange)
 
     return script
 

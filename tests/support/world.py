@@ -21,7 +21,7 @@ import threading
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -29,8 +29,10 @@ from uuid import uuid4
 
 import structlog
 from support import promises
+from support.commands import run_here
 from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, listed_as
 from support.faults import Front
+from support.memory import folder_in_memory
 from werkzeug.http import http_date
 
 from filedrop import config, files
@@ -101,7 +103,9 @@ class World:
         self._sandbox_keys: dict[str, Any] = {
             "deliver_after": timedelta(seconds=deliver_after), "quirks": quirks, "dialect": dialect, "clock": clock,
         }  # fmt: skip
-        self.sandbox = Sandbox(base / "access point", self._accounts, **self._sandbox_keys)
+        self._ends = ExitStack()
+        self._elsewhere = self._ends.enter_context(folder_in_memory(base))  # the access point's disk isn't filedrop's
+        self.sandbox = Sandbox(self._elsewhere / "access point", self._accounts, **self._sandbox_keys)
         self.servers = [self.sandbox]
         self.front = Front(self.sandbox.app, date=lambda: http_date(clock()))
         self.outbound.mkdir(parents=True)
@@ -122,6 +126,7 @@ class World:
         for server in self.servers:
             server.store.close()
         self._log_file.close()
+        self._ends.close()
 
     def config_text(self) -> str:
         """The configuration as YAML."""
@@ -206,7 +211,7 @@ inbound:{keys["inbound"]}
         `servers` has what it was before.
         """
         self._sandbox_keys["deliver_after"] = timedelta(seconds=deliver_after)
-        state = self.base / f"access point {len(self.servers)}"
+        state = self._elsewhere / f"access point {len(self.servers)}"
         self.sandbox = Sandbox(state, self._accounts, **self._sandbox_keys)
         self.servers.append(self.sandbox)
         self.front.application = self.sandbox.app
@@ -257,7 +262,11 @@ inbound:{keys["inbound"]}
             daemon.send_signal(signal.SIGTERM)
             assert daemon.wait(seconds) == 0
 
-    def filedrop(self, *arguments: str, under: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    def filedrop(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, in this process: not `run`, which takes over signals, log and excepthook."""
+        return run_here("--config", str(self.config_file()), *arguments)
+
+    def process(self, *arguments: str, under: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
         """Run a command to its end, as a process of its own; `under` as for the daemon."""
         command = [*under, *self._command(*arguments)]
         return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)

@@ -1,0 +1,56 @@
+"""When an account may post."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from support.documents import invoice
+from support.stepping import RULES, Life
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.stepping import Clock
+    from support.world import World
+
+
+def test_a_first_comparison_that_fails(make_world: Callable[..., World], clock: Clock) -> None:
+    """Where the journal fails amid a folder's first comparison, nothing is posted before there has been a whole one.
+
+    A new journal learns from its folders what was sent: until then, another folder's document may be a duplicate.
+    """
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.take(world, "invoice.xml")
+    life.stop()
+    for file in world.state.glob("journal.sqlite*"):
+        file.unlink()
+    (world.outbound / ".filedrop").unlink()
+    life = Life(world, clock)
+    account, journal = life.service.accounts[0], life.journal
+    life.journal._writer.execute("PRAGMA query_only=1")
+    life.do_each("step")
+    life.journal._writer.execute("PRAGMA query_only=0")
+    journal.check_writable()
+    account.poll()
+    assert (account.breaker.ready, journal.trouble, account.ready()) == (True, "", False)
+    life.go_on(125)
+    assert account.ready()
+    assert [document.dropped_as for document in journal.called("invoice.xml", "invoice.xml")] == ["invoice.xml"]
+    life.stop()
+
+
+def test_a_folder_that_is_away(make_world: Callable[..., World], clock: Clock) -> None:
+    """A folder that isn't there keeps no other from being posted from."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.drop("invoice.xml", invoice("1"))
+    life.stop()
+    world.outbound.rename(world.outbound.with_name("away"))
+    life = Life(world, clock)
+    life.go_on(10)
+    assert life.pipeline.at.health.trouble
+    assert life.service.accounts[0].ready()
+    life.stop()
+    world.outbound.with_name("away").rename(world.outbound)
