@@ -139,7 +139,7 @@ def _tell(written: Written, complaints: Complaints, source: str) -> None:
         if body is None:
             body = {}
         if isinstance(body, dict):
-            for key in section.told & body.keys():
+            for key in section.told() & body.keys():
                 complaints.add("unknown key; delete it", (*keys, key))
                 del body[key]
             body.update(facts)

@@ -7,6 +7,7 @@ complaint: what is wrong, what to write instead. What might hold a password (add
 import ipaddress
 import re
 from datetime import date, time, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, urlsplit
@@ -15,16 +16,21 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    PlainSerializer,
     SecretStr,
     Strict,
     ValidationInfo,
     WithJsonSchema,
+    WrapSerializer,
 )
 
 from filedrop.model.document import PARTICIPANT_PREFIX
+from filedrop.times import as_duration
+
+HIDDEN = "(hidden)"
 
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-_BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_BYTES = {"GB": 10**9, "GiB": 2**30, "MB": 10**6, "MiB": 2**20, "KB": 10**3, "KiB": 2**10, "B": 1}
 _LONGEST_NAME = 100
 KEPT_AT_LEAST = timedelta(days=31)  # so long, what was sent may have to be told from what is in doubt
 # Naming Files, Paths, and Namespaces (Microsoft): the devices, with or without a suffix. The last two are our own.
@@ -61,10 +67,10 @@ def size(value: Any) -> Any:
     """`100MB`: KB, MB and GB are powers of 1000, KiB, MiB and GiB powers of 1024."""
     if not isinstance(value, str):
         return value
-    match = re.fullmatch(r"(\d{1,15})([KMG]?i?B)", value, re.ASCII | re.IGNORECASE)
-    if match is None or match[2].upper() not in _BYTES:
+    match = re.fullmatch(r"(\d{1,15})([KMG]i?B|B)", value, re.ASCII | re.IGNORECASE)
+    if match is None:
         raise ValueError(f'"{value}" is no size; write a whole number and its unit (KB, MB, GB, KiB, MiB, GiB)')
-    return int(match[1]) * _BYTES[match[2].upper()]
+    return int(match[1]) * _BYTES[match[2].upper().replace("I", "i")]
 
 
 def number(value: Any) -> Any:
@@ -256,6 +262,19 @@ def beside_configuration(path: Path, info: ValidationInfo) -> Path:
     return info.context["folder"] / path if info.context else path
 
 
+def _as_size(count: int) -> str:
+    unit, one = next(((unit, one) for unit, one in _BYTES.items() if count and count % one == 0), ("B", 1))
+    return f"{count // one}{unit}"
+
+
+def _without_login(address: str) -> str:
+    return re.sub(r"//[^/]*@", f"//{HIDDEN}@", address)
+
+
+# How a value is shown as it may be written (`filedrop config show`).
+in_words = partial(PlainSerializer, when_used="json-unless-none")
+LEFT_OUT = WrapSerializer(lambda several, write: write(several) or None, when_used="json")  # rather than an empty list
+
 # What the JSON Schema says (`filedrop config schema`), where pydantic knows only what becomes of the text.
 _DURATION = WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,9}(ms|s|m|h|d)$"})
 _ONE_OR_SEVERAL = WithJsonSchema(
@@ -264,28 +283,30 @@ _ONE_OR_SEVERAL = WithJsonSchema(
 _TIME_OF_DAY = WithJsonSchema({"type": "string", "pattern": r"^([01]?[0-9]|2[0-3]):[0-5][0-9]$"})
 _SIZE = WithJsonSchema({"type": ["string", "integer"], "pattern": r"^[0-9]{1,15}([KkMmGg][Ii]?)?[Bb]$"})
 
-Duration = Annotated[timedelta, BeforeValidator(duration), Strict(), _DURATION]
+Duration = Annotated[timedelta, BeforeValidator(duration), Strict(), in_words(as_duration), _DURATION]
 Interval = Annotated[Duration, Field(gt=timedelta(0)), _DURATION]
 KeptFor = Annotated[
     timedelta | Literal["forever"],
     BeforeValidator(kept_for),
+    in_words(lambda kept: kept if kept == "forever" else as_duration(kept)),
     WithJsonSchema({"type": "string", "pattern": r"^(forever|[0-9]{1,9}(ms|s|m|h|d))$"}),
 ]
-Size = Annotated[int, BeforeValidator(size), Strict(), _SIZE]
+Size = Annotated[int, BeforeValidator(size), Strict(), in_words(_as_size), _SIZE]
 Count = Annotated[int, BeforeValidator(number), Strict(), Field(ge=1)]
 MaxSize = Annotated[Size, Field(gt=0), _SIZE]
 Participant = Annotated[str, AfterValidator(participant)]
 BaseUrl = Annotated[str, AfterValidator(base_url)]
-Proxy = Annotated[str, AfterValidator(proxy)]
-HeartbeatUrl = Annotated[SecretStr, AfterValidator(heartbeat_url)]
-SecretUrl = Annotated[SecretStr, AfterValidator(alert_url)]
+Proxy = Annotated[str, AfterValidator(proxy), in_words(_without_login)]
+Secret = Annotated[SecretStr, in_words(lambda _: HIDDEN)]
+HeartbeatUrl = Annotated[Secret, AfterValidator(heartbeat_url)]
+SecretUrl = Annotated[Secret, AfterValidator(alert_url)]
 HostName = Annotated[str, AfterValidator(host_name)]
 Port = Annotated[int, BeforeValidator(number), Strict(), AfterValidator(port)]
 MailAddress = Annotated[str, AfterValidator(mail_address)]
 Addresses = Annotated[
     tuple[MailAddress, ...], BeforeValidator(one_or_several), AfterValidator(not_empty), _ONE_OR_SEVERAL
 ]
-TimeOfDay = Annotated[time, BeforeValidator(time_of_day), Strict(), _TIME_OF_DAY]
+TimeOfDay = Annotated[time, BeforeValidator(time_of_day), Strict(), in_words(lambda at: f"{at:%H:%M}"), _TIME_OF_DAY]
 Arguments = Annotated[tuple[str, ...], BeforeValidator(one_or_several), AfterValidator(not_empty), _ONE_OR_SEVERAL]
 Text = Annotated[str, AfterValidator(not_blank)]
 Username = Annotated[str, AfterValidator(username)]
