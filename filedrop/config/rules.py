@@ -10,25 +10,19 @@ from pydantic import AfterValidator, BeforeValidator, ValidationError
 from filedrop.config.complaints import Complaints
 from filedrop.config.reading import read
 from filedrop.config.section import Section
-from filedrop.config.values import day, not_empty, one_or_several, rule_file
+from filedrop.config.values import OneOrSeveral, RuleFile, day, not_empty, one_or_several
 from filedrop.errors import ConfigError
 
 NAME = "rules.yaml"
 MONTHS = (5, 11)  # in which OpenPEPPOL publishes its rules
 
-Names = Annotated[tuple[str, ...], BeforeValidator(one_or_several), AfterValidator(not_empty)]
-
 
 class RuleSet(Section):
     """The rules for documents with one of these root elements and this CustomizationID, in which * is anything."""
 
-    document: Names
+    document: OneOrSeveral
     customization: str = "*"
-    rules: Annotated[
-        tuple[Annotated[str, BeforeValidator(rule_file)], ...],
-        BeforeValidator(one_or_several),
-        AfterValidator(not_empty),
-    ]
+    rules: Annotated[tuple[RuleFile, ...], BeforeValidator(one_or_several), AfterValidator(not_empty)]
 
     def is_for(self, root: str, customization: str) -> bool:
         """Whether they are for a document with this root element (its local name) and CustomizationID."""

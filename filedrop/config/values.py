@@ -132,15 +132,8 @@ def heartbeat_url(value: SecretStr) -> SecretStr:
 
 def alert_url(value: SecretStr) -> SecretStr:
     """An address of Apprise's, which mostly holds a secret."""
-    if not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^\s\x00-\x1f]+", value.get_secret_value(), re.IGNORECASE):
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\x00-\x1f]+", value.get_secret_value()):
         raise ValueError("is no address of Apprise's; write one like ntfys://ntfy.example.com/filedrop")
-    return value
-
-
-def host_name(value: str) -> str:
-    """The name or the address of a server."""
-    if not re.fullmatch(r"[A-Za-z0-9._:-]{1,253}", value, re.ASCII) or re.search(r"^[.-]|[.-]$", value):
-        raise ValueError(f'"{value}" is no name of a server; write one like mail.example.com')
     return value
 
 
@@ -148,13 +141,6 @@ def port(value: int) -> int:
     """The number of a server's port."""
     if not 0 < value < 2**16:
         raise ValueError("is no port; write a number from 1 to 65535, like 587")
-    return value
-
-
-def mail_address(value: str) -> str:
-    """A mail address, without a name."""
-    if not re.fullmatch(r"[^\s@<>,;:()\[\]\\\"]+@[A-Za-z0-9.-]+", value, re.ASCII) or not value.isprintable():
-        raise ValueError(f'"{value}" is no mail address; write one like it@example.com')
     return value
 
 
@@ -178,13 +164,6 @@ def day(value: Any) -> Any:
         raise ValueError(f'"{value}" is no day; write one like 2026-05-18') from None
 
 
-def rule_file(value: Any) -> Any:
-    """The name of a file with rules: a compiled Schematron or a schema."""
-    if isinstance(value, str) and not value.lower().endswith((".xslt", ".xsl", ".xsd")):
-        raise ValueError(f'"{value}" is neither compiled Schematron (.xslt) nor a schema (.xsd); name one of these')
-    return value
-
-
 def is_loopback(host: str) -> bool:
     """Whether what is sent to this host stays on this computer."""
     try:
@@ -197,20 +176,6 @@ def username(value: str) -> str:
     """A user name for HTTP Basic, which ends it at the first colon (RFC 7617 section 2)."""
     if not value.strip() or re.search(r"[:\x00-\x1f\x7f]", value):
         raise ValueError("is no user name; write it as the access point gave it to you (it has no colon)")
-    return value
-
-
-def not_blank(value: str) -> str:
-    """A word."""
-    if not value.strip() or not value.isprintable():
-        raise ValueError("is empty; write it, or leave the key out")
-    return value
-
-
-def file_name(value: str) -> str:
-    """One name, not a path."""
-    if not value or re.search(r"[/\\]", value):
-        raise ValueError("is not a single name; write one without slashes")
     return value
 
 
@@ -228,13 +193,6 @@ def folder_name(value: str) -> str:
     if _TAKEN_NAMES.fullmatch(value):
         raise ValueError("is a name with a meaning of its own, on Windows or here; write another")
     return value
-
-
-def suffix(value: str) -> str:
-    """What is added to a file's name."""
-    if len(value) < len(".x") or not value.startswith("."):
-        raise ValueError(f'"{value}" is no suffix; write one that begins with a dot, like .ready')
-    return file_name(value)
 
 
 def absolute(path: Path) -> Path:
@@ -260,6 +218,20 @@ def one_or_several(value: Any) -> Any:
 def beside_configuration(path: Path, info: ValidationInfo) -> Path:
     """A file that belongs to the configuration: a relative path begins in its folder."""
     return info.context["folder"] / path if info.context else path
+
+
+def _form(pattern: str, otherwise: str) -> AfterValidator:
+    """A check that a text has this form; `otherwise` is the complaint, and {} in it the text."""
+
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value, re.ASCII):
+            raise ValueError(otherwise.format(value))
+        return value
+
+    return AfterValidator(check)
+
+
+_ONE_NAME = _form(r"[^/\\]+", "is not a single name; write one without slashes")
 
 
 def _as_size(count: int) -> str:
@@ -300,19 +272,31 @@ Proxy = Annotated[str, AfterValidator(proxy), in_words(_without_login)]
 Secret = Annotated[SecretStr, in_words(lambda _: HIDDEN)]
 HeartbeatUrl = Annotated[Secret, AfterValidator(heartbeat_url)]
 SecretUrl = Annotated[Secret, AfterValidator(alert_url)]
-HostName = Annotated[str, AfterValidator(host_name)]
+HostName = Annotated[
+    str,
+    _form(r"(?![.-])[A-Za-z0-9._:-]{1,253}(?<![.-])", '"{}" is no name of a server; write one like mail.example.com'),
+]
 Port = Annotated[int, BeforeValidator(number), Strict(), AfterValidator(port)]
-MailAddress = Annotated[str, AfterValidator(mail_address)]
+MailAddress = Annotated[
+    str, _form(r"[^\s@<>,;:()\[\]\\\"]+@[A-Za-z0-9.-]+", '"{}" is no mail address; write one like it@example.com')
+]
 Addresses = Annotated[
     tuple[MailAddress, ...], BeforeValidator(one_or_several), AfterValidator(not_empty), _ONE_OR_SEVERAL
 ]
 TimeOfDay = Annotated[time, BeforeValidator(time_of_day), Strict(), in_words(lambda at: f"{at:%H:%M}"), _TIME_OF_DAY]
-Arguments = Annotated[tuple[str, ...], BeforeValidator(one_or_several), AfterValidator(not_empty), _ONE_OR_SEVERAL]
-Text = Annotated[str, AfterValidator(not_blank)]
+OneOrSeveral = Annotated[tuple[str, ...], BeforeValidator(one_or_several), AfterValidator(not_empty), _ONE_OR_SEVERAL]
+Text = Annotated[str, _form(r".*\S.*", "is empty; write it, or leave the key out")]
 Username = Annotated[str, AfterValidator(username)]
-FileName = Annotated[str, AfterValidator(file_name)]
+FileName = Annotated[str, _ONE_NAME]
+RuleFile = Annotated[
+    str,
+    _form(
+        r"(?i).*\.(xslt?|xsd)",
+        '"{}" is neither compiled Schematron (.xslt) nor a schema (.xsd); name one of these',
+    ),
+]
 FolderName = Annotated[str, AfterValidator(folder_name)]
-Suffix = Annotated[str, AfterValidator(suffix)]
+Suffix = Annotated[str, _form(r"\..+", '"{}" is no suffix; write one that begins with a dot, like .ready'), _ONE_NAME]
 FileNames = Annotated[tuple[FileName, ...], AfterValidator(not_empty)]
 FullPath = Annotated[Path, AfterValidator(absolute)]
 Folders = Annotated[tuple[FullPath, ...], BeforeValidator(one_or_several), AfterValidator(not_empty), _ONE_OR_SEVERAL]
