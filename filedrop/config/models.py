@@ -108,7 +108,7 @@ class Validation(Section):
     """What documents are validated by: a folder with rules, or a program with its arguments; `memory` is for rules."""
 
     rules: BesideConfiguration | None = None
-    command: OneOrSeveral | None = None
+    command: OneOrSeveral[str] | None = None
     timeout: Interval = timedelta(seconds=30)
     memory: MaxSize = 1000 * _MB
 
@@ -116,9 +116,9 @@ class Validation(Section):
 class Commands(Section):
     """Programs, with their arguments, that are run after something has happened to a document."""
 
-    after_received: OneOrSeveral | None = None
-    after_failed: OneOrSeveral | None = None
-    after_delivered: OneOrSeveral | None = None
+    after_received: OneOrSeveral[str] | None = None
+    after_failed: OneOrSeveral[str] | None = None
+    after_delivered: OneOrSeveral[str] | None = None
     timeout: Interval = timedelta(minutes=1)
 
     def wanted(self) -> dict[str, tuple[str, ...]]:

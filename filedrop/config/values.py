@@ -6,10 +6,11 @@ complaint: what is wrong, what to write instead. What might hold a password (add
 
 import ipaddress
 import re
+from collections.abc import Callable
 from datetime import date, time, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
@@ -27,6 +28,8 @@ from pydantic import (
 from filedrop.model.document import PARTICIPANT_PREFIX
 from filedrop.times import as_duration
 
+T = TypeVar("T")
+
 HIDDEN = "(hidden)"
 
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -38,10 +41,8 @@ _DEVICES = r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?"
 _TAKEN_NAMES = re.compile(rf"{_DEVICES}|status\.(html|json)", re.IGNORECASE)
 
 
-def duration(value: Any) -> Any:
+def duration(value: str) -> timedelta:
     """`500ms 2s 5m 1h 1d`."""
-    if not isinstance(value, str):
-        return value
     match = re.fullmatch(r"(\d{1,9})(ms|s|m|h|d)", value, re.ASCII)
     if match is None:
         raise ValueError(f'"{value}" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s')
@@ -52,7 +53,7 @@ def kept_for(value: Any) -> Any:
     """`400d`, or `forever`."""
     if value == "forever":
         return value
-    length = duration(value)
+    length = duration(value) if isinstance(value, str) else value
     if not isinstance(length, timedelta):
         raise ValueError('write a duration, like 400d, or "forever"')  # noqa: TRY004 - pydantic wants this one
     if length < KEPT_AT_LEAST:
@@ -63,19 +64,17 @@ def kept_for(value: Any) -> Any:
     return length
 
 
-def size(value: Any) -> Any:
+def size(value: str) -> int:
     """`100MB`: KB, MB and GB are powers of 1000, KiB, MiB and GiB powers of 1024."""
-    if not isinstance(value, str):
-        return value
     match = re.fullmatch(r"(\d{1,15})([KMG]i?B|B)", value, re.ASCII | re.IGNORECASE)
     if match is None:
         raise ValueError(f'"{value}" is no size; write a whole number and its unit (KB, MB, GB, KiB, MiB, GiB)')
     return int(match[1]) * _BYTES[match[2].upper().replace("I", "i")]
 
 
-def number(value: Any) -> Any:
+def number(value: str) -> int | str:
     """A whole number, which YAML gives us as text."""
-    return int(value) if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value, re.ASCII) else value
+    return int(value) if re.fullmatch(r"\d{1,9}", value, re.ASCII) else value
 
 
 def participant(value: str) -> str:
@@ -144,20 +143,16 @@ def port(value: int) -> int:
     return value
 
 
-def time_of_day(value: Any) -> Any:
+def time_of_day(value: str) -> time:
     """`07:00`."""
-    if not isinstance(value, str):
-        return value
     match = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", value, re.ASCII)
     if match is None:
         raise ValueError(f'"{value}" is no time of day; write one like 07:00')
     return time(int(match[1]), int(match[2]))
 
 
-def day(value: Any) -> Any:
+def day(value: str) -> date:
     """`2026-05-18`."""
-    if not isinstance(value, str):
-        return value
     try:
         return date.fromisoformat(value)
     except ValueError:
@@ -220,6 +215,11 @@ def beside_configuration(path: Path, info: ValidationInfo) -> Path:
     return info.context["folder"] / path if info.context else path
 
 
+def read_by(read: Callable[[str], Any]) -> BeforeValidator:
+    """How a value is made of its text; what is none is left to pydantic."""
+    return BeforeValidator(lambda value: read(value) if isinstance(value, str) else value)
+
+
 def _form(pattern: str, otherwise: str) -> AfterValidator:
     """A check that a text has this form; `otherwise` is the complaint, and {} in it the text."""
 
@@ -239,10 +239,6 @@ def _as_size(count: int) -> str:
     return f"{count // one}{unit}"
 
 
-def _without_login(address: str) -> str:
-    return re.sub(r"//[^/]*@", f"//{HIDDEN}@", address)
-
-
 # How a value is shown as it may be written (`filedrop config show`).
 in_words = partial(PlainSerializer, when_used="json-unless-none")
 LEFT_OUT = WrapSerializer(lambda several, write: write(several) or None, when_used="json")  # rather than an empty list
@@ -255,7 +251,9 @@ _ONE_OR_SEVERAL = WithJsonSchema(
 _TIME_OF_DAY = WithJsonSchema({"type": "string", "pattern": r"^([01]?[0-9]|2[0-3]):[0-5][0-9]$"})
 _SIZE = WithJsonSchema({"type": ["string", "integer"], "pattern": r"^[0-9]{1,15}([KkMmGg][Ii]?)?[Bb]$"})
 
-Duration = Annotated[timedelta, BeforeValidator(duration), Strict(), in_words(as_duration), _DURATION]
+Several = Annotated[tuple[T, ...], AfterValidator(not_empty)]
+OneOrSeveral = Annotated[Several[T], BeforeValidator(one_or_several), _ONE_OR_SEVERAL]
+Duration = Annotated[timedelta, read_by(duration), Strict(), in_words(as_duration), _DURATION]
 Interval = Annotated[Duration, Field(gt=timedelta(0)), _DURATION]
 KeptFor = Annotated[
     timedelta | Literal["forever"],
@@ -263,12 +261,12 @@ KeptFor = Annotated[
     in_words(lambda kept: kept if kept == "forever" else as_duration(kept)),
     WithJsonSchema({"type": "string", "pattern": r"^(forever|[0-9]{1,9}(ms|s|m|h|d))$"}),
 ]
-Size = Annotated[int, BeforeValidator(size), Strict(), in_words(_as_size), _SIZE]
-Count = Annotated[int, BeforeValidator(number), Strict(), Field(ge=1)]
+Size = Annotated[int, read_by(size), Strict(), in_words(_as_size), _SIZE]
+Count = Annotated[int, read_by(number), Strict(), Field(ge=1)]
 MaxSize = Annotated[Size, Field(gt=0), _SIZE]
 Participant = Annotated[str, AfterValidator(participant)]
 BaseUrl = Annotated[str, AfterValidator(base_url)]
-Proxy = Annotated[str, AfterValidator(proxy), in_words(_without_login)]
+Proxy = Annotated[str, AfterValidator(proxy), in_words(lambda address: re.sub(r"//[^/]*@", f"//{HIDDEN}@", address))]
 Secret = Annotated[SecretStr, in_words(lambda _: HIDDEN)]
 HeartbeatUrl = Annotated[Secret, AfterValidator(heartbeat_url)]
 SecretUrl = Annotated[Secret, AfterValidator(alert_url)]
@@ -276,28 +274,22 @@ HostName = Annotated[
     str,
     _form(r"(?![.-])[A-Za-z0-9._:-]{1,253}(?<![.-])", '"{}" is no name of a server; write one like mail.example.com'),
 ]
-Port = Annotated[int, BeforeValidator(number), Strict(), AfterValidator(port)]
+Port = Annotated[int, read_by(number), Strict(), AfterValidator(port)]
 MailAddress = Annotated[
     str, _form(r"[^\s@<>,;:()\[\]\\\"]+@[A-Za-z0-9.-]+", '"{}" is no mail address; write one like it@example.com')
 ]
-Addresses = Annotated[
-    tuple[MailAddress, ...], BeforeValidator(one_or_several), AfterValidator(not_empty), _ONE_OR_SEVERAL
-]
-TimeOfDay = Annotated[time, BeforeValidator(time_of_day), Strict(), in_words(lambda at: f"{at:%H:%M}"), _TIME_OF_DAY]
-OneOrSeveral = Annotated[tuple[str, ...], BeforeValidator(one_or_several), AfterValidator(not_empty), _ONE_OR_SEVERAL]
+Addresses = OneOrSeveral[MailAddress]
+TimeOfDay = Annotated[time, read_by(time_of_day), Strict(), in_words(lambda at: f"{at:%H:%M}"), _TIME_OF_DAY]
 Text = Annotated[str, _form(r".*\S.*", "is empty; write it, or leave the key out")]
 Username = Annotated[str, AfterValidator(username)]
 FileName = Annotated[str, _ONE_NAME]
 RuleFile = Annotated[
     str,
-    _form(
-        r"(?i).*\.(xslt?|xsd)",
-        '"{}" is neither compiled Schematron (.xslt) nor a schema (.xsd); name one of these',
-    ),
+    _form(r"(?i).*\.xs(lt?|d)", '"{}" is neither compiled Schematron (.xslt) nor a schema (.xsd); name one of these'),
 ]
 FolderName = Annotated[str, AfterValidator(folder_name)]
 Suffix = Annotated[str, _form(r"\..+", '"{}" is no suffix; write one that begins with a dot, like .ready'), _ONE_NAME]
-FileNames = Annotated[tuple[FileName, ...], AfterValidator(not_empty)]
+FileNames = Several[FileName]
 FullPath = Annotated[Path, AfterValidator(absolute)]
-Folders = Annotated[tuple[FullPath, ...], BeforeValidator(one_or_several), AfterValidator(not_empty), _ONE_OR_SEVERAL]
+Folders = OneOrSeveral[FullPath]
 BesideConfiguration = Annotated[Path, AfterValidator(beside_configuration)]

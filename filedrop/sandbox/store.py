@@ -224,7 +224,8 @@ class Store:
                 return
         with self._writing() as connection:
             for row in connection.execute(due).all():
-                home = _home(connection, row.receiver) if _can_travel(row) else None
+                can_travel = all(form.fullmatch(getattr(row, name)) for name, form in network.FORMS.items())
+                home = _home(connection, row.receiver) if can_travel else None
                 connection.execute(
                     _messages.update()
                     .where(_messages.c.msg_no == row.msg_no)
@@ -272,14 +273,6 @@ def _prepare(connection: Any, _record: object) -> None:
 
 def _home(connection: sa.Connection, participant: str) -> str | None:
     return connection.scalar(sa.select(_participants.c.account).where(_participants.c.participant == participant))
-
-
-def _can_travel(row: sa.Row[Any]) -> bool:
-    return (
-        network.is_participant(row.sender)
-        and network.is_document_id(row.document_id)
-        and network.is_process_id(row.process_id)
-    )
 
 
 def _message(row: sa.Row[Any]) -> Message:
