@@ -12,7 +12,7 @@ import time
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.config import Lookup, Template, Value, XPath, xpath_in
+from filedrop.config import Lookup, Template, Value, XPath, groups_in, xpath_in
 from filedrop.errors import ConfigError, DocumentError, Unanswered
 from filedrop.identify.table import PATIENCE, Table
 from filedrop.identify.xpath_tree import Unfit, compiled
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from filedrop.config import Rule
     from filedrop.identify.reading import Reading
 
-_GROUP = re.compile(r"\{(\w+)\}")
 _SCHEME_ALONE = re.compile(r"[0-9]{4}:")  # what concat('0192:', //Nothing) gives; in a document it is nothing either
 _REPEATS = "no part of its `file` that repeats can match the same letters in two ways, as (a|aa)+ can"
 _SEARCHING = (
@@ -153,7 +152,8 @@ class Rules:
                     raise _untold(rule, f"{text} can't be worked out ({found.why})", "it is an XPath 1.0")
                 return "" if _SCHEME_ALONE.fullmatch(found) else found, f"{text} finds nothing"
             case Template(text):
-                return _filled(text, groups), f"the file name has nothing for {text}"
+                are_there = all(groups.get(name) for name in groups_in(value))
+                return text.format_map(groups) if are_there else "", f"the file name has nothing for {text}"
             case Lookup(table, key):
                 wanted, why = self._resolve(rule, key, groups, reading)
                 if not wanted:
@@ -184,10 +184,3 @@ def _untold(rule: Rule, why: str, instead: str) -> DocumentError:
         f"Nobody can tell what {rule} sets: {why}.",
         f"Write {rule} so that {instead}, and run filedrop reload.",
     )
-
-
-def _filled(template: str, groups: Mapping[str, str | None]) -> str:
-    """A template with its groups; "" where one of them matched nothing."""
-    if any(not groups.get(name) for name in _GROUP.findall(template)):
-        return ""
-    return _GROUP.sub(lambda found: groups[found[1]] or "", template)
