@@ -24,7 +24,7 @@ from filedrop.text import one_line
 from filedrop.validation.places import line_of, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from lxml.etree import _Element
 
@@ -50,8 +50,7 @@ class Rules:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._list: tuple[object, RuleList] | None = None
-        self._compiled: dict[Path, tuple[object, Any]] = {}
+        self._made: dict[Path, tuple[object, Any]] = {}
         self._saxon: Any = None
 
     def files(self, root: str, customization: str) -> tuple[str, ...]:
@@ -61,7 +60,7 @@ class Rules:
     def compile_all(self) -> None:
         """Compile every file."""
         for name in sorted({name for one in self._rules().documents for name in one.rules}):
-            self._ready(name)
+            self._ready(name, self._compile)
 
     def findings(self, names: Sequence[str], content: bytes) -> Iterator[dict[str, Any]]:
         """What the rules in these files say. Those after a schema that the document doesn't keep aren't asked."""
@@ -71,7 +70,7 @@ class Rules:
         text = content.decode() if whole else etree.tostring(document, encoding="unicode", with_tail=False)
         node = None
         for name in names:
-            compiled = self._ready(name)
+            compiled = self._ready(name, self._compile)
             if isinstance(compiled, etree.XMLSchema):
                 found = list(_breaches(compiled, document, whole=whole))
                 yield from found
@@ -90,22 +89,22 @@ class Rules:
             yield from _reported(report, document)
 
     def _rules(self) -> RuleList:
-        path = self._folder / "rules.yaml"
-        try:
-            stamp = _stamp(path)
-            if self._list is None or self._list[0] != stamp:
-                self._list = stamp, load_rules(self._folder)
-        except ConfigError as error:
-            raise NoVerdict("; ".join(error.complaints)) from None
-        return self._list[1]
+        rules: RuleList = self._ready("rules.yaml", self._read)
+        return rules
 
-    def _ready(self, name: str) -> Any:
+    def _ready(self, name: str, make: Callable[[Path], Any]) -> Any:
+        """What was made of a file, as long as that stays as it was."""
         path = self._folder / name
         stamp = _stamp(path)
-        known = self._compiled.get(path)
-        if known is None or known[0] != stamp:
-            known = self._compiled[path] = stamp, self._compile(path)
-        return known[1]
+        if path not in self._made or self._made[path][0] != stamp:
+            self._made[path] = stamp, make(path)
+        return self._made[path][1]
+
+    def _read(self, path: Path) -> RuleList:
+        try:
+            return load_rules(path.parent)
+        except ConfigError as error:
+            raise NoVerdict("; ".join(error.complaints)) from None
 
     def _compile(self, path: Path) -> Any:
         if path.suffix.lower() == ".xsd":
