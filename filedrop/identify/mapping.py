@@ -58,28 +58,29 @@ class Rules:
 
         One that doesn't answer may be well, and is a trouble that passes.
         """
-        complaints = list[str]()
         self._rules = tuple(rules)
         self._tables = {name: Table(path) for name, path in tables.items()}
         self._refresh()
-        complaints += [
+        complaints = [
             f"{source}: tables.{name}: {table.trouble}"
             for name, table in self._tables.items()
             if table.trouble and not table.silent
         ]
-        for rule in rules:
-            for field, value in rule.values.items():
-                if (xpath := xpath_in(value)) is not None:
-                    try:
-                        compiled(xpath)
-                    except ValueError as error:
-                        complaints.append(
-                            f'{source}:{rule.line}: mapping {rule.number}.{field}: "{xpath}" is no XPath ({error})'
-                        )
+        asked = [
+            (rule, field, xpath)
+            for rule in rules
+            for field, value in rule.values.items()
+            if (xpath := xpath_in(value)) is not None
+        ]
+        for rule, field, xpath in asked:
+            try:
+                compiled(xpath)
+            except ValueError as error:
+                where = f"{source}:{rule.line}: mapping {rule.number}.{field}"
+                complaints.append(f'{where}: "{xpath}" is no XPath ({error})')
         if complaints:
             raise ConfigError(complaints)
-        xpaths = [xpath_in(value) for rule in rules for value in rule.values.values()]
-        self.xpaths = tuple(dict.fromkeys(filter(None, xpaths)))
+        self.xpaths = tuple(dict.fromkeys(xpath for _, _, xpath in asked))
         """Every XPath in the rules, for `read`."""
 
     @property

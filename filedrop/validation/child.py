@@ -46,7 +46,7 @@ except ModuleNotFoundError:
 
 
 class Rules:
-    """The rules in a folder, compiled when first needed and again after a change. Raises NoVerdict."""
+    """The rules in a folder, compiled when first needed and again after a change. Raises NoVerdict, ConfigError."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -89,7 +89,7 @@ class Rules:
             yield from _reported(report, document)
 
     def _rules(self) -> RuleList:
-        rules: RuleList = self._ready("rules.yaml", self._read)
+        rules: RuleList = self._ready("rules.yaml", lambda _: load_rules(self._folder))
         return rules
 
     def _ready(self, name: str, make: Callable[[Path], Any]) -> Any:
@@ -99,12 +99,6 @@ class Rules:
         if path not in self._made or self._made[path][0] != stamp:
             self._made[path] = stamp, make(path)
         return self._made[path][1]
-
-    def _read(self, path: Path) -> RuleList:
-        try:
-            return load_rules(path.parent)
-        except ConfigError as error:
-            raise NoVerdict("; ".join(error.complaints)) from None
 
     def _compile(self, path: Path) -> Any:
         if path.suffix.lower() == ".xsd":
@@ -186,6 +180,8 @@ def _answer(rules: Rules, asked: dict[str, Any], content: bytes) -> dict[str, An
         found = list(rules.findings(names, content)) if names else []
     except NoVerdict as error:
         return {"trouble": str(error)}
+    except ConfigError as error:
+        return {"trouble": "; ".join(error.complaints)}
     except etree.LxmlError as error:
         return {"trouble": f"it can't be read: {one_line(error, LONGEST)}"}
     found.sort(key=lambda one: not one["is_fatal"])  # first what forbids, else as the rules stand
