@@ -15,7 +15,7 @@ page.
 
 from filedrop.readable.html import page
 from filedrop.readable.sheets import LANGUAGES, Sheet, sheet
-from filedrop.readable.tree import LARGEST, NotReadable
+from filedrop.readable.tree import NotReadable
 from filedrop.readable.words import meaning
 
-__all__ = ["LANGUAGES", "LARGEST", "NotReadable", "Sheet", "meaning", "page", "sheet"]
+__all__ = ["LANGUAGES", "NotReadable", "Sheet", "meaning", "page", "sheet"]
