@@ -35,7 +35,7 @@ HIDDEN = "(hidden)"
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _BYTES = {"GB": 10**9, "GiB": 2**30, "MB": 10**6, "MiB": 2**20, "KB": 10**3, "KiB": 2**10, "B": 1}
 _LONGEST_NAME = 100
-KEPT_AT_LEAST = timedelta(days=31)  # so long, what was sent may have to be told from what is in doubt
+KEPT_AT_LEAST = timedelta(days=31)  # so long, a document in doubt may have to be compared with what was sent
 # Naming Files, Paths, and Namespaces (Microsoft): the devices, with or without a suffix. The last two are our own.
 _DEVICES = r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?"
 _TAKEN_NAMES = re.compile(rf"{_DEVICES}|status\.(html|json)", re.IGNORECASE)

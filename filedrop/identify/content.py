@@ -76,7 +76,7 @@ class Found(NamedTuple):
 class Missing(NamedTuple):
     """Where an id was looked for in vain; `because` says what stands there instead, if anything does.
 
-    Where that is `contradictory`, two different ids, nothing else in the document is asked.
+    It is `contradictory` where two different ids stand there: then no other place of the document counts.
     """
 
     place: str

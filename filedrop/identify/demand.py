@@ -1,7 +1,7 @@
 """All the ids of a document, in good form, or a note that says how to mend those that aren't.
 
-It ends in a mapping rule, to be copied: for the one file, because rules come before what documents say, and a receiver
-for every invoice of a company would also be that of all the invoices that name their own.
+The note ends in a mapping rule to be copied. It is for the one file: rules come before what documents say, so a
+receiver for every invoice of a company would also replace the one that an invoice names itself.
 """
 
 from __future__ import annotations
