@@ -47,8 +47,8 @@ DOORS = {
     "winerror": ("cli/service/",),
     "apprise": ("alerts/child.py",),
     "prometheus_client": ("alerts/metrics.py",),
-    "jinja2": ("status/page.py",),
-    "markupsafe": ("status/page.py",),
+    "jinja2": ("status/page.py", "readable/html.py"),
+    "markupsafe": ("status/page.py", "readable/html.py"),
     "filelock": ("daemon/lock.py",),
     "structlog": ("",),  # each room is handed a logger and may name its type; `configure` has one place
     "_typeshed": ("sandbox/",),  # the type of a WSGI application, which no library is needed for

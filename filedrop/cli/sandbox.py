@@ -24,10 +24,9 @@ OFTEN = 0.5  # seconds: Windows lets no signal interrupt a wait
 
 def _duration(_ctx: click.Context, _parameter: click.Parameter, text: str) -> timedelta:
     try:
-        read: timedelta = duration(text)
+        return duration(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
-    return read
 
 
 def _accounts(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[str]) -> Sequence[SandboxAccount]:

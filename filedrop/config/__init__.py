@@ -21,7 +21,7 @@ from filedrop.config.account import Account, why_exposed
 from filedrop.config.agreement import check_agreement
 from filedrop.config.alerts import Alerts, Heartbeat, Mail, Metrics
 from filedrop.config.complaints import Complaints
-from filedrop.config.mapping import Lookup, Rule, Template, Value, XPath, xpath_in
+from filedrop.config.mapping import Lookup, Rule, Template, Value, XPath, groups_in, xpath_in
 from filedrop.config.models import (
     Commands,
     Company,
@@ -63,6 +63,7 @@ __all__ = [
     "default_folder",
     "find",
     "found",
+    "groups_in",
     "load",
     "named_root",
     "parse",
@@ -139,7 +140,7 @@ def _tell(written: Written, complaints: Complaints, source: str) -> None:
         if body is None:
             body = {}
         if isinstance(body, dict):
-            for key in section.told & body.keys():
+            for key in section.told() & body.keys():
                 complaints.add("unknown key; delete it", (*keys, key))
                 del body[key]
             body.update(facts)

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
-from filedrop.config.section import Section
-from filedrop.config.values import BaseUrl, BesideConfiguration, FileName, Interval, Proxy, Username
+from filedrop.config.section import TOLD, Section
+from filedrop.config.values import BaseUrl, BesideConfiguration, FileName, Interval, Proxy, Secret, Username
 from filedrop.errors import ConfigError
 from filedrop.files.rights import how_to_hide
 
@@ -27,15 +27,13 @@ _A_VARIABLE = re.compile(r"[A-Z]+(_[A-Z]+)+")
 class Account(Section):
     """One login at an access point: what is asked where, as whom and how."""
 
-    told: ClassVar = frozenset({"name"})
-
-    name: str
+    name: Annotated[str, TOLD]
     base_url: Annotated[BaseUrl, Field(examples=["https://ap.example.com"])]
     username: Annotated[Username, Field(examples=["acme"])]
     password_file: BesideConfiguration | None = None
     password_env: str | None = None
     password_credential: FileName | None = None
-    password: Annotated[SecretStr | None, Field(validate_default=True)] = None
+    password: Annotated[Secret | None, Field(validate_default=True)] = None
     ca_file: BesideConfiguration | None = None
     proxy: Annotated[Proxy | None, Field(repr=False)] = None
     connect_timeout: Interval = timedelta(seconds=10)

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from filedrop.config.account import read_secret
 from filedrop.config.section import Section
 from filedrop.config.values import (
+    LEFT_OUT,
     Addresses,
     BesideConfiguration,
     FullPath,
@@ -67,7 +68,7 @@ class Alerts(Section):
     """Who is told of what needs a person: by mail, and at addresses of Apprise's. `quiet`: not again before that."""
 
     mail: Mail | None = None
-    urls: tuple[SecretUrl, ...] = ()
+    urls: Annotated[tuple[SecretUrl, ...], LEFT_OUT] = ()
     quiet: Interval = timedelta(hours=1)
 
 

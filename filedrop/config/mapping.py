@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, InstanceOf, WithJsonSchema
 
-from filedrop.config.section import Section
-from filedrop.config.values import participant
+from filedrop.config.section import TOLD, Section
+from filedrop.config.values import in_words, participant
 
 _NAMED = re.compile(r"\{(\w+)\}")
 _PIECE = re.compile(r"\\N\{[^}]*\}|\\.|\{\d*(?:,\d*)?\}|\[\^?\]?(?:\\.|[^]\\])*\]|.", re.DOTALL)
@@ -138,6 +138,16 @@ def _party(value: Value) -> Value:
     return Template(participant(value.text)) if isinstance(value, Template) and not groups_in(value) else value
 
 
+def _as_written(value: Value) -> Any:
+    match value:
+        case Template(text):
+            return text
+        case XPath(text):
+            return {"xpath": text}
+        case Lookup(table, key):
+            return {"table": table, "key": _as_written(key)}
+
+
 def _pattern(written: Any) -> Any:
     return NamePattern(written) if isinstance(written, str) else written
 
@@ -145,20 +155,24 @@ def _pattern(written: Any) -> Any:
 _FORMS = {"xpath": {"type": "string"}, "table": {"type": "string"}, "key": {}}
 _VALUE = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "properties": _FORMS}]})
 
-AnyValue = Annotated[Value, BeforeValidator(_value), _VALUE]
+AnyValue = Annotated[Value, BeforeValidator(_value), in_words(_as_written), _VALUE]
 PartyValue = Annotated[AnyValue, AfterValidator(_party), _VALUE]
-Pattern = Annotated[InstanceOf[NamePattern], BeforeValidator(_pattern), WithJsonSchema({"type": "string"})]
+Pattern = Annotated[
+    InstanceOf[NamePattern],
+    BeforeValidator(_pattern),
+    in_words(lambda pattern: pattern.pattern),
+    WithJsonSchema({"type": "string"}),
+]
 
 
 class Rule(Section):
     """One entry of `mapping`: it sets what it sets for the documents that meet all its conditions."""
 
-    told: ClassVar = frozenset({"number", "line"})
     SETS: ClassVar = ("sender", "receiver", "document_id", "process_id", "channel")
 
-    number: int
+    number: Annotated[int, TOLD]
     """From 1 on: `mapping 1` is how sidecars and complaints name it."""
-    line: int
+    line: Annotated[int, TOLD]
     company: str | None = None
     file: Pattern | None = None
     document: str | None = None

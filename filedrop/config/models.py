@@ -16,10 +16,10 @@ from pydantic import Field, ValidationInfo, field_validator
 from filedrop.config.account import Account
 from filedrop.config.alerts import Alerts, Heartbeat, Metrics
 from filedrop.config.mapping import Rule
-from filedrop.config.section import Section
+from filedrop.config.section import TOLD, Section
 from filedrop.config.values import (
+    LEFT_OUT,
     Addresses,
-    Arguments,
     BesideConfiguration,
     Count,
     Duration,
@@ -30,6 +30,7 @@ from filedrop.config.values import (
     Interval,
     KeptFor,
     MaxSize,
+    OneOrSeveral,
     Participant,
     Size,
     Suffix,
@@ -107,7 +108,7 @@ class Validation(Section):
     """What documents are validated by: a folder with rules, or a program with its arguments; `memory` is for rules."""
 
     rules: BesideConfiguration | None = None
-    command: Arguments | None = None
+    command: OneOrSeveral[str] | None = None
     timeout: Interval = timedelta(seconds=30)
     memory: MaxSize = 1000 * _MB
 
@@ -115,9 +116,9 @@ class Validation(Section):
 class Commands(Section):
     """Programs, with their arguments, that are run after something has happened to a document."""
 
-    after_received: Arguments | None = None
-    after_failed: Arguments | None = None
-    after_delivered: Arguments | None = None
+    after_received: OneOrSeveral[str] | None = None
+    after_failed: OneOrSeveral[str] | None = None
+    after_delivered: OneOrSeveral[str] | None = None
     timeout: Interval = timedelta(minutes=1)
 
     def wanted(self) -> dict[str, tuple[str, ...]]:
@@ -155,25 +156,22 @@ class Company(Section):
     A field that `follows` has the value that holds, whether it was written here or taken from other sections.
     """
 
-    told: ClassVar = frozenset({"name"})
     follows: ClassVar = frozenset({"account", "outbound", "inbound", "watch"})
 
-    name: FolderName
+    name: Annotated[FolderName, TOLD]
     participants: Annotated[tuple[Participant, ...], Field(examples=['["0192:987654321"], or [] if it only sends'])]
     account: str
     outbound: Folders
     inbound: FullPath
     channel: str = ""
     watch: Watch
-    mail: Addresses = ()
+    mail: Annotated[Addresses, LEFT_OUT] = ()
 
 
 class Config(Section):
     """The whole configuration."""
 
-    told: ClassVar = frozenset({"source", "warnings"})
-
-    source: str
+    source: Annotated[str, TOLD]
     """The name of its file, as complaints begin with it."""
     accounts: Annotated[Mapping[str, Account], Field(examples=["and an account below it"])]
     root: FullPath = _ROOT
@@ -182,7 +180,7 @@ class Config(Section):
     inbound: Inbound = Inbound()
     companies: Annotated[Mapping[str, Company], Field(examples=["and a company below it"])]
     unassigned: FullPath | None = None
-    mapping: tuple[Rule, ...] = ()
+    mapping: Annotated[tuple[Rule, ...], LEFT_OUT] = ()
     tables: Mapping[str, BesideConfiguration] = {}
     validation: Validation = Validation()
     commands: Commands = Commands()
@@ -192,7 +190,7 @@ class Config(Section):
     digest: TimeOfDay | None = None
     heartbeat: Heartbeat = Heartbeat()
     metrics: Metrics = Metrics()
-    warnings: tuple[str, ...] = ()
+    warnings: Annotated[tuple[str, ...], TOLD] = ()
 
     @cached_property
     def folders(self) -> frozenset[Path]:

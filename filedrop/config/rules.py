@@ -5,30 +5,24 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, ValidationError
+from pydantic import ValidationError
 
 from filedrop.config.complaints import Complaints
 from filedrop.config.reading import read
 from filedrop.config.section import Section
-from filedrop.config.values import day, not_empty, one_or_several, rule_file
+from filedrop.config.values import OneOrSeveral, RuleFile, Several, day, read_by
 from filedrop.errors import ConfigError
 
 NAME = "rules.yaml"
 MONTHS = (5, 11)  # in which OpenPEPPOL publishes its rules
 
-Names = Annotated[tuple[str, ...], BeforeValidator(one_or_several), AfterValidator(not_empty)]
-
 
 class RuleSet(Section):
     """The rules for documents with one of these root elements and this CustomizationID, in which * is anything."""
 
-    document: Names
+    document: OneOrSeveral[str]
     customization: str = "*"
-    rules: Annotated[
-        tuple[Annotated[str, BeforeValidator(rule_file)], ...],
-        BeforeValidator(one_or_several),
-        AfterValidator(not_empty),
-    ]
+    rules: OneOrSeveral[RuleFile]
 
     def is_for(self, root: str, customization: str) -> bool:
         """Whether they are for a document with this root element (its local name) and CustomizationID."""
@@ -38,8 +32,8 @@ class RuleSet(Section):
 class RuleList(Section):
     """What rules.yaml says. `released` is the day since which its rules hold, as far as it says so."""
 
-    released: Annotated[date | None, BeforeValidator(day)] = None
-    documents: Annotated[tuple[RuleSet, ...], AfterValidator(not_empty)]
+    released: Annotated[date | None, read_by(day)] = None
+    documents: Several[RuleSet]
 
     def files_for(self, root: str, customization: str) -> tuple[str, ...]:
         """The files of the first set that is for such a document, in order; none where no set is."""

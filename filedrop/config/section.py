@@ -7,8 +7,11 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
+
+TOLD = Field(exclude=True)
+"""Of a field that no key sets: its section is told it by its place in the file, and it isn't written there."""
 
 
 def advise(written: str, known: Iterable[str]) -> str:
@@ -26,15 +29,18 @@ class Section(BaseModel):
     # The input stays out of pydantic's own messages because it may be a password.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    told: ClassVar[frozenset[str]] = frozenset()
-    """Fields that no key sets: a section is told them by its place in the file."""
     follows: ClassVar[frozenset[str]] = frozenset()
     """Fields that are worked out from other sections where no key sets them."""
 
     @classmethod
+    def told(cls) -> frozenset[str]:
+        """The fields that no key sets."""
+        return frozenset(name for name, field in cls.model_fields.items() if field.exclude)
+
+    @classmethod
     def known(cls) -> tuple[str, ...]:
         """The keys that may be written in this section."""
-        return tuple(field.alias or name for name, field in cls.model_fields.items() if name not in cls.told)
+        return tuple(field.alias or name for name, field in cls.model_fields.items() if not field.exclude)
 
     @model_validator(mode="before")
     @classmethod
@@ -44,7 +50,7 @@ class Section(BaseModel):
             return {}
         if not isinstance(values, dict):
             return values  # pydantic says that it wants keys
-        unknown = [key for key in values if key not in cls.told and key not in cls.known()]
+        unknown = [key for key in values if key not in cls.told() and key not in cls.known()]
         if unknown:
             raise ValidationError.from_exception_data(cls.__name__, [cls._unknown(key, values) for key in unknown])
         return {key: value for key, value in values.items() if value is not None}

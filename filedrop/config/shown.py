@@ -5,75 +5,26 @@ Secrets are hidden. What stands of each key in config.example.yaml is its descri
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import time, timedelta
-from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import SecretStr
 from pydantic.json_schema import GenerateJsonSchema
 
-from filedrop.config.mapping import Lookup, NamePattern, Template, XPath
 from filedrop.config.models import Config
 from filedrop.config.section import Section
-from filedrop.config.values import size
-from filedrop.times import as_duration
 
-HIDDEN = "(hidden)"
-_UNITS = (("GB", 10**9), ("GiB", 2**30), ("MB", 10**6), ("MiB", 2**20), ("KB", 10**3), ("KiB", 2**10))
 _KEY = re.compile(r"(?P<indent> *)#?(?P<key>\w+):")
 _COMMENT = re.compile(r" *# (?P<text>.*)")
 
 
 def shown(section: Section) -> dict[str, Any]:
     """The keys of a section as they may be written, with all defaults; secrets are hidden."""
-    told = {}
-    for name, field in type(section).model_fields.items():
-        value = getattr(section, name)
-        if isinstance(value, int) and any(getattr(one, "func", None) is size for one in field.metadata):
-            value = _size(value)
-        elif isinstance(value, str) and not field.repr:
-            value = re.sub(r"//[^/]*@", f"//{HIDDEN}@", value)
-        left_out = value == () and not field.is_required()  # some keys want at least one where they are written
-        if name not in section.told:
-            told[field.alias or name] = None if left_out else _written(value)
-    return told
+    return section.model_dump(mode="json", by_alias=True)
 
 
 def as_yaml(keys: dict[str, Any]) -> str:
     """Keys and their values in YAML."""
     return yaml.safe_dump(keys, sort_keys=False, allow_unicode=True, width=1000)
-
-
-def _written(value: Any) -> Any:  # noqa: C901, PLR0911 - one for each kind of value
-    match value:
-        case Section():
-            return shown(value)
-        case SecretStr():
-            return HIDDEN
-        case timedelta():
-            return as_duration(value)
-        case time():
-            return f"{value:%H:%M}"
-        case Path():
-            return str(value)
-        case NamePattern(pattern=text) | Template(text):
-            return text
-        case XPath(text):
-            return {"xpath": text}
-        case Lookup(table, key):
-            return {"table": table, "key": _written(key)}
-        case dict():
-            return {name: _written(one) for name, one in value.items()}
-        case tuple():
-            return [_written(one) for one in value]
-        case _:
-            return value
-
-
-def _size(count: int) -> str:
-    unit, one = next(((unit, one) for unit, one in _UNITS if count and count % one == 0), ("B", 1))
-    return f"{count // one}{unit}"
 
 
 def json_schema(example: str) -> dict[str, Any]:
@@ -90,10 +41,10 @@ def json_schema(example: str) -> dict[str, Any]:
 
 def _as_in_the_file(form: dict[str, Any], section: type[Section]) -> None:
     """A section as people write it: only keys, defaults in their words, and null for what is left out."""
-    keys = {field.alias or name for name, field in section.model_fields.items() if name not in section.told}
+    keys = {field.alias or name for name, field in section.model_fields.items() if not field.exclude}
     optional = keys - set(form.get("required", ())) | section.follows
-    form["required"] = [key for key in form.get("required", ()) if key not in section.told | optional]
-    form["properties"] = {key: one for key, one in form["properties"].items() if key not in section.told}
+    form["required"] = [key for key in form.get("required", ()) if key not in section.told() | optional]
+    form["properties"] = {key: one for key, one in form["properties"].items() if key not in section.told()}
     is_complete = not any(field.is_required() for field in section.model_fields.values())
     defaults = shown(section()) if is_complete else {}
     for key in optional:

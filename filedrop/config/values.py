@@ -6,36 +6,43 @@ complaint: what is wrong, what to write instead. What might hold a password (add
 
 import ipaddress
 import re
+from collections.abc import Callable
 from datetime import date, time, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    PlainSerializer,
     SecretStr,
     Strict,
     ValidationInfo,
     WithJsonSchema,
+    WrapSerializer,
 )
 
 from filedrop.model.document import PARTICIPANT_PREFIX
+from filedrop.times import as_duration
+
+T = TypeVar("T")
+
+HIDDEN = "(hidden)"
 
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-_BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_BYTES = {"GB": 10**9, "GiB": 2**30, "MB": 10**6, "MiB": 2**20, "KB": 10**3, "KiB": 2**10, "B": 1}
 _LONGEST_NAME = 100
-KEPT_AT_LEAST = timedelta(days=31)  # so long, what was sent may have to be told from what is in doubt
+KEPT_AT_LEAST = timedelta(days=31)  # so long, a document in doubt may have to be compared with what was sent
 # Naming Files, Paths, and Namespaces (Microsoft): the devices, with or without a suffix. The last two are our own.
 _DEVICES = r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?"
 _TAKEN_NAMES = re.compile(rf"{_DEVICES}|status\.(html|json)", re.IGNORECASE)
 
 
-def duration(value: Any) -> Any:
+def duration(value: str) -> timedelta:
     """`500ms 2s 5m 1h 1d`."""
-    if not isinstance(value, str):
-        return value
     match = re.fullmatch(r"(\d{1,9})(ms|s|m|h|d)", value, re.ASCII)
     if match is None:
         raise ValueError(f'"{value}" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s')
@@ -46,7 +53,7 @@ def kept_for(value: Any) -> Any:
     """`400d`, or `forever`."""
     if value == "forever":
         return value
-    length = duration(value)
+    length = duration(value) if isinstance(value, str) else value
     if not isinstance(length, timedelta):
         raise ValueError('write a duration, like 400d, or "forever"')  # noqa: TRY004 - pydantic wants this one
     if length < KEPT_AT_LEAST:
@@ -57,19 +64,17 @@ def kept_for(value: Any) -> Any:
     return length
 
 
-def size(value: Any) -> Any:
+def size(value: str) -> int:
     """`100MB`: KB, MB and GB are powers of 1000, KiB, MiB and GiB powers of 1024."""
-    if not isinstance(value, str):
-        return value
-    match = re.fullmatch(r"(\d{1,15})([KMG]?i?B)", value, re.ASCII | re.IGNORECASE)
-    if match is None or match[2].upper() not in _BYTES:
+    match = re.fullmatch(r"(\d{1,15})([KMG]i?B|B)", value, re.ASCII | re.IGNORECASE)
+    if match is None:
         raise ValueError(f'"{value}" is no size; write a whole number and its unit (KB, MB, GB, KiB, MiB, GiB)')
-    return int(match[1]) * _BYTES[match[2].upper()]
+    return int(match[1]) * _BYTES[match[2].upper().replace("I", "i")]
 
 
-def number(value: Any) -> Any:
+def number(value: str) -> int | str:
     """A whole number, which YAML gives us as text."""
-    return int(value) if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value, re.ASCII) else value
+    return int(value) if re.fullmatch(r"\d{1,9}", value, re.ASCII) else value
 
 
 def participant(value: str) -> str:
@@ -126,15 +131,8 @@ def heartbeat_url(value: SecretStr) -> SecretStr:
 
 def alert_url(value: SecretStr) -> SecretStr:
     """An address of Apprise's, which mostly holds a secret."""
-    if not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^\s\x00-\x1f]+", value.get_secret_value(), re.IGNORECASE):
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\x00-\x1f]+", value.get_secret_value()):
         raise ValueError("is no address of Apprise's; write one like ntfys://ntfy.example.com/filedrop")
-    return value
-
-
-def host_name(value: str) -> str:
-    """The name or the address of a server."""
-    if not re.fullmatch(r"[A-Za-z0-9._:-]{1,253}", value, re.ASCII) or re.search(r"^[.-]|[.-]$", value):
-        raise ValueError(f'"{value}" is no name of a server; write one like mail.example.com')
     return value
 
 
@@ -145,38 +143,20 @@ def port(value: int) -> int:
     return value
 
 
-def mail_address(value: str) -> str:
-    """A mail address, without a name."""
-    if not re.fullmatch(r"[^\s@<>,;:()\[\]\\\"]+@[A-Za-z0-9.-]+", value, re.ASCII) or not value.isprintable():
-        raise ValueError(f'"{value}" is no mail address; write one like it@example.com')
-    return value
-
-
-def time_of_day(value: Any) -> Any:
+def time_of_day(value: str) -> time:
     """`07:00`."""
-    if not isinstance(value, str):
-        return value
     match = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", value, re.ASCII)
     if match is None:
         raise ValueError(f'"{value}" is no time of day; write one like 07:00')
     return time(int(match[1]), int(match[2]))
 
 
-def day(value: Any) -> Any:
+def day(value: str) -> date:
     """`2026-05-18`."""
-    if not isinstance(value, str):
-        return value
     try:
         return date.fromisoformat(value)
     except ValueError:
         raise ValueError(f'"{value}" is no day; write one like 2026-05-18') from None
-
-
-def rule_file(value: Any) -> Any:
-    """The name of a file with rules: a compiled Schematron or a schema."""
-    if isinstance(value, str) and not value.lower().endswith((".xslt", ".xsl", ".xsd")):
-        raise ValueError(f'"{value}" is neither compiled Schematron (.xslt) nor a schema (.xsd); name one of these')
-    return value
 
 
 def is_loopback(host: str) -> bool:
@@ -194,20 +174,6 @@ def username(value: str) -> str:
     return value
 
 
-def not_blank(value: str) -> str:
-    """A word."""
-    if not value.strip() or not value.isprintable():
-        raise ValueError("is empty; write it, or leave the key out")
-    return value
-
-
-def file_name(value: str) -> str:
-    """One name, not a path."""
-    if not value or re.search(r"[/\\]", value):
-        raise ValueError("is not a single name; write one without slashes")
-    return value
-
-
 def folder_name(value: str) -> str:
     """A name that a folder can have on every system, and that isn't one of ours."""
     if (
@@ -222,13 +188,6 @@ def folder_name(value: str) -> str:
     if _TAKEN_NAMES.fullmatch(value):
         raise ValueError("is a name with a meaning of its own, on Windows or here; write another")
     return value
-
-
-def suffix(value: str) -> str:
-    """What is added to a file's name."""
-    if len(value) < len(".x") or not value.startswith("."):
-        raise ValueError(f'"{value}" is no suffix; write one that begins with a dot, like .ready')
-    return file_name(value)
 
 
 def absolute(path: Path) -> Path:
@@ -256,6 +215,34 @@ def beside_configuration(path: Path, info: ValidationInfo) -> Path:
     return info.context["folder"] / path if info.context else path
 
 
+def read_by(read: Callable[[str], Any]) -> BeforeValidator:
+    """How a value is made of its text; what is none is left to pydantic."""
+    return BeforeValidator(lambda value: read(value) if isinstance(value, str) else value)
+
+
+def _form(pattern: str, otherwise: str) -> AfterValidator:
+    """A check that a text has this form; `otherwise` is the complaint, and {} in it the text."""
+
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value, re.ASCII):
+            raise ValueError(otherwise.format(value))
+        return value
+
+    return AfterValidator(check)
+
+
+_ONE_NAME = _form(r"[^/\\]+", "is not a single name; write one without slashes")
+
+
+def _as_size(count: int) -> str:
+    unit, one = next(((unit, one) for unit, one in _BYTES.items() if count and count % one == 0), ("B", 1))
+    return f"{count // one}{unit}"
+
+
+# How a value is shown as it may be written (`filedrop config show`).
+in_words = partial(PlainSerializer, when_used="json-unless-none")
+LEFT_OUT = WrapSerializer(lambda several, write: write(several) or None, when_used="json")  # rather than an empty list
+
 # What the JSON Schema says (`filedrop config schema`), where pydantic knows only what becomes of the text.
 _DURATION = WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,9}(ms|s|m|h|d)$"})
 _ONE_OR_SEVERAL = WithJsonSchema(
@@ -264,35 +251,45 @@ _ONE_OR_SEVERAL = WithJsonSchema(
 _TIME_OF_DAY = WithJsonSchema({"type": "string", "pattern": r"^([01]?[0-9]|2[0-3]):[0-5][0-9]$"})
 _SIZE = WithJsonSchema({"type": ["string", "integer"], "pattern": r"^[0-9]{1,15}([KkMmGg][Ii]?)?[Bb]$"})
 
-Duration = Annotated[timedelta, BeforeValidator(duration), Strict(), _DURATION]
+Several = Annotated[tuple[T, ...], AfterValidator(not_empty)]
+OneOrSeveral = Annotated[Several[T], BeforeValidator(one_or_several), _ONE_OR_SEVERAL]
+Duration = Annotated[timedelta, read_by(duration), Strict(), in_words(as_duration), _DURATION]
 Interval = Annotated[Duration, Field(gt=timedelta(0)), _DURATION]
 KeptFor = Annotated[
     timedelta | Literal["forever"],
     BeforeValidator(kept_for),
+    in_words(lambda kept: kept if kept == "forever" else as_duration(kept)),
     WithJsonSchema({"type": "string", "pattern": r"^(forever|[0-9]{1,9}(ms|s|m|h|d))$"}),
 ]
-Size = Annotated[int, BeforeValidator(size), Strict(), _SIZE]
-Count = Annotated[int, BeforeValidator(number), Strict(), Field(ge=1)]
+Size = Annotated[int, read_by(size), Strict(), in_words(_as_size), _SIZE]
+Count = Annotated[int, read_by(number), Strict(), Field(ge=1)]
 MaxSize = Annotated[Size, Field(gt=0), _SIZE]
 Participant = Annotated[str, AfterValidator(participant)]
 BaseUrl = Annotated[str, AfterValidator(base_url)]
-Proxy = Annotated[str, AfterValidator(proxy)]
-HeartbeatUrl = Annotated[SecretStr, AfterValidator(heartbeat_url)]
-SecretUrl = Annotated[SecretStr, AfterValidator(alert_url)]
-HostName = Annotated[str, AfterValidator(host_name)]
-Port = Annotated[int, BeforeValidator(number), Strict(), AfterValidator(port)]
-MailAddress = Annotated[str, AfterValidator(mail_address)]
-Addresses = Annotated[
-    tuple[MailAddress, ...], BeforeValidator(one_or_several), AfterValidator(not_empty), _ONE_OR_SEVERAL
+Proxy = Annotated[str, AfterValidator(proxy), in_words(lambda address: re.sub(r"//[^/]*@", f"//{HIDDEN}@", address))]
+Secret = Annotated[SecretStr, in_words(lambda _: HIDDEN)]
+HeartbeatUrl = Annotated[Secret, AfterValidator(heartbeat_url)]
+SecretUrl = Annotated[Secret, AfterValidator(alert_url)]
+HostName = Annotated[
+    str,
+    _form(r"(?![.-])[A-Za-z0-9._:-]{1,253}(?<![.-])", '"{}" is no name of a server; write one like mail.example.com'),
 ]
-TimeOfDay = Annotated[time, BeforeValidator(time_of_day), Strict(), _TIME_OF_DAY]
-Arguments = Annotated[tuple[str, ...], BeforeValidator(one_or_several), AfterValidator(not_empty), _ONE_OR_SEVERAL]
-Text = Annotated[str, AfterValidator(not_blank)]
+Port = Annotated[int, read_by(number), Strict(), AfterValidator(port)]
+MailAddress = Annotated[
+    str, _form(r"[^\s@<>,;:()\[\]\\\"]+@[A-Za-z0-9.-]+", '"{}" is no mail address; write one like it@example.com')
+]
+Addresses = OneOrSeveral[MailAddress]
+TimeOfDay = Annotated[time, read_by(time_of_day), Strict(), in_words(lambda at: f"{at:%H:%M}"), _TIME_OF_DAY]
+Text = Annotated[str, _form(r".*\S.*", "is empty; write it, or leave the key out")]
 Username = Annotated[str, AfterValidator(username)]
-FileName = Annotated[str, AfterValidator(file_name)]
+FileName = Annotated[str, _ONE_NAME]
+RuleFile = Annotated[
+    str,
+    _form(r"(?i).*\.xs(lt?|d)", '"{}" is neither compiled Schematron (.xslt) nor a schema (.xsd); name one of these'),
+]
 FolderName = Annotated[str, AfterValidator(folder_name)]
-Suffix = Annotated[str, AfterValidator(suffix)]
-FileNames = Annotated[tuple[FileName, ...], AfterValidator(not_empty)]
+Suffix = Annotated[str, _form(r"\..+", '"{}" is no suffix; write one that begins with a dot, like .ready'), _ONE_NAME]
+FileNames = Several[FileName]
 FullPath = Annotated[Path, AfterValidator(absolute)]
-Folders = Annotated[tuple[FullPath, ...], BeforeValidator(one_or_several), AfterValidator(not_empty), _ONE_OR_SEVERAL]
+Folders = OneOrSeveral[FullPath]
 BesideConfiguration = Annotated[Path, AfterValidator(beside_configuration)]

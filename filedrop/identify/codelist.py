@@ -117,8 +117,7 @@ def _list(name: str) -> dict[str, Any]:
 
 @lru_cache
 def _scheme_codes() -> dict[str, str]:
-    schemes = _list("schemes")
-    return {Scheme(*entry).name.upper(): Scheme(*entry).instead or code for code, entry in schemes.items()}
+    return {name.upper(): instead or code for code, (name, _, instead) in _list("schemes").items()}
 
 
 @lru_cache

@@ -76,7 +76,7 @@ class Found(NamedTuple):
 class Missing(NamedTuple):
     """Where an id was looked for in vain; `because` says what stands there instead, if anything does.
 
-    Where that is `contradictory`, two different ids, nothing else in the document is asked.
+    It is `contradictory` where two different ids stand there: then no other place of the document counts.
     """
 
     place: str
@@ -165,29 +165,46 @@ def places(root: str) -> Place:
 
 def content(root: str, values: Sequence[Value]) -> Content:
     """What a document says of itself; `root` is the expanded name of the business document, "" where there is none."""
-    first = {value.path: value for value in reversed(values)}
-    said = Content({}, {})
-    _take_envelope([value for value in values if HEADER in value.path], said)
+    envelope = _in_the_envelope([value for value in values if HEADER in value.path])
     if not root:
-        for name, path in _IN_THE_ENVELOPE.items():
-            _take(name, None, f"/{path}", said)
-        return said
+        return Content(*_settled(envelope, {name: Missing(f"/{path}") for name, path in _IN_THE_ENVELOPE.items()}))
+    first = {value.path: value for value in reversed(values)}
     namespace, _, local = root.rpartition(SEPARATOR)
     facts = _facts(namespace, local)
     customization, process, number, issue_date, type_code, version = (
         _text(first, f"/{local}/{path}") for path in facts
     )
     roles = codelist.roles_of(local, customization, type_code)
-    _take_party("sender", local, roles.sender, values, said)
-    _take_party("receiver", local, roles.receiver, values, said)
     unknown = f'where "{customization[:100]}" stands, but nothing says in which version' if customization else ""
     whole = document_id(namespace, local, customization, version)
-    _take("document_id", whole, f"/{local}/{facts.customization}", said, unknown)
-    _take("process_id", process, f"/{local}/{facts.process}", said)
-    return Content(said.found, said.missing, local, customization, number or None, _day(issue_date) or None)
+    document = {
+        "sender": _party(local, roles.sender, values),
+        "receiver": _party(local, roles.receiver, values),
+        "document_id": _found(whole, f"/{local}/{facts.customization}", unknown),
+        "process_id": _found(process, f"/{local}/{facts.process}"),
+    }
+    found, missing = _settled(envelope, document)
+    return Content(found, missing, local, customization, number or None, _day(issue_date) or None)
 
 
-def _take_envelope(values: list[Value], said: Content) -> None:
+def _settled(
+    envelope: dict[str, Found | Missing], document: dict[str, Found | Missing]
+) -> tuple[dict[str, Found], dict[str, Missing]]:
+    """What is found and what is missing: the envelope comes first, unless it has nothing."""
+    found: dict[str, Found] = {}
+    missing: dict[str, Missing] = {}
+    for name in envelope | document:
+        answers = [said[name] for said in (envelope, document) if name in said]
+        answer = next((one for one in answers if isinstance(one, Found) or one.contradictory), answers[0])
+        if isinstance(answer, Found):
+            found[name] = answer
+        else:
+            missing[name] = answer
+    return found, missing
+
+
+def _in_the_envelope(values: list[Value]) -> dict[str, Found | Missing]:
+    said: dict[str, Found | Missing] = {}
     stated: dict[str, dict[str, str]] = {}  # the ids under each name, each with its path
     scopes: dict[int, dict[str, Value]] = {}
     for value in values:
@@ -199,56 +216,37 @@ def _take_envelope(values: list[Value], said: Content) -> None:
         if id_:
             stated.setdefault(role, {}).setdefault(id_, value.path)
         else:
-            said.missing[role] = Missing(value.path, f'where "{value.text[:100]}" is no participant of the network')
+            said[role] = Missing(value.path, f'where "{value.text[:100]}" is no participant of the network')
     for scope in scopes.values():
         kind, instance = scope.get("Type"), scope.get("InstanceIdentifier")
         if kind and instance and kind.text in _SCOPES:
             stated.setdefault(_SCOPES[kind.text], {}).setdefault(instance.text, instance.path)
-    for name, ids in stated.items():
-        _take_one(name, list(ids), next(iter(ids.values())), said, "envelope")
+    return said | {name: _only(list(ids), next(iter(ids.values())), "envelope") for name, ids in stated.items()}
 
 
-def _take_party(role: str, local: str, place: str, values: Sequence[Value], said: Content) -> None:
+def _party(local: str, place: str, values: Sequence[Value]) -> Found | Missing:
+    if not place:
+        return Missing(f"/{local}, in which no element says it")
     path = f"/{local}/{place}"
-    stand = [value for value in values if value.path == path] if place else []
-    ids = [id_ for value in stand if (id_ := participants.participant(value.text, value.scheme))]
-    if ids:
-        _take_one(role, ids, path, said)
-    elif stand:
-        scheme = f'schemeID "{stand[0].scheme}"' if stand[0].scheme else "no schemeID"
-        _take(role, None, path, said, f'where "{stand[0].text[:100]}" with {scheme} is no participant of the network')
-    else:
-        _take(role, None, path if place else f"/{local}, in which no element says it", said)
+    stand = [value for value in values if value.path == path]
+    if ids := [id_ for value in stand if (id_ := participants.participant(value.text, value.scheme))]:
+        return _only(ids, path, "document")
+    if not stand:
+        return Missing(path)
+    scheme = f'schemeID "{stand[0].scheme}"' if stand[0].scheme else "no schemeID"
+    return Missing(path, f'where "{stand[0].text[:100]}" with {scheme} is no participant of the network')
 
 
-def _take_one(name: str, ids: list[str], path: str, said: Content, source: str = "document") -> None:
-    """Take what stands at a place; of two that differ none is picked."""
+def _only(ids: Sequence[str], path: str, source: str) -> Found | Missing:
+    """The id that stands at a place; of two that differ none is picked."""
     other = next((id_ for id_ in ids if not same_participant(id_, ids[0])), None)
     if other is None:
-        _take(name, ids[0], path, said, source=source)
-    else:
-        both = f'where both "{ids[0][:200]}" and "{other[:200]}" stand'
-        _take(name, None, path, said, both, contradictory=True)
+        return Found(ids[0], source, path)
+    return Missing(path, f'where both "{ids[0][:200]}" and "{other[:200]}" stand', contradictory=True)
 
 
-def _take(
-    name: str,
-    id_: str | None,
-    path: str,
-    said: Content,
-    because: str = "",
-    *,
-    contradictory: bool = False,
-    source: str = "document",
-) -> None:
-    before = said.missing.get(name)
-    if name in said.found or (before is not None and before.contradictory):  # the envelope comes first
-        return
-    if id_:
-        said.found[name] = Found(id_, source, path)
-        said.missing.pop(name, None)
-    elif before is None or contradictory:
-        said.missing[name] = Missing(path, because, contradictory)
+def _found(id_: str | None, path: str, because: str = "") -> Found | Missing:
+    return Found(id_, "document", path) if id_ else Missing(path, because)
 
 
 def document_id(namespace: str, local: str, customization: str, version: str) -> str | None:

@@ -1,7 +1,7 @@
 """All the ids of a document, in good form, or a note that says how to mend those that aren't.
 
-It ends in a mapping rule, to be copied: for the one file, because rules come before what documents say, and a receiver
-for every invoice of a company would also be that of all the invoices that name their own.
+The note ends in a mapping rule to be copied. It is for the one file: rules come before what documents say, so a
+receiver for every invoice of a company would also replace the one that an invoice names itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from filedrop.identify.identity import Identity
     from filedrop.identify.reading import Reading
 
-_IDS = ("sender", "receiver", "document_id", "process_id")
 _WANTED = {  # what the note says when one is missing
     "sender": "who sends it",
     "receiver": "who receives it",
@@ -32,8 +31,6 @@ _WANTED = {  # what the note says when one is missing
 }
 _URN = re.compile(r"[!-~]+")
 _LONGEST = {"document_id": 500, "process_id": 200}  # characters, by the Peppol policy for identifiers
-
-
 _PROCESS = "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0"
 _DOCUMENT = "namespace::Invoice##customization::2.1"
 _DOCUMENT_ID = re.compile(r"[!-z|~]{1,500}")  # without braces: in a rule they mean a group of its `file`
@@ -49,7 +46,7 @@ def demand(identity: Identity, reading: Reading) -> Ids:
     of its faults. Its message names all of them, and says where each id was looked for or found; its hint ends in the
     rule that would mend them.
     """
-    ids = {name: getattr(identity, name) for name in _IDS}
+    ids = {name: getattr(identity, name) for name in _WANTED}
     faults = {name: (_missing(name), f"nothing says {_WANTED[name]}") for name, id_ in ids.items() if not id_}
     for name in ("sender", "receiver"):
         if name not in faults and (wrong := participants.fault(ids[name])):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from filedrop.errors import DocumentError
@@ -67,17 +68,12 @@ def form_of(head: bytes) -> Form:
 def transcode(raw: Iterable[bytes], form: Form) -> Iterator[bytes]:
     """The same document in UTF-8. The first piece of `raw` must hold the whole XML declaration."""
     pieces = iter(raw)
-    first = next(pieces, b"")[len(form.mark) :]
-    if form.encoding == "utf-8":
-        yield _redeclared(first) if form.rewritten else first
-        yield from pieces
-        return
-    decoder = codecs.getincrementaldecoder(form.encoding)("filedrop.illegal")
-    first = decoder.decode(first).encode()
+    pieces = chain([next(pieces, b"")[len(form.mark) :]], pieces)
+    if form.encoding != "utf-8":
+        pieces = (text.encode() for text in codecs.iterdecode(pieces, form.encoding, "filedrop.illegal"))
+    first = next(pieces, b"")
     yield _redeclared(first) if form.rewritten else first
-    for piece in pieces:
-        yield decoder.decode(piece).encode()
-    yield decoder.decode(b"", final=True).encode()
+    yield from pieces
 
 
 def _named(declared: str, where: str) -> str:

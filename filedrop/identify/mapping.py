@@ -12,7 +12,7 @@ import time
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.config import Lookup, Template, Value, XPath, xpath_in
+from filedrop.config import Lookup, Template, Value, XPath, groups_in, xpath_in
 from filedrop.errors import ConfigError, DocumentError, Unanswered
 from filedrop.identify.table import PATIENCE, Table
 from filedrop.identify.xpath_tree import Unfit, compiled
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from filedrop.config import Rule
     from filedrop.identify.reading import Reading
 
-_GROUP = re.compile(r"\{(\w+)\}")
 _SCHEME_ALONE = re.compile(r"[0-9]{4}:")  # what concat('0192:', //Nothing) gives; in a document it is nothing either
 _REPEATS = "no part of its `file` that repeats can match the same letters in two ways, as (a|aa)+ can"
 _SEARCHING = (
@@ -59,28 +58,29 @@ class Rules:
 
         One that doesn't answer may be well, and is a trouble that passes.
         """
-        complaints = list[str]()
         self._rules = tuple(rules)
         self._tables = {name: Table(path) for name, path in tables.items()}
         self._refresh()
-        complaints += [
+        complaints = [
             f"{source}: tables.{name}: {table.trouble}"
             for name, table in self._tables.items()
             if table.trouble and not table.silent
         ]
-        for rule in rules:
-            for field, value in rule.values.items():
-                if (xpath := xpath_in(value)) is not None:
-                    try:
-                        compiled(xpath)
-                    except ValueError as error:
-                        complaints.append(
-                            f'{source}:{rule.line}: mapping {rule.number}.{field}: "{xpath}" is no XPath ({error})'
-                        )
+        asked = [
+            (rule, field, xpath)
+            for rule in rules
+            for field, value in rule.values.items()
+            if (xpath := xpath_in(value)) is not None
+        ]
+        for rule, field, xpath in asked:
+            try:
+                compiled(xpath)
+            except ValueError as error:
+                where = f"{source}:{rule.line}: mapping {rule.number}.{field}"
+                complaints.append(f'{where}: "{xpath}" is no XPath ({error})')
         if complaints:
             raise ConfigError(complaints)
-        xpaths = [xpath_in(value) for rule in rules for value in rule.values.values()]
-        self.xpaths = tuple(dict.fromkeys(filter(None, xpaths)))
+        self.xpaths = tuple(dict.fromkeys(xpath for _, _, xpath in asked))
         """Every XPath in the rules, for `read`."""
 
     @property
@@ -153,7 +153,8 @@ class Rules:
                     raise _untold(rule, f"{text} can't be worked out ({found.why})", "it is an XPath 1.0")
                 return "" if _SCHEME_ALONE.fullmatch(found) else found, f"{text} finds nothing"
             case Template(text):
-                return _filled(text, groups), f"the file name has nothing for {text}"
+                are_there = all(groups.get(name) for name in groups_in(value))
+                return text.format_map(groups) if are_there else "", f"the file name has nothing for {text}"
             case Lookup(table, key):
                 wanted, why = self._resolve(rule, key, groups, reading)
                 if not wanted:
@@ -184,10 +185,3 @@ def _untold(rule: Rule, why: str, instead: str) -> DocumentError:
         f"Nobody can tell what {rule} sets: {why}.",
         f"Write {rule} so that {instead}, and run filedrop reload.",
     )
-
-
-def _filled(template: str, groups: Mapping[str, str | None]) -> str:
-    """A template with its groups; "" where one of them matched nothing."""
-    if any(not groups.get(name) for name in _GROUP.findall(template)):
-        return ""
-    return _GROUP.sub(lambda found: groups[found[1]] or "", template)

@@ -45,29 +45,25 @@ def responses_in(file: BinaryIO) -> list[Response]:
         return []
     root = business_document(tree)
     found: list[Response] = []
-    for order in _each(root, "self::*[local-name()='OrderResponse']"):
-        code, reason = _text(order, "*[local-name()='OrderResponseCode']"), _texts(order, "*[local-name()='Note']")
-        number = _text(order, "*[local-name()='OrderReference']/*[local-name()='ID']")
-        found.append(Response(number, code, reason, "Order"))
-    for answer in _each(root, ".//*[local-name()='DocumentResponse']")[:MOST]:
-        said = "*[local-name()='Response']"
-        code = _text(answer, f"{said}/*[local-name()='ResponseCode']")
-        words = "*[local-name()='Description'] | {0}/*[local-name()='Status']/*[local-name()='StatusReason']"
-        reason = _texts(answer, f"{said}/{words.format(said)}")
-        for reference in _each(answer, "*[local-name()='DocumentReference']")[:MOST]:
-            kind = _TYPES.get(_text(reference, "*[local-name()='DocumentTypeCode']"), "")
-            found.append(Response(_text(reference, "*[local-name()='ID']"), code, reason, kind))
+    if etree.QName(root).localname == "OrderResponse":
+        number, code = _text(root, "{*}OrderReference/{*}ID"), _text(root, "{*}OrderResponseCode")
+        found.append(Response(number, code, _joined(_texts(root, "{*}Note")), "Order"))
+    for answer in root.findall(".//{*}DocumentResponse")[:MOST]:
+        code = _text(answer, "{*}Response/{*}ResponseCode")
+        said = _texts(answer, "{*}Response/{*}Description") + _texts(answer, "{*}Response/{*}Status/{*}StatusReason")
+        for reference in answer.findall("{*}DocumentReference")[:MOST]:
+            kind = _TYPES.get(_text(reference, "{*}DocumentTypeCode"), "")
+            found.append(Response(_text(reference, "{*}ID"), code, _joined(said), kind))
     return [one for one in found if one.number and one.code][:MOST]
 
 
-def _each(element: _Element, xpath: str) -> list[_Element]:
-    found = element.xpath(xpath)
-    return [one for one in found if isinstance(one, etree._Element)] if isinstance(found, list) else []  # noqa: SLF001 - lxml has no other name for it
+def _text(element: _Element, path: str) -> str:
+    return next(iter(_texts(element, path)), "")[:LONGEST]
 
 
-def _text(element: _Element, xpath: str) -> str:
-    return " ".join(str(element.xpath(f"string({xpath})")).split())[:LONGEST]
+def _texts(element: _Element, path: str) -> list[str]:
+    return [" ".join(str(one.xpath("string()")).split()) for one in element.iterfind(path)]
 
 
-def _texts(element: _Element, xpath: str) -> str:
-    return "; ".join(filter(None, (_text(one, ".") for one in _each(element, xpath))))[:LONGEST]
+def _joined(texts: list[str]) -> str:
+    return "; ".join(filter(None, texts))[:LONGEST]

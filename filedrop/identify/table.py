@@ -34,20 +34,19 @@ class Table:
     before a file that can't be read now is still in use; but not while it is `silent`: nobody knows what it says now.
     """
 
-    def __init__(self, path: Path, patience: float = PATIENCE) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._patience = patience
         self._stamp: tuple[int, ...] | None = None
         self._header: Sequence[str] = ()
         self._entries: dict[str, str] = {}
         self._trouble = ""
         self._looking = threading.Lock()
-        self._awaited: threading.Event | None = None  # the end of a look that took too long
+        self._late: threading.Thread | None = None  # that took too long
 
     @property
     def silent(self) -> bool:
         """Does nobody know what it says now?"""
-        return self._awaited is not None and not self._awaited.is_set()
+        return self._late is not None and self._late.is_alive()
 
     @property
     def trouble(self) -> str:
@@ -67,7 +66,7 @@ class Table:
 
     def get(self, key: str) -> str:
         """The value for a key, "" if there is none. Raises Unanswered."""
-        self.await_answer(self.ask(), self._patience)
+        self.await_answer(self.ask(), PATIENCE)
         if self.silent:
             raise Unanswered(f"the table {self.trouble}")
         return self._entries.get(key.strip(), "")
@@ -78,23 +77,23 @@ class Table:
             return " below its first row, which is taken for the header"
         return f", as it was last read: {self._trouble}" if self._trouble else ""
 
-    def ask(self) -> threading.Event:
-        """Have it read if it has changed. What is set at the end of that is for `await_answer`."""
-        if self._awaited is not None and not self._awaited.is_set():
-            return self._awaited
-        looked = threading.Event()
-        threading.Thread(target=self._look, args=(looked,), name=f"table {self._path.name}", daemon=True).start()
-        return looked
+    def ask(self) -> threading.Thread:
+        """Have it read if it has changed; what does so is for `await_answer`."""
+        if self._late is not None and self._late.is_alive():
+            return self._late
+        thread = threading.Thread(target=self._look, name=f"table {self._path.name}", daemon=True)
+        thread.start()
+        return thread
 
-    def await_answer(self, looked: threading.Event, patience: float) -> None:
-        """Wait so many seconds for a look that began after it was asked for; not where others wait in vain."""
-        if not looked.wait(0.0 if self.silent else patience):
-            self._awaited = looked
+    def await_answer(self, asked: threading.Thread, patience: float) -> None:
+        """Wait so many seconds for what `ask` has begun; not where others wait in vain."""
+        asked.join(0.0 if self.silent else patience)
+        if asked.is_alive():
+            self._late = asked
 
-    def _look(self, looked: threading.Event) -> None:
+    def _look(self) -> None:
         with self._looking:
             self._read()
-        looked.set()
 
     def _read(self) -> None:
         try:

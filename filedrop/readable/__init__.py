@@ -7,14 +7,15 @@ meaning("response", "RE")                        what a code means
 tree        a document as a small tree, without what is embedded in it
 sheets      the tree as a sheet: by our stylesheets (XSLT 1.0: ubl*.xsl, cii.xsl, common.xsl), else as an outline
 words       labels, codes and numbers in a language (languages/*.json)
-html        a sheet as a page
+html        a sheet as a page, by a template (page.html, page.css)
 
-Nothing is computed, and amounts and dates are as stated. lxml is loaded when the first document is shown.
+Nothing is computed, and amounts and dates are as stated. lxml is loaded with the first document, Jinja with the first
+page.
 """
 
 from filedrop.readable.html import page
 from filedrop.readable.sheets import LANGUAGES, Sheet, sheet
-from filedrop.readable.tree import LARGEST, NotReadable
+from filedrop.readable.tree import NotReadable
 from filedrop.readable.words import meaning
 
-__all__ = ["LANGUAGES", "LARGEST", "NotReadable", "Sheet", "meaning", "page", "sheet"]
+__all__ = ["LANGUAGES", "NotReadable", "Sheet", "meaning", "page", "sheet"]

@@ -212,13 +212,14 @@ class AccessPoint:
             raise BadRequest("DocumentId required")
         if not self._dialect.ids_checked:
             return
-        for name, label, is_legal in (
-            ("document_id", "documentId", network.is_document_id),
-            ("process_id", "processId", network.is_process_id),
-            ("sender", "senderId", network.is_participant),
-            ("receiver", "recipientId", network.is_participant),
-        ):
-            if not is_legal(ids[name]):
+        labels = {
+            "document_id": "documentId",
+            "process_id": "processId",
+            "sender": "senderId",
+            "receiver": "recipientId",
+        }
+        for name, label in labels.items():
+            if not network.FORMS[name].fullmatch(ids[name]):
                 raise BadRequest(f"Wrong {label} value: {ids[name]}")
 
 

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 from flask import Response, g, request
 from werkzeug.datastructures import WWWAuthenticate
-from werkzeug.exceptions import BadRequest, Forbidden, HTTPException, Unauthorized
+from werkzeug.exceptions import Forbidden, HTTPException, Unauthorized
 from werkzeug.http import http_date
-
-from filedrop.sandbox.message import WrongQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,7 +47,6 @@ class Front:
         flask.before_request(self._log_in)
         flask.after_request(self._date)
         flask.register_error_handler(HTTPException, self._refuse)
-        flask.register_error_handler(WrongQuery, lambda error: self._refuse(BadRequest(str(error))))
 
     def _log_in(self) -> None:
         if request.endpoint == self._public:

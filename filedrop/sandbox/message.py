@@ -11,6 +11,8 @@ from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from werkzeug.exceptions import BadRequest
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -69,15 +71,11 @@ class Traffic:
     oldest_undelivered: datetime | None
 
 
-class WrongQuery(ValueError):
-    """A query parameter can't be understood."""
-
-
 def read_search(query: Mapping[str, str], dialect: Dialect) -> Search:
-    """The search that is asked for; a parameter that is absent or blank doesn't restrict it."""
+    """The search that is asked for; a parameter that is absent or blank doesn't restrict it. Raises BadRequest."""
     direction = _bare(query, "direction")
     if direction not in {"", "IN", "OUT"}:
-        raise WrongQuery(f"Wrong direction value: {direction}")
+        raise BadRequest(f"Wrong direction value: {direction}")
     since, before = _sent(query.get("sent", "").strip(), dialect)
     return Search(
         direction=Direction(direction) if direction else None,
@@ -89,10 +87,10 @@ def read_search(query: Mapping[str, str], dialect: Dialect) -> Search:
 
 
 def read_index(query: Mapping[str, str]) -> int:
-    """The page that is asked for; the first is 1 (field notes, First page)."""
+    """The page that is asked for; the first is 1 (field notes, First page). Raises BadRequest."""
     index = query.get("index", "").strip() or "1"
     if not (index.isascii() and index.isdecimal() and len(index) <= _INDEX_DIGITS and int(index) >= 1):
-        raise WrongQuery(f"Wrong index value: {index}")
+        raise BadRequest(f"Wrong index value: {index}")
     return int(index)
 
 
@@ -107,12 +105,12 @@ def _sent(value: str, dialect: Dialect) -> tuple[datetime | None, datetime | Non
         return None, None
     found = _SENT.fullmatch(value)
     if found is None or found["operator"] not in dialect.operators:
-        raise WrongQuery(f"Wrong sent value: {value}")
+        raise BadRequest(f"Wrong sent value: {value}")
     try:
         start = datetime.combine(date.fromisoformat(found["day"]), time(), dialect.zone)
         end = start + timedelta(days=1)
     except (ValueError, OverflowError) as error:  # no such day, or the last there is
-        raise WrongQuery(f"Wrong sent value: {value}") from error
+        raise BadRequest(f"Wrong sent value: {value}") from error
     match found["operator"]:
         case "=":
             return start, end

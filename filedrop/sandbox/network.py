@@ -11,27 +11,21 @@ from filedrop.errors import FiledropError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_PARTICIPANT = re.compile(r"[0-9]{4}:\S+")
-_DOCUMENT_ID = re.compile(r"(\S+::[^\s:#]+|urn:peppol:doctype:[^\s#]+)##\S+::\S+")
-_PROCESS_ID = re.compile(r"[!-~]+")
+_PARTICIPANT = re.compile(r"[0-9]{4}:\S+")  # Participant and document identification 1
+FORMS = {
+    # The full document type identifier; Peppol code list 9.7 also has sixteen that name no namespace.
+    "document_id": re.compile(r"(\S+::[^\s:#]+|urn:peppol:doctype:[^\s#]+)##\S+::\S+"),
+    # The interface speaks of a URN, but the Peppol code list 9.7 itself has others, such as `none`.
+    "process_id": re.compile(r"[!-~]+"),
+    "sender": _PARTICIPANT,
+    "receiver": _PARTICIPANT,
+}
+"""How the ids of a message look."""
 
 
 def is_participant(text: str) -> bool:
-    """`<scheme_code>:<identifier>`, the scheme code with 4 digits (Participant and document identification 1)."""
+    """Whether a text is a ParticipantID: `<scheme_code>:<identifier>`, the scheme code with 4 digits."""
     return _PARTICIPANT.fullmatch(text) is not None
-
-
-def is_document_id(text: str) -> bool:
-    """`namespace::local name##customization::version`, the full document type identifier.
-
-    The Peppol code list 9.7 also has sixteen that begin with `urn:peppol:doctype:` and name no namespace.
-    """
-    return _DOCUMENT_ID.fullmatch(text) is not None
-
-
-def is_process_id(text: str) -> bool:
-    """One word. The interface speaks of a URN, but the Peppol code list 9.7 itself has others, such as `none`."""
-    return _PROCESS_ID.fullmatch(text) is not None
 
 
 def accepted(local_name: str) -> list[tuple[str, str]]:

@@ -125,10 +125,7 @@ class Store:
         `header` is account, uuid, sender, receiver, channel, document_id and process_id.
         """
         with self._writing() as connection:
-            insert = _messages.insert().values(
-                **header, direction=Direction.OUT, received=self._clock(), listed=True, due=due
-            )
-            return _message(connection.execute(insert.returning(*_told)).one())
+            return _add(connection, **header, direction=Direction.OUT, received=self._clock(), listed=True, due=due)
 
     def receive(
         self,
@@ -146,24 +143,23 @@ class Store:
         FiledropError: no account receives for `receiver`.
         """
         uuid = str(uuid4())
-        if isinstance(content, Path):
-            shutil.copyfile(content, self.document(uuid))
-        else:
-            self.document(uuid).write_bytes(content)
         with self._writing() as connection:
             account = _home(connection, receiver)
             if account is None:
-                self.document(uuid).unlink()
                 raise FiledropError(
                     f"no account of this sandbox receives for {receiver}; "
                     "start it with an account that has this participant"
                 )
-            insert = _messages.insert().values(
-                account=account, direction=Direction.IN, sender=sender, receiver=receiver, channel=channel,
+            if isinstance(content, Path):
+                shutil.copyfile(content, self.document(uuid))
+            else:
+                self.document(uuid).write_bytes(content)
+            message = _add(
+                connection, account=account, direction=Direction.IN, sender=sender, receiver=receiver, channel=channel,
                 document_id=document_id, process_id=process_id, uuid=uuid,
                 received=received or self._clock(), listed=True,
             )  # fmt: skip
-            return _message(connection.execute(insert.returning(*_told)).one()).msg_no
+            return message.msg_no
 
     def sent(self, account: str) -> list[Message]:
         """Every OUT message of the account, oldest first."""
@@ -224,17 +220,16 @@ class Store:
                 return
         with self._writing() as connection:
             for row in connection.execute(due).all():
-                home = _home(connection, row.receiver) if _can_travel(row) else None
+                can_travel = all(form.fullmatch(getattr(row, name)) for name, form in network.FORMS.items())
+                home = _home(connection, row.receiver) if can_travel else None
                 connection.execute(
                     _messages.update()
                     .where(_messages.c.msg_no == row.msg_no)
                     .values(due=None, listed=False, delivered=now if home else None)
                 )
                 if home is not None:
-                    arrival = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
-                    del arrival["msg_no"]
-                    arrival |= {"account": home, "direction": Direction.IN, "received": now, "due": None}
-                    connection.execute(_messages.insert().values(arrival))
+                    changes = {"msg_no": None, "account": home, "direction": Direction.IN, "received": now, "due": None}
+                    connection.execute(_messages.insert().values({**row._mapping, **changes}))  # noqa: SLF001 - SQLAlchemy's public name
 
     def _found(
         self, account: str, search: Search, limit: int | None = None, offset: int | None = None
@@ -274,12 +269,8 @@ def _home(connection: sa.Connection, participant: str) -> str | None:
     return connection.scalar(sa.select(_participants.c.account).where(_participants.c.participant == participant))
 
 
-def _can_travel(row: sa.Row[Any]) -> bool:
-    return (
-        network.is_participant(row.sender)
-        and network.is_document_id(row.document_id)
-        and network.is_process_id(row.process_id)
-    )
+def _add(connection: sa.Connection, **row: object) -> Message:
+    return _message(connection.execute(_messages.insert().values(row).returning(*_told)).one())
 
 
 def _message(row: sa.Row[Any]) -> Message:

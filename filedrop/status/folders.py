@@ -60,8 +60,8 @@ class FolderSnapshot:
     the newest first; `there` are those of the asked-for names that lie in it. `trouble` is the sentence that says why
     the folder is unavailable, "" while it isn't; `warning` one that says what else is wrong with it, `refused` one that
     says why files can't be moved or written there. `disk` is the number of its file system, `free` are the bytes free
-    there; None where they aren't known. `oldest` of what is `failed` and `inbound`, in seconds since 1970; of the
-    latter only where it was asked for.
+    there; None where they aren't known. `oldest` says, in seconds since 1970, since when the oldest of `failed` and, if
+    that was asked for, of `inbound` has lain there.
     """
 
     trouble: str = ""

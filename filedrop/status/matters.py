@@ -148,26 +148,22 @@ def _needed(matters: Sequence[Matter]) -> str:
     return f"{listed(parts)} {'needs' if counts.total() == 1 else 'need'} a person." if parts else ""
 
 
-def _matter(
-    kind: Kind,
-    company: str = "",
-    about: str = "",
-    *,
-    title: str,
-    advice: str = "",
-    items: Sequence[Item] = (),
-    number: int = 1,
-) -> Matter:
-    return Matter(
-        kind=kind,
-        company=company,
-        about=about,
-        title=title,
-        advice=advice,
-        items=list(items),
-        number=number,
-        newest=max((one["order"] for one in items), default=0.0),
-    )
+def _matter(kind: Kind, company: str = "", about: str = "", *, title: str, advice: str = "") -> Matter:
+    return Matter(kind=kind, company=company, about=about, title=title, advice=advice, items=[], number=1, newest=0.0)
+
+
+def _several(
+    kind: Kind, company: str, number: int, what: str, *, advice: str, items: Sequence[Item]
+) -> Iterator[Matter]:
+    """So many documents or messages, of which `items` are the newest; nothing where there are none."""
+    if number:
+        matter = _matter(kind, company, title=f"{number} {what}", advice=advice)
+        yield {
+            **matter,
+            "items": list(items),
+            "number": number,
+            "newest": max((one["order"] for one in items), default=0.0),
+        }
 
 
 def _stopped(status: Status, start: str) -> Iterator[Matter]:
@@ -205,16 +201,12 @@ def _counted(status: CompanyStatus, company: Company, config: Config) -> Iterato
         items = [_item(one, company) for one in status["documents"] if one["state"] == kind]
         if kind == "stuck":
             items = [_message(one, company, config) for one in status["messages"]]
-        if number := status[kind]:
-            title, advice = f"{number} {kind}", status["reasons"][kind]
-            yield _matter(kind, company.name, title=title, advice=advice, items=items, number=number)
+        yield from _several(kind, company.name, status[kind], kind, advice=status["reasons"].get(kind, ""), items=items)
 
 
 def _rejected(items: list[Item], company: str) -> Iterator[Matter]:
-    if number := len(items):
-        advice = "see what each response says, in inbound/ and in the document's sidecar, and send a corrected one"
-        title = f"{number} rejected by the receiver"
-        yield _matter("rejected", company, title=title, advice=advice, items=items[:LISTED], number=number)
+    advice = "see what each response says, in inbound/ and in the document's sidecar, and send a corrected one"
+    return _several("rejected", company, len(items), "rejected by the receiver", advice=advice, items=items[:LISTED])
 
 
 def _in_doubt(
@@ -231,9 +223,7 @@ def _in_doubt(
     )
     for kind, documents, what, advice in kinds:
         items = [_doubtful(one, paths.get(one.id, "")) for one in documents[:LISTED]]
-        if number := len(documents):
-            title = f"{number} {what}"
-            yield _matter(kind, company.name, title=title, advice=advice, items=items, number=number)
+        yield from _several(kind, company.name, len(documents), what, advice=advice, items=items)
 
 
 def _since(document: Document) -> datetime:

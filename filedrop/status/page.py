@@ -19,7 +19,6 @@ from markupsafe import Markup
 
 from filedrop import __version__
 from filedrop.status.folders import WITHOUT_SIDECAR
-from filedrop.status.lately import HEIGHT, SERIES, chart, highest
 from filedrop.status.matters import unlisted, verdict
 from filedrop.status.model import COUNTS, folders_of
 from filedrop.text import printable, size
@@ -44,7 +43,7 @@ def render(
 ) -> bytes:
     """The page for all, or of this `company`, to lie in `place`; `pages`: companies with a page of their own below."""
     level = _level(status)
-    days = chart(lately)
+    kinds = lately.days._fields
     html = _PAGE.render(
         status=status,
         company=company,
@@ -56,10 +55,9 @@ def render(
         needed=[matter for matter in status["matters"] if matter["kind"] != "stopped"],
         counts=COUNTS,
         lately=lately,
-        days=days,
-        highest=highest(lately),
-        totals=dict(zip(SERIES, map(sum, lately.days), strict=True)),
-        height=HEIGHT,
+        days=[dict(zip(kinds, numbers, strict=True)) for numbers in zip(*lately.days, strict=True)],
+        highest=max(map(max, lately.days)),
+        totals=dict(zip(kinds, map(sum, lately.days), strict=True)),
         disks=_disks(status, place),
         path=lambda path: _shown(path, place),
         note=lambda item, matter: _note(item, matter, place),

@@ -137,8 +137,8 @@ class _PageFile:
 def is_at_home(file: Entry, status: Status, journal: Journal) -> bool:
     """Does this file lie in a folder of ours?
 
-    Not where all of the folders in the status belong to another filedrop, nor where those we know aren't mounted. Where
-    nothing is mounted, nothing is made; but a file that is there already goes on telling how it stands. OSError.
+    No, where all folders of the status belong to another filedrop. Where we know folders and none has a marker, the
+    disk isn't mounted: no file is made, but one that is there already goes on telling how it stands. Raises OSError.
     """
     listed = [folder for company in status["companies"].values() for folder in company["folders"]]
     paths = [Path(folder["path"]) for folder in listed if folder["why"] != HUNG]

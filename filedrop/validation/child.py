@@ -24,7 +24,7 @@ from filedrop.text import one_line
 from filedrop.validation.places import line_of, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from lxml.etree import _Element
 
@@ -46,12 +46,11 @@ except ModuleNotFoundError:
 
 
 class Rules:
-    """The rules in a folder, compiled when first needed and again after a change. Raises NoVerdict."""
+    """The rules in a folder, compiled when first needed and again after a change. Raises NoVerdict, ConfigError."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._list: tuple[object, RuleList] | None = None
-        self._compiled: dict[Path, tuple[object, Any]] = {}
+        self._made: dict[Path, tuple[object, Any]] = {}
         self._saxon: Any = None
 
     def files(self, root: str, customization: str) -> tuple[str, ...]:
@@ -61,7 +60,7 @@ class Rules:
     def compile_all(self) -> None:
         """Compile every file."""
         for name in sorted({name for one in self._rules().documents for name in one.rules}):
-            self._ready(name)
+            self._ready(name, self._compile)
 
     def findings(self, names: Sequence[str], content: bytes) -> Iterator[dict[str, Any]]:
         """What the rules in these files say. Those after a schema that the document doesn't keep aren't asked."""
@@ -71,7 +70,7 @@ class Rules:
         text = content.decode() if whole else etree.tostring(document, encoding="unicode", with_tail=False)
         node = None
         for name in names:
-            compiled = self._ready(name)
+            compiled = self._ready(name, self._compile)
             if isinstance(compiled, etree.XMLSchema):
                 found = list(_breaches(compiled, document, whole=whole))
                 yield from found
@@ -90,22 +89,16 @@ class Rules:
             yield from _reported(report, document)
 
     def _rules(self) -> RuleList:
-        path = self._folder / "rules.yaml"
-        try:
-            stamp = _stamp(path)
-            if self._list is None or self._list[0] != stamp:
-                self._list = stamp, load_rules(self._folder)
-        except ConfigError as error:
-            raise NoVerdict("; ".join(error.complaints)) from None
-        return self._list[1]
+        rules: RuleList = self._ready("rules.yaml", lambda _: load_rules(self._folder))
+        return rules
 
-    def _ready(self, name: str) -> Any:
+    def _ready(self, name: str, make: Callable[[Path], Any]) -> Any:
+        """What was made of a file, as long as that stays as it was."""
         path = self._folder / name
         stamp = _stamp(path)
-        known = self._compiled.get(path)
-        if known is None or known[0] != stamp:
-            known = self._compiled[path] = stamp, self._compile(path)
-        return known[1]
+        if path not in self._made or self._made[path][0] != stamp:
+            self._made[path] = stamp, make(path)
+        return self._made[path][1]
 
     def _compile(self, path: Path) -> Any:
         if path.suffix.lower() == ".xsd":
@@ -187,6 +180,8 @@ def _answer(rules: Rules, asked: dict[str, Any], content: bytes) -> dict[str, An
         found = list(rules.findings(names, content)) if names else []
     except NoVerdict as error:
         return {"trouble": str(error)}
+    except ConfigError as error:
+        return {"trouble": "; ".join(error.complaints)}
     except etree.LxmlError as error:
         return {"trouble": f"it can't be read: {one_line(error, LONGEST)}"}
     found.sort(key=lambda one: not one["is_fatal"])  # first what forbids, else as the rules stand

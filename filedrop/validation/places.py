@@ -13,14 +13,13 @@ if TYPE_CHECKING:
 _NAMESPACE = re.compile(r"""\[namespace-uri\(\)=(?:'[^']*'|"[^"]*")\]""")
 _ANY = re.compile(r"(@?)\*:([\w.-]+)")
 _LOCAL_NAME = re.compile(r"""\*\[local-name\(\)=(?:'([^']*)'|"([^"]*)")\]""")
-_FIRST = "[1]"
 LONGEST = 300  # characters of an XPath
 
 
 def readable(location: str) -> str:
     """An XPath without namespaces and `[1]`: /Invoice/InvoiceLine[2]/Price."""
     bare = _LOCAL_NAME.sub(r"\1\2", _NAMESPACE.sub("", location))
-    return _ANY.sub(r"\1\2", bare).replace(_FIRST, "")[:LONGEST]
+    return _ANY.sub(r"\1\2", bare).replace("[1]", "")[:LONGEST]
 
 
 def line_of(location: str, document: _Element) -> int | None:

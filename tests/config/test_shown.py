@@ -14,7 +14,8 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from filedrop.config import Config, parse
-from filedrop.config.shown import HIDDEN, json_schema, shown
+from filedrop.config.shown import json_schema, shown
+from filedrop.config.values import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
