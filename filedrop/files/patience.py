@@ -6,6 +6,8 @@ import errno
 import threading
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from filedrop.errors import FiledropError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -22,14 +24,14 @@ class Ask(Protocol):
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """The result of a call. Raises its OSError, or TimeoutError where it takes longer; its thread then goes on."""
+    """The result of a call. Raises what it raises, or TimeoutError where it takes longer; its thread then goes on."""
     came: list[T] = []
-    raised: list[OSError] = []
+    raised: list[OSError | FiledropError] = []
 
     def run() -> None:
         try:
             came.append(call())
-        except OSError as error:
+        except (OSError, FiledropError) as error:
             raised.append(error)
 
     thread = threading.Thread(target=run, name="patience", daemon=True)
