@@ -25,6 +25,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from support import promises
+from support.book import Book
 from support.documents import invoice
 
 from filedrop.times import moment
@@ -42,6 +43,8 @@ TOLD = ("outbound/sending", "outbound/sent", "outbound/archive")
 """Where a document lies of which a new journal learns what has become of it: by its sidecar, or at the access point."""
 Key = tuple[int, int]
 """A server, by how many were before it, and a message's number there."""
+Lying = dict["Path", "Paper | None"]
+"""The documents that lie there, and whose they are: looked at once for a step, in which nothing else happens."""
 UNCLEAR_AT_MOST, UNEXPLAINED_AT_MOST = 10, 3  # contract 6, the table of answers
 
 
@@ -69,6 +72,7 @@ class Ledger:
     again: Counter[Key] = field(default_factory=Counter)
     answers: dict[int, int] = field(default_factory=dict)
     loses_answers: bool = False
+    _books: list[Book] = field(default_factory=list)
     _told: set[Paper] = field(default_factory=set)  # of what a new journal may have to learn from the folders yet
     _numbers: dict[Key, int] = field(default_factory=dict)
     _before: dict[Key, Message] = field(default_factory=dict)
@@ -91,19 +95,19 @@ class Ledger:
         """
         self.ended += 1  # nobody knows what was under way
         self.loses_answers = True
-        self._told = told = self._that_is_told()
+        self._told = told = self._that_is_told(self.people.lying())
         known = {paper.number for paper in told} if self.refuses else set()
         accepted = self._accepted(self._before | self._sent())
         for paper in (*self.people.papers.values(), *self.people.gone):
             if paper not in told and paper.number not in known:
                 self.lost[paper.number] += accepted[paper.number] > 0 or self.heard[paper.number]["unclear"] > 0
-        for message in self.world.sandbox.store.inbox("acme"):
-            self.again[self._here(message.msg_no)] += bool(self.delivered[self._here(message.msg_no)])
+        for msg_no in self._book().inbox:
+            self.again[self._here(msg_no)] += bool(self.delivered[self._here(msg_no)])
 
-    def _that_is_told(self) -> set[Paper]:
+    def _that_is_told(self, lying: Lying) -> set[Paper]:
         return {
             paper
-            for path, paper in self.people.lying().items()
+            for path, paper in lying.items()
             if paper is not None and path not in (paper.laid, paper.meddled) and self._tells(path)
         }
 
@@ -112,9 +116,9 @@ class Ledger:
         place = self._place(path)
         return place.startswith(TOLD) and (place != "outbound/sending" or path.stat().st_mode & stat.S_IRUSR != 0)
 
-    def _never_learnt(self) -> None:
+    def _never_learnt(self, lying: Lying) -> None:
         """What people took away before the new journal had learnt of it may be sent once more."""
-        for paper in self._told - self._that_is_told():
+        for paper in self._told - self._that_is_told(lying) if self._told else ():
             self._told.discard(paper)
             self.lost[paper.number] += not self._is_in_journal(paper)
 
@@ -128,34 +132,45 @@ class Ledger:
             return False
 
     def _sent(self) -> dict[Key, Message]:
-        server = len(self.world.servers) - 1
-        return {(server, message.msg_no): message for message in self.world.sandbox.store.sent("acme")}
+        return {self._here(msg_no): message for msg_no, message in self._book().sent.items()}
+
+    def _book(self, server: int = -1) -> Book:
+        for sandbox in self.world.servers[len(self._books) :]:
+            self._books.append(Book(sandbox.store))
+        return self._books[server]
+
+    def close(self) -> None:
+        """Let go of the access points' files."""
+        for book in self._books:
+            book.close()
 
     def broken(self) -> Iterator[str]:
         """What is wrong at this step."""
-        self._never_learnt()
+        lying = self.people.lying()
+        self._never_learnt(lying)
         sent = self._before | self._sent()
-        yield from self._of_papers(sent)
+        yield from self._of_papers(lying, sent)
         yield from self._of_messages()
-        yield from self._of_responses()
+        yield from self._of_responses(lying)
         yield from self._of_log()
 
     def unsettled(self) -> Iterator[str]:
         """What is wrong at rest, besides."""
-        for path, paper in self.people.lying().items():
+        lying = self.people.lying()
+        for path, paper in lying.items():
             place = self._place(path)
             by_hand = paper is not None and path in (paper.laid, paper.meddled)
             if place in ("outbound", "outbound/sending") or (place == "outbound/sent" and not by_hand):
                 yield f"{path.name} still lies in {place}"
             elif place == "outbound/failed" and paper is not None and not by_hand:
                 yield from self._of_failed(path, paper)
-        for message in self.world.sandbox.store.inbox("acme"):
-            yield f"message {message.msg_no} isn't marked read"
+        for msg_no in self._book().inbox:
+            yield f"message {msg_no} isn't marked read"
         for number in self.world.received:
             if not self.delivered[self._here(number)]:
                 yield f"message {number} was never delivered"
         if not self.loses_answers:
-            yield from self._of_answers()
+            yield from self._of_answers(lying)
         for problem in promises.leftovers(self.world):
             if not problem.startswith("acme/outbound/archive/"):  # what a person leaves of a pair there is theirs
                 yield problem
@@ -167,7 +182,7 @@ class Ledger:
         """How often the document of each number was accepted."""
         for server, msg_no in sent:
             if (server, msg_no) not in self._numbers:
-                content = self.world.servers[server].store.content(msg_no)
+                content = self._book(server).content(msg_no)
                 self._numbers[server, msg_no] = number_of(content)
         return Counter(self._numbers.values())
 
@@ -179,14 +194,14 @@ class Ledger:
                 continue
             if at and abs(at - message.received) < timedelta(seconds=1):
                 return server
-            store = self.world.servers[server].store
-            if not at and promises.meaning(store.content(msg_no)) == promises.meaning(content):
+            there = self._book(server).content(msg_no)
+            if not at and promises.meaning(there) == promises.meaning(content):
                 return server
         return len(self.world.servers) - 1
 
-    def _of_papers(self, sent: Mapping[Key, Message]) -> Iterator[str]:
+    def _of_papers(self, lying: Lying, sent: Mapping[Key, Message]) -> Iterator[str]:
         places: dict[Paper, list[Path]] = defaultdict(list)
-        for path, paper in self.people.lying().items():
+        for path, paper in lying.items():
             if paper is None:
                 yield f"{path} is nobody's"
             else:
@@ -205,8 +220,8 @@ class Ledger:
                 server = self._server(said, paper.content, sent)
                 owners[server, said.get("msg_no", 0)] += 1
                 of_server = {msg_no: message for (where, msg_no), message in sent.items() if where == server}
-                sandbox = self.world.servers[server]
-                for problem in promises.of_accepted(sandbox, said, place, paper.content, of_server):
+                holds = self._book(server).content
+                for problem in promises.of_accepted(holds, said, place, paper.content, of_server):
                     yield f"{path.name} in {place}: {problem}"
         yield from (f"message {msg_no} is {owned} documents'" for msg_no, owned in owners.items() if owned > 1)
         yield from self._of_accepted(sent)
@@ -243,7 +258,7 @@ class Ledger:
             yield f"{path.name} failed, and no note says why"
 
     def _of_messages(self) -> Iterator[str]:
-        unread = {message.msg_no for message in self.world.sandbox.store.inbox("acme")}
+        unread = self._book().inbox
         for path in self.world.delivered():
             said = promises.sidecar(path)
             if not said:
@@ -251,7 +266,7 @@ class Ledger:
                 continue
             key = self._came_from(said)
             self.delivered[key].add(path.stat().st_ino)
-            if path.read_bytes() != self.world.servers[key[0]].store.content(key[1]):
+            if path.read_bytes() != self._book(key[0]).content(key[1]):
                 yield f"message {key} was delivered as something else"
         for key, files in self.delivered.items():
             if len(files) > 1 + self.again[key]:
@@ -260,8 +275,8 @@ class Ledger:
             if number not in unread and not self.delivered[self._here(number)]:
                 yield f"message {number} is marked read, and was never delivered"
 
-    def _of_responses(self) -> Iterator[str]:
-        for path, paper in self._untouched():
+    def _of_responses(self, lying: Lying) -> Iterator[str]:
+        for path, paper in self._untouched(lying):
             told = Counter((one["msg_no"], one["code"]) for one in promises.sidecar(path).get("responses", []))
             for (msg_no, code), times in told.items():
                 if times > 1:
@@ -269,20 +284,20 @@ class Ledger:
                 if not self.loses_answers and self.answers.get(msg_no) != paper.number:
                     yield f"{path.name} (document {paper.number}) has the answer to another, message {msg_no}"
 
-    def _of_answers(self) -> Iterator[str]:
+    def _of_answers(self, lying: Lying) -> Iterator[str]:
         """The responses that are missing where only one document can be meant."""
         papers: Counter[int] = Counter()
         for paper in [*self.people.papers.values(), *self.people.gone]:
             papers[paper.number] += 1 if self.refuses else paper.allowed  # what is sent again is a document of its own
-        for path, paper in self._untouched():
+        for path, paper in self._untouched(lying):
             told = {one["msg_no"] for one in promises.sidecar(path).get("responses", [])}
             for msg_no, number in self.answers.items():
                 if number == paper.number and papers[number] == 1 and msg_no not in told:
                     yield f"{path.name} (document {number}) doesn't say that message {msg_no} answers it"
 
-    def _untouched(self) -> Iterator[tuple[Path, Paper]]:
+    def _untouched(self, lying: Lying) -> Iterator[tuple[Path, Paper]]:
         """What was accepted, and lies where filedrop has put it, with its sidecar."""
-        for path, paper in self.people.lying().items():
+        for path, paper in lying.items():
             place = self._place(path).removeprefix("outbound/")
             if paper is None or not (place == "sent" or place.startswith("archive/")) or not promises.sidecar(path):
                 continue
@@ -292,8 +307,8 @@ class Ledger:
     def _came_from(self, said: dict[str, Any]) -> Key:
         """The server and number of a received message, by its sidecar."""
         at = moment(said["received"])
-        for server, sandbox in enumerate(self.world.servers):
-            message = sandbox.store.message("acme", said["msg_no"])
+        for server in range(len(self.world.servers)):
+            message = self._book(server).message(said["msg_no"])
             if message and at and abs(at - message.received) < timedelta(seconds=1):
                 return server, message.msg_no
         return self._here(said["msg_no"])

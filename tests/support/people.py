@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from support import promises
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
     from typing import BinaryIO
 
@@ -99,9 +100,9 @@ class People:
         """All documents below `outbound/` and on the desk; None is nobody's."""
         found: dict[Path, Paper | None] = {}
         for top in (self.world.outbound, self.desk):
-            for path in sorted(top.rglob("*")):
-                if promises.is_document(path) and promises.is_regular(path):
-                    found[path] = self.papers.get(path.stat().st_ino)
+            for path, number in sorted(_files(top)):
+                if promises.is_document(path):
+                    found[path] = self.papers.get(number)
         return found
 
     def move(self, which: int, where: str, name: str, *, beside: bool) -> str:
@@ -193,3 +194,13 @@ class People:
 
     def _forget(self, path: Path) -> None:
         self.gone.append(self.papers.pop(path.stat().st_ino))
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, int]]:
+    """The regular files below a folder, with their inodes."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(folder / entry.name)
+            elif entry.is_file(follow_symlinks=False):
+                yield folder / entry.name, entry.stat(follow_symlinks=False).st_ino

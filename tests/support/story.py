@@ -59,7 +59,7 @@ class Story(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.base = Path(tempfile.mkdtemp(dir=SHELF))
+        self.base = Path(tempfile.mkdtemp(prefix="filedrop-story-", dir=SHELF))
         self.clock = Clock()
         self.validator = self.base / "validator"
         self.life: Life | None = None
@@ -186,6 +186,8 @@ class Story(RuleBasedStateMachine):
             self.tap.take_out()
             if self.life is not None:
                 self.life.drop()
+            if hasattr(self, "ledger"):
+                self.ledger.close()
             if hasattr(self, "world"):
                 self.world.__exit__()
             for writer in self.people.writers if hasattr(self, "people") else ():
