@@ -80,6 +80,7 @@ class Ledger:
 
     def set_up_anew(self) -> None:
         """The access point loses all that it has."""
+        self._look()
         self._before |= self._sent()
         self.loses_answers = True
         for path, paper in self.people.lying().items():
@@ -93,6 +94,7 @@ class Ledger:
 
         What it can't know, docs/reliability.md names among the limits.
         """
+        self._look()
         self.ended += 1  # nobody knows what was under way
         self.loses_answers = True
         self._told = told = self._that_is_told(self.people.lying())
@@ -134,9 +136,14 @@ class Ledger:
     def _sent(self) -> dict[Key, Message]:
         return {self._here(msg_no): message for msg_no, message in self._book().sent.items()}
 
-    def _book(self, server: int = -1) -> Book:
+    def _look(self) -> None:
+        """At what the access point holds, and those that it was before."""
         for sandbox in self.world.servers[len(self._books) :]:
             self._books.append(Book(sandbox.store))
+        for book in self._books:
+            book.look()
+
+    def _book(self, server: int = -1) -> Book:
         return self._books[server]
 
     def close(self) -> None:
@@ -146,6 +153,7 @@ class Ledger:
 
     def broken(self) -> Iterator[str]:
         """What is wrong at this step."""
+        self._look()
         lying = self.people.lying()
         self._never_learnt(lying)
         sent = self._before | self._sent()
@@ -156,6 +164,7 @@ class Ledger:
 
     def unsettled(self) -> Iterator[str]:
         """What is wrong at rest, besides."""
+        self._look()
         lying = self.people.lying()
         for path, paper in lying.items():
             place = self._place(path)
@@ -308,7 +317,7 @@ class Ledger:
         """The server and number of a received message, by its sidecar."""
         at = moment(said["received"])
         for server in range(len(self.world.servers)):
-            message = self._book(server).message(said["msg_no"])
+            message = self._book(server).all.get(said["msg_no"])
             if message and at and abs(at - message.received) < timedelta(seconds=1):
                 return server, message.msg_no
         return self._here(said["msg_no"])
