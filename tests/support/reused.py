@@ -63,7 +63,10 @@ class _Reused(Sandbox):
     ) -> None:
         self.kind = kind
         self.world_clock = clock
-        super().__init__(state, accounts, clock=lambda: self.world_clock(), **keys)
+        super().__init__(state, accounts, clock=self._now, **keys)
+
+    def _now(self) -> datetime:
+        return self.world_clock()
 
     def empty(self) -> None:
         """Forget every message, so that numbers begin with 1 again."""
