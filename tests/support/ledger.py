@@ -3,8 +3,8 @@
 At each step: every paper lies, unchanged, in exactly one place, and nothing lies there that is nobody's. What filedrop
 has put into `sent/` or `archive/` was accepted, under its own number, as its sidecar says. No content was accepted more
 often than it may be: once, where duplicates are refused, whatever people do; where they are allowed, as often as it was
-dropped or brought back after filedrop had done with it. A message that is marked read was delivered, and none twice. A
-sidecar names only responses that answer its document, and each once.
+dropped or brought back after filedrop had done with it. While HOLD lies there, nothing is posted. A message that is
+marked read was delivered, and none twice. A sidecar names only responses that answer its document, and each once.
 
 At rest, when the world is well again: nothing waits or is left over, what failed has a reason that this world gave it,
 and every message is delivered and read. The sidecar of a document that nobody has touched names each response to it,
@@ -77,6 +77,8 @@ class Ledger:
     _numbers: dict[Key, int] = field(default_factory=dict)
     _before: dict[Key, Message] = field(default_factory=dict)
     _read: int = 0
+    _posts: int = 0
+    _was_held: bool = False
 
     def set_up_anew(self) -> None:
         """The access point loses all that it has."""
@@ -158,6 +160,7 @@ class Ledger:
         self._never_learnt(lying)
         sent = self._before | self._sent()
         yield from self._of_papers(lying, sent)
+        yield from self._of_hold()
         yield from self._of_messages()
         yield from self._of_responses(lying)
         yield from self._of_log()
@@ -265,6 +268,12 @@ class Ledger:
             yield f"{path.name} (document {paper.number}) failed as {code}, for no reason: {dict(heard)}"
         if not path.with_name(f"{path.name}.why.txt").exists():
             yield f"{path.name} failed, and no note says why"
+
+    def _of_hold(self) -> Iterator[str]:
+        posts, held = len(self.world.front.asked("POST /outbox")), (self.world.outbound / "HOLD").exists()
+        if held and self._was_held and posts > self._posts:
+            yield f"{posts - self._posts} documents were posted while HOLD lay there"
+        self._posts, self._was_held = posts, held
 
     def _of_messages(self) -> Iterator[str]:
         unread = self._book().inbox
