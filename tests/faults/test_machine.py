@@ -27,7 +27,7 @@ from support.ledger import document
 from support.plug import Disk
 from support.several import Several
 from support.story import lengths, nths
-from support.surroundings import NAMES, names, numbers, places, some
+from support.surroundings import NAMES, names, numbers, places, some, uploads
 
 SEED = "FILEDROP_TEST_SEED"  # the environment variable that repeats a run
 FULL = os.environ.get("FILEDROP_MATRIX") == "full"
@@ -67,6 +67,14 @@ class Machine(Several):
     @rule(nth=nths, seconds=lengths)
     def killed_in_between(self, nth: int, seconds: float) -> None:
         self.in_between(nth, seconds, self.kill)
+
+    @rule(name=names, number=numbers, kinds=st.lists(uploads, max_size=1), nth=nths)
+    def killed_while_a_document_goes(self, name: str, number: int, kinds: list[str], nth: int) -> None:
+        """In its own rule, since chance alone seldom has one killed between a request and the row of its answer."""
+        self.uploads_go_wrong(kinds)
+        self.alive()
+        self.drop(name, number, told=True)
+        self.in_between(nth, 5.0, self.kill)
 
     @rule(nth=nths, seconds=lengths)
     def power_cut(self, nth: int, seconds: float) -> None:
