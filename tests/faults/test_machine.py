@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
-from support.ledger import document
+from support.known import document
 from support.plug import Disk
 from support.several import Several
 from support.story import lengths, nths

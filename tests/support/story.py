@@ -19,7 +19,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from support.commands import ask
-from support.ledger import Ledger, document
+from support.known import document
+from support.ledger import Ledger
 from support.misfortunes import QUESTIONS, UPLOADS
 from support.neighbour import Neighbour
 from support.people import People
