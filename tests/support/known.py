@@ -168,6 +168,17 @@ class Known:
                 return server, message.msg_no
         return self._here(said["msg_no"])
 
+    def _fetched_anew(self, listed: Key, content: bytes) -> Key:
+        """The message that was fetched by the number of one that was listed, on a server that was set up anew since.
+
+        The number is all that a message can be asked for by: docs/reliability.md names it among the limits.
+        """
+        for server in range(listed[0] + 1, len(self.world.servers)):
+            book = self._book(server)
+            if listed[1] in book.all and book.content(listed[1]) == content:
+                return server, listed[1]
+        return listed
+
     def _place(self, path: Path) -> str:
         """`outbound/sent`, `desk`."""
         return path.parent.relative_to(self.world.base).as_posix().removeprefix("root/acme/")

@@ -142,9 +142,14 @@ class Ledger(Known):
             if not said:
                 yield f"{path.name} has no sidecar"
                 continue
-            key = self._came_from(said)
-            self.delivered[key].add(path.stat().st_ino)
-            if path.read_bytes() != self._book(key[0]).content(key[1]):
+            content, file = path.read_bytes(), path.stat().st_ino
+            key = listed = self._came_from(said)
+            if content != self._book(key[0]).content(key[1]):
+                key = self._fetched_anew(listed, content)
+            if key != listed and file not in self.delivered[key]:  # its own sidecar's may come yet, by another list
+                self.again[key] += 1
+            self.delivered[key].add(file)
+            if content != self._book(key[0]).content(key[1]):
                 yield f"message {key} was delivered as something else"
         for key, files in self.delivered.items():
             if len(files) > 1 + self.again[key]:
