@@ -120,8 +120,10 @@ class People:
         paper = self.papers[source.stat().st_ino]
         came_from = source.parent.relative_to(self.world.base).parts[-1]
         for suffix in (".json", ".why.txt") if beside else ():
-            with suppress(OSError):
-                source.with_name(source.name + suffix).rename(target.with_name(target.name + suffix))
+            note = source.with_name(source.name + suffix)
+            if promises.is_regular(note):  # what a neighbour has planted there is taken back where it was laid
+                with suppress(OSError):
+                    note.rename(target.with_name(target.name + suffix))
         source.rename(target)
         if where in ("", "sending") and (came_from not in AT_IT or paper.laid == source):
             paper.allowed += 1
