@@ -129,9 +129,9 @@ class Documents(Store):
         for file, id_ in self.read_each(statements.FILES_IN, folder=folder, place=place):
             yield from_name(file), id_
 
-    def kept_in_sending(self, folder: str, claimed_before: datetime) -> list[tuple[str, State]]:
-        """Ids and states of documents in `sending/` that were claimed before then and neither arrived nor failed."""
-        rows = self.read(statements.KEPT_IN_SENDING, folder=folder, claimed=as_moment(claimed_before))
+    def kept_in_sending(self, folder: str, before: datetime, now: datetime) -> list[tuple[str, State]]:
+        """Ids and states of what waits or is in doubt, claimed before then or, by another clock, later than now."""
+        rows = self.read(statements.KEPT_IN_SENDING, folder=folder, before=as_moment(before), now=as_moment(now))
         return [(id_, State(state)) for id_, state in rows]
 
     def speaks_of(self, folder: str, place: str, file: str) -> bool:

@@ -45,8 +45,8 @@ WAITING_DUE = f"{_ALL} {_WAITING} AND {_IS_DUE} {_IN_ORDER}"
 LYING_IN = f"{_ALL} open AND folder = :folder AND place = :place"
 FILES_IN = "SELECT file, id FROM documents WHERE open AND folder = :folder AND place = :place"
 KEPT_IN_SENDING = (
-    "SELECT id, state FROM documents WHERE open AND folder = :folder AND place = 'sending' AND claimed <= :claimed"
-    f" AND state IN ('{State.WAITING}', '{State.SENDING}', '{State.DOUBT}')"
+    "SELECT id, state FROM documents WHERE open AND folder = :folder AND place = 'sending'"
+    f" AND (claimed <= :before OR claimed > :now) AND state IN ('{State.WAITING}', '{State.SENDING}', '{State.DOUBT}')"
 )
 NAMED = "SELECT 1 FROM documents WHERE open AND folder = :folder AND place = :place AND file = :file LIMIT 1"
 KNOWS_OF = """

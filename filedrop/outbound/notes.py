@@ -33,7 +33,8 @@ def write_notes(
     """
     journal, written, trouble = at.shared.journal, 0, None
     waits = _why_it_waits(at)
-    for document_id, state in journal.kept_in_sending(at.folder.id, at.shared.now() - NOTE_AFTER):
+    now = at.shared.now()
+    for document_id, state in journal.kept_in_sending(at.folder.id, now - NOTE_AFTER, now):
         noted = notes.get(document_id)
         if written >= NOTES_AT_ONCE or (
             noted == waits and state is not State.DOUBT and document_id not in at.unvalidated

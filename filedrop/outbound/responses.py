@@ -62,6 +62,7 @@ def _tie(at: FolderContext, response: Answered, document: Document) -> None:
     beside = at.folder.at(document.place) / f"{document.file}.json"
     if sidecar.document_id_in(beside) == document.id:  # else somebody has taken it
         replace_whole(beside, sidecar.outbound(document, document.file), draft_in=at.folder.at("sending"))
+        beside.directory.sync()  # else a power cut may leave the old one, and the journal asks no more
     journal.tie(response, document.id)
     said = {"code": response.code, "reason": response.reason, "msg_no": response.msg_no}
     at.shared.log.info("document.answered", company=document.company, file=document.file, **said)

@@ -71,6 +71,10 @@ _messages = sa.Table(
     sa.Index("messages_by_due", "due"),
 )
 _told = [column for column in _messages.columns if column.name != "due"]
+_now = sa.bindparam("now", type_=_Moment)
+# Made once: every look asks for them, and to make one takes longer than to execute it.
+_due = sa.select(_messages).where(_messages.c.due <= _now).order_by(_messages.c.due, _messages.c.msg_no)
+_first_due = _due.limit(1)
 
 
 def utc_now() -> datetime:
@@ -214,12 +218,11 @@ class Store:
     def deliver(self) -> None:
         """Moves the network: what is due reaches the account of its receiver, or fails for good."""
         now = self._clock()
-        due = sa.select(_messages).where(_messages.c.due <= now).order_by(_messages.c.due, _messages.c.msg_no)
         with self._engine.connect() as connection:
-            if connection.execute(due.limit(1)).first() is None:
+            if connection.execute(_first_due, {"now": now}).first() is None:
                 return
         with self._writing() as connection:
-            for row in connection.execute(due).all():
+            for row in connection.execute(_due, {"now": now}).all():
                 can_travel = all(form.fullmatch(getattr(row, name)) for name, form in network.FORMS.items())
                 home = _home(connection, row.receiver) if can_travel else None
                 connection.execute(

@@ -183,15 +183,17 @@ def test_no_verdict_waits(make_world: Callable[..., World], tmp_path: Path) -> N
 
 
 def _only(service: Daemon) -> str:
-    pipeline = service.accounts[0].pipelines[0]
-    ((id_, _),) = service.journal.kept_in_sending(pipeline.folder.id, service.accounts[0].context.now())
+    (id_,) = _kept(service)
     return id_
 
 
 def _tries(service: Daemon) -> int:
-    pipeline = service.accounts[0].pipelines[0]
-    kept = service.journal.kept_in_sending(pipeline.folder.id, service.accounts[0].context.now())
-    return max((document.attempts for document in service.journal.documents([id_ for id_, _ in kept])), default=0)
+    return max((document.attempts for document in service.journal.documents(_kept(service))), default=0)
+
+
+def _kept(service: Daemon) -> list[str]:
+    folder, now = service.accounts[0].pipelines[0].folder, service.accounts[0].context.now()
+    return [id_ for id_, _ in service.journal.kept_in_sending(folder.id, now, now)]
 
 
 def test_status_says_why_it_waits(make_world: Callable[..., World], tmp_path: Path) -> None:

@@ -162,6 +162,26 @@ def test_a_file_that_is_being_written_when_the_clock_is_set(world: World, clock:
     all_is_well(world, life)
 
 
+@pytest.mark.parametrize("days", [[0, -3], [30, 0]], ids=["set back", "put right"])
+def test_a_note_when_the_clock_is_set_back(world: World, clock: Clock, days: list[int]) -> None:
+    """What was claimed in the future, by the clock that there is now, has a note that says what is so now."""
+    first, then = (timedelta(days=each) for each in days)
+    clock.skew = first
+    life = Life(world, clock)
+    (world.outbound / "HOLD").touch()
+    life.take(world, "invoice.xml")
+    life.go_on(400)
+    note = world.outbound / "sending" / "invoice.xml.why.txt"
+    assert "A file HOLD lies in" in note.read_text()
+    clock.skew = then
+    world.front.next("POST /outbox", reset_before)
+    world.front.always("GET /messages", instead(500))
+    (world.outbound / "HOLD").unlink()
+    life.go_on(600)
+    assert "t may have arrived at the access point" in note.read_text()
+    all_is_well(world, life)
+
+
 def date_is_off(world: World, clock: Clock, seconds: float) -> None:
     """From now on, `received` is so many seconds later than `Date` says."""
     world.front.date = lambda: http_date(clock.true() - timedelta(seconds=seconds))

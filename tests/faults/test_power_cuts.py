@@ -8,13 +8,16 @@ one in six of them, other ones each time, or, in the full matrix, at each.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import invoice, with_attachments
 from support.faults import answered, cut_after, instead
 from support.matrix import draw_seed, is_full
-from support.plug import live
+from support.plug import Disk, Tap, live
+from support.responses import response
+from support.stepping import RULES, Life
 from support.world import World
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.faults import Fault
+    from support.stepping import Clock
 
 FATES: dict[str, Fault] = {
     "accepted": answered,
@@ -225,6 +229,27 @@ def test_a_message_is_on_the_disk_before_it_is_read(tmp_path: Path) -> None:
     assert whole[brought - 2 : brought] == ["place", "fsync"]
     after = _steps_of_a_message(tmp_path / "cut", pull_at=brought)
     assert after[: after.index("mark_read")].count("fsync") == 1
+
+
+def test_a_response_is_on_the_disk_before_the_journal_says_so(make_world: Callable[..., World], clock: Clock) -> None:
+    """When the power is cut once a response has been tied, its document's sidecar says it afterwards, and once."""
+    world = make_world(outbound=RULES, clock=clock.true)
+    life = Life(world, clock)
+    life.take(world, "invoice.xml")
+    number = world.receive(response("invoice.xml"))
+    disk = Disk(world.base / "lost")
+    tap = Tap(lambda _: None, disk, thread=threading.get_ident())
+    tap.put_in()
+    try:
+        life.go_on(600)
+    finally:
+        tap.take_out()
+    disk.forget()
+    life.drop()
+    life = Life(world, clock)
+    life.go_on(600)
+    life.drop()
+    assert [one["msg_no"] for one in world.sidecar("invoice.xml")["responses"]] == [number]
 
 
 def _steps_of_a_message(base: Path, *, pull_at: int) -> list[str]:

@@ -444,7 +444,7 @@ def test_what_is_on_its_way_slows_no_sweep(journal: Journal) -> None:
         "steps_astray": lambda: journal.steps_due("f1", None, longest=LATER - NOON, limit=9),
         "next_due": lambda: journal.next_due("f1"),
         "tracking_due": lambda: journal.tracking_due(IDENTITY),
-        "kept_in_sending": lambda: journal.kept_in_sending("f1", NOON),
+        "kept_in_sending": lambda: journal.kept_in_sending("f1", NOON, LATER),
     }
 
     def steps(ask: Callable[[], object]) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from support import promises
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
     from typing import BinaryIO
 
@@ -99,9 +100,9 @@ class People:
         """All documents below `outbound/` and on the desk; None is nobody's."""
         found: dict[Path, Paper | None] = {}
         for top in (self.world.outbound, self.desk):
-            for path in sorted(top.rglob("*")):
-                if promises.is_document(path) and promises.is_regular(path):
-                    found[path] = self.papers.get(path.stat().st_ino)
+            for path, number in sorted(_files(top)):
+                if promises.is_document(path):
+                    found[path] = self.papers.get(number)
         return found
 
     def move(self, which: int, where: str, name: str, *, beside: bool) -> str:
@@ -119,8 +120,10 @@ class People:
         paper = self.papers[source.stat().st_ino]
         came_from = source.parent.relative_to(self.world.base).parts[-1]
         for suffix in (".json", ".why.txt") if beside else ():
-            with suppress(OSError):
-                source.with_name(source.name + suffix).rename(target.with_name(target.name + suffix))
+            note = source.with_name(source.name + suffix)
+            if promises.is_regular(note):  # what a neighbour has planted there is taken back where it was laid
+                with suppress(OSError):
+                    note.rename(target.with_name(target.name + suffix))
         source.rename(target)
         if where in ("", "sending") and (came_from not in AT_IT or paper.laid == source):
             paper.allowed += 1
@@ -193,3 +196,13 @@ class People:
 
     def _forget(self, path: Path) -> None:
         self.gone.append(self.papers.pop(path.stat().st_ino))
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, int]]:
+    """The regular files below a folder, with their inodes."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(folder / entry.name)
+            elif entry.is_file(follow_symlinks=False):
+                yield folder / entry.name, entry.stat(follow_symlinks=False).st_ino

@@ -16,16 +16,17 @@ import re
 import xml.etree.ElementTree as ET
 from base64 import b64decode
 from collections import Counter
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from support.world import World
 
-    from filedrop.sandbox import Message, Sandbox
+    from filedrop.sandbox import Message
 
 TEMPORARY = (".tmp", ".part", ".draft")
 SIDECAR_KEYS = {
@@ -69,10 +70,16 @@ def is_regular(path: Path) -> bool:
 def sidecar(document: Path) -> dict[str, Any]:
     """What is written beside a document; nothing where no sidecar lies."""
     beside = document.with_name(f"{document.name}.json")
-    content: dict[str, Any] = json.loads(beside.read_bytes()) if is_regular(beside) else {}
-    return content
+    return _parsed(beside.read_bytes()) if is_regular(beside) else {}
 
 
+@lru_cache(maxsize=1000)
+def _parsed(content: bytes) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(content)
+    return parsed
+
+
+@lru_cache(maxsize=1000)
 def meaning(content: bytes) -> str:
     """A document in the one form in which it can be compared with what a server has written anew (C14N 2.0)."""
     return ET.canonicalize(from_file=io.BytesIO(content), strip_text=True)
@@ -93,15 +100,19 @@ def _of_documents(world: World) -> Iterator[str]:
             yield f"{name} was accepted {accepted[name]} times"
         elif place == "sent" or place.startswith("archive/"):
             said = world.sidecar(name)
-            yield from (f"{name}: {problem}" for problem in of_accepted(world.sandbox, said, place, content, sent))
+            holds = world.sandbox.store.content
+            yield from (f"{name}: {problem}" for problem in of_accepted(holds, said, place, content, sent))
         elif place == "failed" and world.error(name) not in ("no-answer", "not-delivered") and accepted[name]:
             yield f"{name} failed as {world.error(name)}, but was accepted"
 
 
 def of_accepted(
-    sandbox: Sandbox, said: dict[str, Any], place: str, content: bytes, sent: Mapping[int, Message]
+    holds: Callable[[int], bytes], said: dict[str, Any], place: str, content: bytes, sent: Mapping[int, Message]
 ) -> Iterator[str]:
-    """What is wrong with the sidecar of a document in `sent/` or `archive/`; `sent`: the messages by number."""
+    """What is wrong with the sidecar of a document in `sent/` or `archive/`.
+
+    `sent`: the messages by number; `holds`: the document of each.
+    """
     if missing := SIDECAR_KEYS - said.keys():
         yield f"the sidecar lacks {sorted(missing)}"
         return
@@ -113,7 +124,7 @@ def of_accepted(
     if message is None:
         yield f"the access point knows no message {said['msg_no']}"
         return
-    if meaning(sandbox.store.content(message.msg_no)) != meaning(content):
+    if meaning(holds(message.msg_no)) != meaning(content):
         yield f"message {message.msg_no} is another document"
     for key in ("sender", "receiver", "document_id", "process_id"):
         if getattr(message, key) != said[key]:

@@ -16,7 +16,7 @@ import threading
 import time
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from support.documents import invoice
@@ -129,7 +129,7 @@ class Life:
             self.journal = stack.enter_context(locked_state(state))
             clockwork = Clockwork(clock.now, clock.steady, Hands, pauses=())
             self.service = Daemon(
-                config.parse(text), self.journal, stopped=threading.Event(), log=self._log,
+                _parsed(text), self.journal, stopped=threading.Event(), log=self._log,
                 watch=False, clockwork=clockwork,
             )  # fmt: skip
             self._stack = stack.pop_all()
@@ -276,6 +276,11 @@ class Life:
         self._stack.close()
         for account in self.service.accounts:
             account.access_point.close()
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str) -> config.Config:
+    return config.parse(text)
 
 
 def _name(job: Any) -> str:

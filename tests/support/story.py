@@ -19,12 +19,14 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from support.commands import ask
-from support.ledger import Ledger, document
+from support.known import document
+from support.ledger import Ledger
 from support.misfortunes import QUESTIONS, UPLOADS
 from support.neighbour import Neighbour
 from support.people import People
 from support.plug import Tap
 from support.promises import meaning
+from support.reused import Shelf
 from support.rights import as_anyone
 from support.stepping import RULES, Clock, Life
 from support.world import PASSWORD, World
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from support.faults import Request
 
 SHELF = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - worlds that are thrown away: in memory, where there is some
+ACCESS_POINTS = Shelf(SHELF)
 LONGEST_REST = 12 * 3600.0  # seconds until everything must have settled: some pauses grow to an hour
 SECRET = 4  # the number of a document that lies elsewhere
 
@@ -59,7 +62,7 @@ class Story(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.base = Path(tempfile.mkdtemp(dir=SHELF))
+        self.base = Path(tempfile.mkdtemp(prefix="filedrop-story-", dir=SHELF))
         self.clock = Clock()
         self.validator = self.base / "validator"
         self.life: Life | None = None
@@ -94,6 +97,7 @@ class Story(RuleBasedStateMachine):
                 "duplicates": "refuse" if refuses else "allow", "validate": "refuse" if validates else '"off"',
             },
             more=f"validation: {{command: [/bin/sh, {self.validator}], timeout: 10m}}", clock=self.clock.true,
+            sandbox=ACCESS_POINTS.take,
         )  # fmt: skip
         self.people = People(self.world)
         self.ledger = Ledger(self.world, self.people, refuses)
@@ -186,8 +190,11 @@ class Story(RuleBasedStateMachine):
             self.tap.take_out()
             if self.life is not None:
                 self.life.drop()
+            if hasattr(self, "ledger"):
+                self.ledger.close()
             if hasattr(self, "world"):
                 self.world.__exit__()
+                ACCESS_POINTS.put_back(self.world.servers)
             for writer in self.people.writers if hasattr(self, "people") else ():
                 writer.file.close()
             shutil.rmtree(self.base)

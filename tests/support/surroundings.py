@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 from support.documents import invoice
-from support.ledger import document, number_of
+from support.known import document, number_of
 from support.misfortunes import ASKED, QUESTIONS, TAKING, UPLOADS
 from support.neighbour import PLACES
 from support.responses import response

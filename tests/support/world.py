@@ -66,7 +66,7 @@ class World:
 
     `front` is the server in front of the sandbox: faults are told to it. `outbound` and `inbound` change the
     configuration's keys there; `companies` says more of them in YAML, or other things of acme; `more` is more of the
-    configuration. `clock` is the access point's. It ends with its `with`.
+    configuration. `clock` is the access point's, which `sandbox` makes. It ends with its `with`.
     """
 
     def __init__(
@@ -84,6 +84,7 @@ class World:
         password: str = PASSWORD,
         clock: Callable[[], datetime] = utc_now,
         more: str = "",
+        sandbox: Callable[..., Sandbox] = Sandbox,
     ) -> None:
         self.base = base
         self.more = more
@@ -105,7 +106,8 @@ class World:
         }  # fmt: skip
         self._ends = ExitStack()
         self._elsewhere = self._ends.enter_context(folder_in_memory(base))  # the access point's disk isn't filedrop's
-        self.sandbox = Sandbox(self._elsewhere / "access point", self._accounts, **self._sandbox_keys)
+        self._make_sandbox = sandbox
+        self.sandbox = sandbox(self._elsewhere / "access point", self._accounts, **self._sandbox_keys)
         self.servers = [self.sandbox]
         self.front = Front(self.sandbox.app, date=lambda: http_date(clock()))
         self.outbound.mkdir(parents=True)
@@ -212,7 +214,7 @@ inbound:{keys["inbound"]}
         """
         self._sandbox_keys["deliver_after"] = timedelta(seconds=deliver_after)
         state = self._elsewhere / f"access point {len(self.servers)}"
-        self.sandbox = Sandbox(state, self._accounts, **self._sandbox_keys)
+        self.sandbox = self._make_sandbox(state, self._accounts, **self._sandbox_keys)
         self.servers.append(self.sandbox)
         self.front.application = self.sandbox.app
 
