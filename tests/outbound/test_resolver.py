@@ -224,6 +224,7 @@ def missing(exchange: Exchange) -> None:
 
 def test_a_document_that_can_not_be_had(bench: Bench) -> None:
     """It is waited for as long as a doubt lasts; then a person is asked, and it is still looked for, seldom."""
+    bench.clock.pass_on(10_000)  # a doubt lasts from its first look, not from the start
     document = doubtful(bench, cut_after)
     bench.world.front.always(LIST, missing)
     assert look(bench) == []
