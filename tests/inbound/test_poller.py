@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from support.documents import invoice
+from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice
 from support.faults import instead
 from support.stepping import RULES, Life
 
@@ -13,6 +13,18 @@ if TYPE_CHECKING:
 
     from support.stepping import Clock
     from support.world import World
+
+DAY = 86_400.0
+
+
+def for_nobody(world: World, count: int) -> None:
+    """Have so many messages lie in the inbox whose receiver is none of the companies."""
+    world.sandbox.store.connect({SELLER: "acme", BUYER: "acme"})
+    for number in range(count):
+        world.sandbox.store.receive(
+            sender=BUYER, receiver=BUYER, document_id=INVOICE_ID, process_id=BILLING_PROCESS,
+            content=invoice(f"nobody-{number}"),
+        )  # fmt: skip
 
 
 def test_the_folder_of_nobody_is_back(make_world: Callable[..., World], clock: Clock) -> None:
@@ -52,4 +64,22 @@ def test_a_folder_is_back_while_its_message_waits(make_world: Callable[..., Worl
     (world.base / "away").rename(world.inbound)
     life.go_on(125)
     assert poller.trouble() == {}
+    life.stop()
+
+
+def test_a_folder_that_was_away_while_the_inbox_was_blocked(make_world: Callable[..., World], clock: Clock) -> None:
+    """What lies behind the 25 that an inbox shows is taken when its folder is back, however long ago it came."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true, quirks=True)
+    life = Life(world, clock)
+    life.go_on(10)
+    life.stop()
+    for_nobody(world, 25)
+    world.receive(invoice("1"))
+    clock.pass_on(4 * DAY)
+    world.inbound.rename(world.base / "away")
+    life = Life(world, clock)
+    life.go_on(130)
+    (world.base / "away").rename(world.inbound)
+    life.go_on(130)
+    assert len(world.delivered()) == 1
     life.stop()
