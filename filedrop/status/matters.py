@@ -95,11 +95,12 @@ def find(
     if status["journal"]:
         found.append(_matter("journal", title=f"the journal can't be used: {status['journal']}"))
     for name, company in status["companies"].items():
-        found += _folders(company["folders"], name, running=status["running"])
+        found += _folders(company["folders"], name, config, running=status["running"])
         found += _in_doubt(doubts, company, config.companies[name], config, now)
         found += _counted(company, config.companies[name], config)
         found += _rejected([item for owner, item in rejected if owner == name], name)
-    found += _folders([status["unassigned"]] if status["unassigned"] else [], "", running=status["running"])
+    unassigned = [status["unassigned"]] if status["unassigned"] else []
+    found += _folders(unassigned, "", config, running=status["running"])
     found += [_matter("trouble", about=about, title=why) for about, why in status["troubles"].items()]
     found += [_matter("table", about=why, title=why) for why in status["tables"]]
     found += [_matter("alert", about=why, title=why) for why in status["alerts"]]
@@ -148,8 +149,10 @@ def _needed(matters: Sequence[Matter]) -> str:
     return f"{listed(parts)} {'needs' if counts.total() == 1 else 'need'} a person." if parts else ""
 
 
-def _matter(kind: Kind, company: str = "", about: str = "", *, title: str, advice: str = "") -> Matter:
-    return Matter(kind=kind, company=company, about=about, title=title, advice=advice, items=[], number=1, newest=0.0)
+def _matter(kind: Kind, company: str = "", about: str = "", *, what: str = "", title: str, advice: str = "") -> Matter:
+    return Matter(
+        kind=kind, company=company, about=about, what=what, title=title, advice=advice, items=[], number=1, newest=0.0
+    )
 
 
 def _several(
@@ -177,21 +180,35 @@ def _accounts(status: Status) -> Iterator[Matter]:
     for name, account in status["accounts"].items() if status["running"] is not False else ():
         if account["reachable"] and account["login"] == "ok":
             continue
-        what, why = "the access point is away", account["why"]
+        what, says, why = "away", "the access point is away", account["why"]
         if account["login"] == "refused":
-            what = "the login is refused"
+            what, says = "refused", "the login is refused"
         elif account["reachable"] is None and not why:
-            what, why = "the access point has not been asked yet", "see the log if this lasts"
-        yield _matter("account", about=name, title=f"account {name}: {what}", advice=f"{why}{asked_again(account)}")
+            says, why = "the access point has not been asked yet", "see the log if this lasts"
+        advice = f"{why}{asked_again(account)}"
+        yield _matter("account", about=name, what=what, title=f"account {name}: {says}", advice=advice)
 
 
-def _folders(folders: Sequence[FolderStatus], company: str, *, running: bool | None) -> Iterator[Matter]:
+def _folders(
+    folders: Sequence[FolderStatus], company: str, config: Config, *, running: bool | None
+) -> Iterator[Matter]:
     for folder in folders:
         if running is False and folder["why"] == NOT_YET:  # needs no person but the one who starts filedrop
             continue
         if why := folder["why"] or folder["warning"]:
             away = "" if folder["available"] else "unavailable: "
-            yield _matter("folder", company, folder["path"], title=f"{folder['path']}: {away}{why}")
+            what, title = _what_is_wrong(folder, config), f"{folder['path']}: {away}{why}"
+            yield _matter("folder", company, folder["path"], what=what, title=title)
+
+
+def _what_is_wrong(folder: FolderStatus, config: Config) -> str:
+    """The worst that is wrong with a folder, in a word."""
+    if not folder["available"]:
+        return "unavailable"
+    if folder["refused"]:
+        return "refused"
+    is_full = folder["use"] != "outbound" and folder["free"] is not None and folder["free"] < config.inbound.min_free
+    return "full" if is_full else "warning"
 
 
 def _counted(status: CompanyStatus, company: Company, config: Config) -> Iterator[Matter]:
