@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 from filedrop.outbound.question import commands_in, question
 from filedrop.status.folders import LISTED
 from filedrop.status.model import Item, Kind, Matter
+from filedrop.status.reasons import stuck, stuck_messages
 from filedrop.storage.folder import NOT_YET
 from filedrop.storage.sidecar import ANYWAY
 from filedrop.text import command, listed
 from filedrop.times import as_duration, local, moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from filedrop.config import Company, Config
+    from filedrop.journal import MessageRow
     from filedrop.model.document import Document
     from filedrop.status.model import (
         AccountStatus,
@@ -85,11 +87,13 @@ def find(
     config: Config,
     now: datetime,
     *,
+    for_nobody: Mapping[str, Sequence[MessageRow]],
     start: str,
 ) -> list[Matter]:
     """What needs a person now; `doubts` are all documents in doubt, `rejected` those of companies that were lately.
 
-    `start`: the command that starts filedrop, where it isn't running.
+    `for_nobody`: by account, what is stuck of the messages for none of the companies. `start`: the command that starts
+    filedrop, where it isn't running.
     """
     found = [*_stopped(status, start), *_accounts(status)]
     if status["journal"]:
@@ -101,6 +105,8 @@ def find(
         found += _rejected([item for owner, item in rejected if owner == name], name)
     unassigned = [status["unassigned"]] if status["unassigned"] else []
     found += _folders(unassigned, "", config, running=status["running"])
+    for account, rows in for_nobody.items():
+        found += _stuck_for_nobody(rows, account, config)
     found += [_matter("trouble", about=about, title=why) for about, why in status["troubles"].items()]
     found += [_matter("table", about=why, title=why) for why in status["tables"]]
     found += [_matter("alert", about=why, title=why) for why in status["alerts"]]
@@ -110,6 +116,7 @@ def find(
 def unseen(status: Status) -> frozenset[Key]:
     """The matters that may still be there and can't be seen, since the journal or a folder can't be read."""
     keys = {Key(kind, name) for name in status["companies"] for kind in _BY_THE_JOURNAL if status["journal"]}
+    keys |= {Key("stuck", about=name) for name in status["accounts"] if status["journal"]}
     for name, company in status["companies"].items():
         if not all(folder["available"] for folder in company["folders"]):
             keys.add(Key("failed", name))
@@ -156,11 +163,11 @@ def _matter(kind: Kind, company: str = "", about: str = "", *, what: str = "", t
 
 
 def _several(
-    kind: Kind, company: str, number: int, what: str, *, advice: str, items: Sequence[Item]
+    kind: Kind, company: str, number: int, what: str, *, about: str = "", advice: str, items: Sequence[Item]
 ) -> Iterator[Matter]:
     """So many documents or messages, of which `items` are the newest; nothing where there are none."""
     if number:
-        matter = _matter(kind, company, title=f"{number} {what}", advice=advice)
+        matter = _matter(kind, company, about, title=f"{number} {what}", advice=advice)
         yield {
             **matter,
             "items": list(items),
@@ -217,8 +224,13 @@ def _counted(status: CompanyStatus, company: Company, config: Config) -> Iterato
     for kind in kinds:
         items = [_item(one, company) for one in status["documents"] if one["state"] == kind]
         if kind == "stuck":
-            items = [_message(one, company, config) for one in status["messages"]]
+            items = [_message(one, company.account, config) for one in status["messages"]]
         yield from _several(kind, company.name, status[kind], kind, advice=status["reasons"].get(kind, ""), items=items)
+
+
+def _stuck_for_nobody(rows: Sequence[MessageRow], account: str, config: Config) -> Iterator[Matter]:
+    items, what = [_message(one, account, config) for one in stuck_messages(rows)], "stuck, for none of the companies"
+    return _several("stuck", "", len(rows), what, about=account, advice=stuck(account, config), items=items)
 
 
 def _rejected(items: list[Item], company: str) -> Iterator[Matter]:
@@ -275,8 +287,8 @@ def _order(since: str | None) -> float:
     return at.timestamp() if at else 0.0
 
 
-def _message(one: MessageStatus, company: Company, config: Config) -> Item:
-    do = [command("filedrop", "read", *config.account_option(company.account), str(one["msg_no"]))]
+def _message(one: MessageStatus, account: str, config: Config) -> Item:
+    do = [command("filedrop", "read", *config.account_option(account), str(one["msg_no"]))]
     name = f"message {one['msg_no']} from {one['sender']}"
     return Item(name=name, known="", path="", why=one["why"], do=do, since=None, order=float(one["msg_no"]))
 
