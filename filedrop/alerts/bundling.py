@@ -1,7 +1,8 @@
 """Which matters are to be told now, again, or as over. Pure.
 
 Matters wait a little before they are told, so that forty come in one mail and a short outage in none. A told matter is
-told again only after `quiet` and only if it grew. When none is left, that is told once.
+told again only after `quiet` and only if it grew, or something else is wrong with the account or folder by now. When
+none is left, that is told once.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class Known:
     """What is remembered of a matter: since when it is there, or gone, and when and how it was last told.
 
     All moments are in seconds since 1970. `told` is None where it hasn't been. `number` and `newest` are those that
-    were told; `number` falls when the matter's falls.
+    were told; `number` falls when the matter's falls. `what` was told to be wrong ("" by an earlier version); since
+    `changed`, something else is.
     """
 
     title: str
@@ -41,6 +43,8 @@ class Known:
     told: float | None = None
     number: int = 0
     newest: float = 0.0
+    what: str = ""
+    changed: float | None = None
 
 
 class News(NamedTuple):
@@ -86,7 +90,14 @@ def bundle(
     if not news and not is_all_over:
         return None, known
     told = {
-        key: replace(known[key], told=now, number=matter["number"], newest=matter["newest"])
+        key: replace(
+            known[key],
+            told=now,
+            number=matter["number"],
+            newest=matter["newest"],
+            what=matter["what"],
+            changed=None,
+        )
         for key, matter in due.items()
     }
     left = {key: one for key, one in known.items() if key not in ended}
@@ -98,6 +109,7 @@ def _seen(known: Known | None, matter: Matter, now: float) -> Known:
         return Known(heading(matter), now)
     # Moments in the future: the clock was set back.
     told = None if known.told is None else min(known.told, now)
+    is_another = known.what not in ("", matter["what"])
     return replace(
         known,
         title=heading(matter),
@@ -105,16 +117,19 @@ def _seen(known: Known | None, matter: Matter, now: float) -> Known:
         gone=None,
         told=told,
         number=min(known.number, matter["number"]),
+        changed=min(known.changed or now, now) if is_another else None,
     )
 
 
 def _gone(known: Known, now: float) -> Known:
     since = now if known.gone is None else min(known.gone, now)
-    return replace(known, gone=since, number=0)
+    return replace(known, gone=since, number=0, changed=None)
 
 
 def _is_due(known: Known, matter: Matter, *, now: float, quiet: float) -> bool:
+    patience = PATIENCE.get(matter["kind"], A_MOMENT)
     if known.told is None:
-        return now - known.since >= PATIENCE.get(matter["kind"], A_MOMENT)
+        return now - known.since >= patience
     has_grown = matter["number"] > known.number or matter["newest"] > known.newest
+    has_grown |= known.changed is not None and now - known.changed >= patience
     return has_grown and now - known.told >= quiet

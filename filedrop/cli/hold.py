@@ -42,6 +42,7 @@ def hold(config_option: str | None, company: str) -> None:
         if folder.held():
             return "was held already"
         create_whole(folder.at() / HOLDS[0], note.encode())
+        folder.at().sync()
         return f"is held; to send what waits: {undo}"
 
     _in_each(open_config(config_option), company, put)

@@ -10,8 +10,9 @@ import click
 from filedrop.cli.opening import open_access_point, open_config, open_journal
 from filedrop.cli.show import say, show_json
 from filedrop.errors import Changed, FiledropError
+from filedrop.journal import Answer
 from filedrop.model.document import A_PERSON_SAYS, Document, State
-from filedrop.model.message import contradiction, is_known
+from filedrop.model.message import contradiction
 from filedrop.times import local
 
 if TYPE_CHECKING:
@@ -41,16 +42,20 @@ def resolve(config_option: str | None, name: str, *, msg_no: int | None, send_ag
         document = _in_doubt(journal, name)
         now = datetime.now().astimezone()
         if msg_no is None:
-            after = document.not_found(now, event=f"to be sent again{A_PERSON_SAYS}")
+            answer = Answer(document.not_found(now, event=f"to be sent again{A_PERSON_SAYS}"))
         else:
-            message = _message(config, journal, document, msg_no)
+            message = _message(config, document, msg_no)
             event = f"sent{A_PERSON_SAYS}"
             sent = document.sent(now, msg_no, received=message.received, uuid=message.uuid, event=event)
-            after = sent.later(now + config.outbound.track)
-        try:
-            journal.record(after)
-        except Changed as error:
-            raise FiledropError(f"{name} was taken a step further meanwhile: see filedrop status") from error
+            answer = Answer(sent.later(now + config.outbound.track), message, otherwise=document)
+        # As an answer: whose the number is, is decided in the transaction, since a daemon may find it just now.
+        (after,) = journal.record_answers([answer])
+    if isinstance(after, Changed):
+        raise FiledropError(f"{name} was taken a step further meanwhile: see filedrop status") from after
+    if isinstance(after, FiledropError):
+        raise after
+    if after.state is State.DOUBT:
+        raise FiledropError(f"message {msg_no} belongs to another document already")
     if as_json:
         show_json({"id": after.id, "file": after.file, "state": after.state.value, "msg_no": after.msg_no})
     elif msg_no is None:
@@ -70,14 +75,12 @@ def _in_doubt(journal: Journal, name: str) -> Document:
     raise FiledropError(f"several documents in doubt are called {name}; write one of these ids instead:\n{several}")
 
 
-def _message(config: Config, journal: Journal, document: Document, msg_no: int) -> Message:
+def _message(config: Config, document: Document, msg_no: int) -> Message:
     """The message of that number, if it can be the document's."""
     with open_access_point(_account(config, document)) as access_point:
         message = access_point.status(msg_no)
     if message is None:
         raise FiledropError(f"the access point has sent no message {msg_no} for {document.identity}")
-    if is_known(message, journal.owned(document.identity, [msg_no], document.company).get(msg_no, ())):
-        raise FiledropError(f"message {msg_no} belongs to another document already")
     if otherwise := contradiction(message, document):
         raise FiledropError(f"message {msg_no} isn't {document.file}: {otherwise}")
     return message

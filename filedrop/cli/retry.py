@@ -16,7 +16,7 @@ from filedrop.cli.dryrun import as_claimed, duplicate_of
 from filedrop.cli.opening import journal_if_any, open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, show_table
 from filedrop.errors import ConfigError, DocumentError, FolderUnavailable
-from filedrop.files import discard, open_regular
+from filedrop.files import InUse, discard, open_regular, place, stamp
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
 from filedrop.outbound.context import identification_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filedrop.config import Config
-    from filedrop.files import Entry
+    from filedrop.files import Entry, FileStamp
     from filedrop.journal import Journal
 
 
@@ -61,14 +61,16 @@ class Failed:
         """
         here, failed = self.folder.at(), self.entry
         own = told_beside(failed) or self.name
+        beside = [(entry, _seen(entry)) for entry in (failed.beside(".why.txt"), failed.beside(".json"))]
         for name in self.folder.free_names(here, shortened(own)):
             try:
                 with self._permitted(permitted_by, name):
                     move(failed, here / name, own, draft_in=self.folder.at("sending"))
             except FileExistsError:
                 continue
-            for suffix in (".why.txt", ".json"):
-                discard(failed.beside(suffix))
+            for entry, seen in beside:
+                if seen:
+                    _clear(entry, seen)
             here.sync()
             return name
         raise AssertionError  # free_names never ends
@@ -89,6 +91,25 @@ class Failed:
         except OSError:
             journal.end_waivers(folder, [name])
             raise
+
+
+def _seen(beside: Entry) -> FileStamp | None:
+    """The stamp of a note or sidecar; None where there is none."""
+    try:
+        return stamp(beside) if beside.is_file() else None
+    except OSError:  # its name would be too long
+        return None
+
+
+def _clear(beside: Entry, seen: FileStamp) -> None:
+    """Remove a note or sidecar, but not another one: a daemon may have failed the document again meanwhile."""
+    taken = beside.directory.draft()
+    with suppress(FileNotFoundError, FileExistsError, InUse):  # it was cleared away; there is a newer one; it stays
+        place(beside, taken)
+        if stamp(taken) != seen:
+            place(taken, beside)
+            return
+    discard(taken)
 
 
 @click.command()

@@ -161,12 +161,13 @@ def _show(now: Status) -> None:
 def _matter_lines(matter: Matter, now: Status) -> Iterator[str]:
     """What needs a person, what to do about it, and its documents and messages."""
     yield f"{heading(matter)}: {matter['advice']}" if matter["advice"] else heading(matter)
-    folders = now["companies"][matter["company"]]["folders"] if matter["items"] else []
-    several = sum(folder["use"] == "outbound" for folder in folders) > 1
+    company = now["companies"].get(matter["company"])
+    several = company is not None and sum(folder["use"] == "outbound" for folder in company["folders"]) > 1
+    whose = matter["company"] or matter["about"]
     for item in matter["items"]:
-        yield f"{matter['company']}: {matter['kind']}: {line_of(item, in_full=several)}"
+        yield f"{whose}: {matter['kind']}: {line_of(item, in_full=several)}"
     if more := unlisted(matter):
-        yield f"{matter['company']}: {matter['kind']}: {more}"
+        yield f"{whose}: {matter['kind']}: {more}"
 
 
 def _counts(company: CompanyStatus) -> Iterator[str]:

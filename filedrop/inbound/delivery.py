@@ -265,9 +265,10 @@ class InboundDelivery:
     def _discard(self, arrival: Arrival) -> None:
         """Remove a fetched file that no row names; if it can't be removed now, before the next fetch."""
         row = arrival.unread.row
-        if arrival.fetched and (row is None or row.state == "stuck"):
-            name = arrival.fetched.row.temporary
-            if not any(one.row.temporary == name for one in self._unnamed.values()):
+        if arrival.fetched:
+            name = arrival.fetched.row.temporary  # a row may name another, which was removed before this fetch
+            is_named = row is not None and row.temporary == name
+            if not is_named and not any(one.row.temporary == name for one in self._unnamed.values()):
                 self._leftovers.update(arrival.fetched.temporaries())
                 self._clear_leftovers()
 

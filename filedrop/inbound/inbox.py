@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 from filedrop.accesspoint import MOST_LISTED
 from filedrop.errors import Interrupted, NoClearAnswer
 from filedrop.journal import is_same
+from filedrop.model.document import participant_key
 from filedrop.model.message import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from filedrop.accesspoint import Listing
     from filedrop.inbound.context import InboundContext
@@ -44,6 +45,7 @@ class Inbox:
     def __init__(self, context: InboundContext) -> None:
         self._context = context
         self._walked_from_start = False
+        self._left: dict[str, Message] = {}  # by receiver, the oldest found beyond that had no row then
         self.complete = True
 
     def unread(self, is_blocked: Callable[[Unread], bool]) -> list[Unread]:
@@ -58,7 +60,9 @@ class Inbox:
         self.complete = listing.complete
         unread = self._known(listing.messages)
         if not self.complete and any(map(is_blocked, unread.values())):
-            unread = self._known(self._beyond(listing)) | unread
+            beyond = self._known(self._beyond(listing, is_blocked))
+            self._remember_left(beyond.values())
+            unread = beyond | unread
         unread |= {one.message.msg_no: one for one in self._unfinished(unread)}
         return [unread[number] for number in sorted(unread)]
 
@@ -74,16 +78,19 @@ class Inbox:
                 context.log.warning("messages.known", before=before, now=identity, number=number)
         return {message.msg_no: Unread(message, rows.get(message.msg_no)) for message in messages}
 
-    def _beyond(self, listing: Listing) -> list[Message]:
+    def _beyond(self, listing: Listing, is_blocked: Callable[[Unread], bool]) -> list[Message]:
         """Unread messages from the archive that the inbox doesn't show (field notes).
 
         The inbox shows the oldest, so the archive is read from the oldest shown on. After one complete pass, each
-        further pass begins shortly before the end of the last one.
+        further pass begins shortly before the end of the last one, or before what an earlier pass has found and
+        nobody could take then, once its folder may take it.
         """
         context, identity, found = self._context, self._context.access_point.identity, list[Message]()
         known_day = context.journal.inbox_day(identity) if self._walked_from_start else None
         oldest = min((day for message in listing.messages if (day := _day(message))), default=date.min)
-        day = date.fromisoformat(known_day) if known_day else max(oldest, EARLIEST) - timedelta(days=DAYS_WIDER)
+        day = date.fromisoformat(known_day) if known_day else _first_day(oldest)
+        back = [receiver for receiver, message in self._left.items() if not is_blocked(Unread(message, None))]
+        day = min([day, *(_first_day(_day(self._left[receiver])) for receiver in back)])
         today = (context.access_point.clock() or context.now()).astimezone(UTC).date()
         reached = day + timedelta(days=DAYS_WIDER)
         try:
@@ -100,7 +107,16 @@ class Inbox:
             context.log.warning("list.cut_short", list="messages", why=str(error))
         context.journal.record_inbox_day(identity, (min(today, reached) - timedelta(days=DAYS_WIDER)).isoformat())
         self._walked_from_start = True
+        for receiver in back:  # what is still unread was found again
+            del self._left[receiver]
         return found
+
+    def _remember_left(self, beyond: Iterable[Unread]) -> None:
+        """Note what isn't certain to be taken now: without a row, only another pass finds it again."""
+        for message in (one.message for one in beyond if one.row is None):
+            oldest = self._left.setdefault(participant_key(message.receiver or ""), message)
+            if (_day(message) or date.min) < (_day(oldest) or date.min):
+                self._left[participant_key(message.receiver or "")] = message
 
     def _unfinished(self, listed: Mapping[int, Unread]) -> list[Unread]:
         """Messages that are unfinished in the journal and missing in the list.
@@ -118,6 +134,11 @@ class Inbox:
             elif there is None:
                 found.append(Unread(_message(row), row, listed=False))
         return found
+
+
+def _first_day(oldest: date | None) -> date:
+    """The day from which the archive is read for what came on this day at the earliest; None where that isn't told."""
+    return max(oldest or EARLIEST, EARLIEST) - timedelta(days=DAYS_WIDER)
 
 
 def _day(message: Message) -> date | None:

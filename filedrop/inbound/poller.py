@@ -93,12 +93,15 @@ class InboxPoller:
         self._has_read = False
         unread = self._inbox.unread(self._is_blocked)
         self._sum_up(unread)
+        handed_to: set[InboundDelivery] = set()
         for one in unread:
             delivery = self._delivery(one.message)
             if delivery is not None and self._is_due(one) and self._begins(one, delivery):
+                handed_to.add(delivery)
                 delivery.put(Arrival(self._context, one, self._ended))
-        for delivery in self.deliveries - {self._unassigned, *(self._delivery(one.message) for one in unread)}:
-            if delivery.trouble or delivery.refused or delivery.has_unnamed():  # no message of it has it look by itself
+        for delivery in self.deliveries - handed_to:  # no message has it look by itself
+            is_refused = delivery.refused and delivery is not self._unassigned  # else perhaps of another account
+            if delivery.trouble or is_refused or delivery.has_unnamed():
                 delivery.look_again()
 
     def trouble(self) -> dict[Path, str]:

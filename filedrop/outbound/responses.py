@@ -6,6 +6,7 @@ comes before what it answers was recorded, or amid a crash, is tied later.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from filedrop.readable import meaning
 from filedrop.storage import sidecar, told
 
 if TYPE_CHECKING:
+    from filedrop.files import Entry
     from filedrop.journal import Answered
     from filedrop.model.document import Document
     from filedrop.outbound.context import FolderContext
@@ -59,13 +61,20 @@ def _tie(at: FolderContext, response: Answered, document: Document) -> None:
             document = journal.record(document.but(history=(*_with_room(document.history), event)))
         except Changed:  # the next scan tries again
             return
-    beside = at.folder.at(document.place) / f"{document.file}.json"
-    if sidecar.document_id_in(beside) == document.id:  # else somebody has taken it
+    beside = _beside(at, document)
+    if beside and sidecar.document_id_in(beside) == document.id:  # else somebody has taken it
         replace_whole(beside, sidecar.outbound(document, document.file), draft_in=at.folder.at("sending"))
         beside.directory.sync()  # else a power cut may leave the old one, and the journal asks no more
     journal.tie(response, document.id)
     said = {"code": response.code, "reason": response.reason, "msg_no": response.msg_no}
     at.shared.log.info("document.answered", company=document.company, file=document.file, **said)
+
+
+def _beside(at: FolderContext, document: Document) -> Entry | None:
+    """Where its sidecar lies, if anywhere; None where somebody has taken its whole month. Raises OSError."""
+    with suppress(FileNotFoundError):
+        return at.folder.at(document.place) / f"{document.file}.json"
+    return None
 
 
 def _with_room(history: tuple[Event, ...]) -> tuple[Event, ...]:

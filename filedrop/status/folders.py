@@ -169,8 +169,9 @@ def _outbound(folder: OutboundFolder, now: datetime, names: Collection[str]) -> 
             if entry.name in names:
                 snapshot.there.add(entry.name)
         elif entry.name.lower() not in _NEVER_NAMED and entry.name not in (*PLACES, *HOLDS):
-            status = entry.stat(follow_symlinks=False)
-            ignored.append(Lying(max(status.st_mtime, status.st_ctime), entry.name))
+            with suppress(FileNotFoundError):  # a writer has just given it its real name
+                status = entry.stat(follow_symlinks=False)
+                ignored.append(Lying(max(status.st_mtime, status.st_ctime), entry.name))
     for_long = [one for one in ignored if one.since < now.timestamp() - IGNORED_AFTER]
     snapshot.counts["ignored"], snapshot.ignored = len(for_long), nlargest(LISTED, for_long)
     for place in ("sending", "sent"):
@@ -218,7 +219,8 @@ def _inbound(folder: Folder, *, ages: bool) -> FolderSnapshot:
     for entry in folder.at().scan():
         if is_received(entry.name) and entry.is_file(follow_symlinks=False):
             snapshot.counts["inbound"] += 1
-            if ages:
-                since = entry.stat(follow_symlinks=False).st_mtime
-                snapshot.oldest["inbound"] = min(since, snapshot.oldest.get("inbound", since))
+            with suppress(FileNotFoundError):  # somebody has just taken it
+                if ages:
+                    since = entry.stat(follow_symlinks=False).st_mtime
+                    snapshot.oldest["inbound"] = min(since, snapshot.oldest.get("inbound", since))
     return snapshot

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 from filedrop.outbound.question import commands_in, question
 from filedrop.status.folders import LISTED
 from filedrop.status.model import Item, Kind, Matter
+from filedrop.status.reasons import stuck, stuck_messages
 from filedrop.storage.folder import NOT_YET
 from filedrop.storage.sidecar import ANYWAY
 from filedrop.text import command, listed
 from filedrop.times import as_duration, local, moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from filedrop.config import Company, Config
+    from filedrop.journal import MessageRow
     from filedrop.model.document import Document
     from filedrop.status.model import (
         AccountStatus,
@@ -85,21 +87,26 @@ def find(
     config: Config,
     now: datetime,
     *,
+    for_nobody: Mapping[str, Sequence[MessageRow]],
     start: str,
 ) -> list[Matter]:
     """What needs a person now; `doubts` are all documents in doubt, `rejected` those of companies that were lately.
 
-    `start`: the command that starts filedrop, where it isn't running.
+    `for_nobody`: by account, what is stuck of the messages for none of the companies. `start`: the command that starts
+    filedrop, where it isn't running.
     """
     found = [*_stopped(status, start), *_accounts(status)]
     if status["journal"]:
         found.append(_matter("journal", title=f"the journal can't be used: {status['journal']}"))
     for name, company in status["companies"].items():
-        found += _folders(company["folders"], name, running=status["running"])
+        found += _folders(company["folders"], name, config, running=status["running"])
         found += _in_doubt(doubts, company, config.companies[name], config, now)
         found += _counted(company, config.companies[name], config)
         found += _rejected([item for owner, item in rejected if owner == name], name)
-    found += _folders([status["unassigned"]] if status["unassigned"] else [], "", running=status["running"])
+    unassigned = [status["unassigned"]] if status["unassigned"] else []
+    found += _folders(unassigned, "", config, running=status["running"])
+    for account, rows in for_nobody.items():
+        found += _stuck_for_nobody(rows, account, config)
     found += [_matter("trouble", about=about, title=why) for about, why in status["troubles"].items()]
     found += [_matter("table", about=why, title=why) for why in status["tables"]]
     found += [_matter("alert", about=why, title=why) for why in status["alerts"]]
@@ -109,6 +116,7 @@ def find(
 def unseen(status: Status) -> frozenset[Key]:
     """The matters that may still be there and can't be seen, since the journal or a folder can't be read."""
     keys = {Key(kind, name) for name in status["companies"] for kind in _BY_THE_JOURNAL if status["journal"]}
+    keys |= {Key("stuck", about=name) for name in status["accounts"] if status["journal"]}
     for name, company in status["companies"].items():
         if not all(folder["available"] for folder in company["folders"]):
             keys.add(Key("failed", name))
@@ -148,16 +156,18 @@ def _needed(matters: Sequence[Matter]) -> str:
     return f"{listed(parts)} {'needs' if counts.total() == 1 else 'need'} a person." if parts else ""
 
 
-def _matter(kind: Kind, company: str = "", about: str = "", *, title: str, advice: str = "") -> Matter:
-    return Matter(kind=kind, company=company, about=about, title=title, advice=advice, items=[], number=1, newest=0.0)
+def _matter(kind: Kind, company: str = "", about: str = "", *, what: str = "", title: str, advice: str = "") -> Matter:
+    return Matter(
+        kind=kind, company=company, about=about, what=what, title=title, advice=advice, items=[], number=1, newest=0.0
+    )
 
 
 def _several(
-    kind: Kind, company: str, number: int, what: str, *, advice: str, items: Sequence[Item]
+    kind: Kind, company: str, number: int, what: str, *, about: str = "", advice: str, items: Sequence[Item]
 ) -> Iterator[Matter]:
     """So many documents or messages, of which `items` are the newest; nothing where there are none."""
     if number:
-        matter = _matter(kind, company, title=f"{number} {what}", advice=advice)
+        matter = _matter(kind, company, about, title=f"{number} {what}", advice=advice)
         yield {
             **matter,
             "items": list(items),
@@ -177,21 +187,35 @@ def _accounts(status: Status) -> Iterator[Matter]:
     for name, account in status["accounts"].items() if status["running"] is not False else ():
         if account["reachable"] and account["login"] == "ok":
             continue
-        what, why = "the access point is away", account["why"]
+        what, says, why = "away", "the access point is away", account["why"]
         if account["login"] == "refused":
-            what = "the login is refused"
+            what, says = "refused", "the login is refused"
         elif account["reachable"] is None and not why:
-            what, why = "the access point has not been asked yet", "see the log if this lasts"
-        yield _matter("account", about=name, title=f"account {name}: {what}", advice=f"{why}{asked_again(account)}")
+            says, why = "the access point has not been asked yet", "see the log if this lasts"
+        advice = f"{why}{asked_again(account)}"
+        yield _matter("account", about=name, what=what, title=f"account {name}: {says}", advice=advice)
 
 
-def _folders(folders: Sequence[FolderStatus], company: str, *, running: bool | None) -> Iterator[Matter]:
+def _folders(
+    folders: Sequence[FolderStatus], company: str, config: Config, *, running: bool | None
+) -> Iterator[Matter]:
     for folder in folders:
         if running is False and folder["why"] == NOT_YET:  # needs no person but the one who starts filedrop
             continue
         if why := folder["why"] or folder["warning"]:
             away = "" if folder["available"] else "unavailable: "
-            yield _matter("folder", company, folder["path"], title=f"{folder['path']}: {away}{why}")
+            what, title = _what_is_wrong(folder, config), f"{folder['path']}: {away}{why}"
+            yield _matter("folder", company, folder["path"], what=what, title=title)
+
+
+def _what_is_wrong(folder: FolderStatus, config: Config) -> str:
+    """The worst that is wrong with a folder, in a word."""
+    if not folder["available"]:
+        return "unavailable"
+    if folder["refused"]:
+        return "refused"
+    is_full = folder["use"] != "outbound" and folder["free"] is not None and folder["free"] < config.inbound.min_free
+    return "full" if is_full else "warning"
 
 
 def _counted(status: CompanyStatus, company: Company, config: Config) -> Iterator[Matter]:
@@ -200,8 +224,13 @@ def _counted(status: CompanyStatus, company: Company, config: Config) -> Iterato
     for kind in kinds:
         items = [_item(one, company) for one in status["documents"] if one["state"] == kind]
         if kind == "stuck":
-            items = [_message(one, company, config) for one in status["messages"]]
+            items = [_message(one, company.account, config) for one in status["messages"]]
         yield from _several(kind, company.name, status[kind], kind, advice=status["reasons"].get(kind, ""), items=items)
+
+
+def _stuck_for_nobody(rows: Sequence[MessageRow], account: str, config: Config) -> Iterator[Matter]:
+    items, what = [_message(one, account, config) for one in stuck_messages(rows)], "stuck, for none of the companies"
+    return _several("stuck", "", len(rows), what, about=account, advice=stuck(account, config), items=items)
 
 
 def _rejected(items: list[Item], company: str) -> Iterator[Matter]:
@@ -258,8 +287,8 @@ def _order(since: str | None) -> float:
     return at.timestamp() if at else 0.0
 
 
-def _message(one: MessageStatus, company: Company, config: Config) -> Item:
-    do = [command("filedrop", "read", *config.account_option(company.account), str(one["msg_no"]))]
+def _message(one: MessageStatus, account: str, config: Config) -> Item:
+    do = [command("filedrop", "read", *config.account_option(account), str(one["msg_no"]))]
     name = f"message {one['msg_no']} from {one['sender']}"
     return Item(name=name, known="", path="", why=one["why"], do=do, since=None, order=float(one["msg_no"]))
 

@@ -88,13 +88,15 @@ class Item(TypedDict):
 class Matter(TypedDict):
     """Something that needs a person: of which kind, whose it is ("" for all), and which account or folder it is about.
 
-    `title` says what, `advice` what to do, `items` are its documents or messages, the newest first. `number` is how
-    many there are, and `newest` is the greatest order of them.
+    `what` is wrong with that account or folder, in a word that programs compare. `title` says what, `advice` what to
+    do, `items` are its documents or messages, the newest first. `number` is how many there are, and `newest` is the
+    greatest order of them.
     """
 
     kind: Kind
     company: str
     about: str
+    what: str
     title: str
     advice: str
     items: list[Item]

@@ -64,8 +64,7 @@ def reasons(
         "delivered: ask the access point's operator what has become of them; filedrop goes on asking",
         "failed": _mended(counts["failed"], company, documents),
         "received": f"ready to be taken, in {company.inbound}",
-        "stuck": "tried again with growing pauses; one that nobody can use may be marked as read: "
-        f"{command('filedrop', 'read', *config.account_option(company.account))} MSG_NO",
+        "stuck": stuck(company.account, config),
     }
     return {count: sentences[count] for count in COUNTS if counts[count]}
 
@@ -170,6 +169,14 @@ def path_of(journal: Journal, document: Document) -> str:
     """The path where a document lies; "" where its folder isn't known."""
     folder = journal.folder_path(document.folder)
     return str(folder / document.place / document.file) if folder else ""
+
+
+def stuck(account: str, config: Config) -> str:
+    """What becomes of the messages of an account that are stuck, and what can be done."""
+    return (
+        "tried again with growing pauses; one that nobody can use may be marked as read: "
+        f"{command('filedrop', 'read', *config.account_option(account))} MSG_NO"
+    )
 
 
 def stuck_messages(stuck: Iterable[MessageRow]) -> list[MessageStatus]:

@@ -114,6 +114,7 @@ class Survey:
             snapshot.refused = snapshot.refused or told.refused.get(str(path), "")
         newest = journal.newest(now - config.outbound.overdue, LISTED) if journal else {}
         stuck: list[MessageRow] = []
+        for_nobody: dict[str, list[MessageRow]] = {}  # what is stuck that is for none of the companies, by account
         accounts: dict[str, AccountStatus] = {}
         strays = left_behind(config, journal) if journal else {}
         for name, account in config.accounts.items():
@@ -121,7 +122,9 @@ class Survey:
             if running is False:
                 accounts[name]["next_attempt"] = None
             if journal:
-                stuck += journal.messages_in(account.identity, "stuck")
+                rows = journal.messages_in(account.identity, "stuck")
+                for_nobody[name] = [row for row in rows if row.folder == str(config.unassigned)]
+                stuck += [row for row in rows if row.folder != str(config.unassigned)]
                 accounts[name]["left_behind"] = strays.get(name, [])
                 accounts[name]["surplus"] = [msg_no for msg_no, _ in journal.surplus(account.identity)][::-1]
         status = Status(
@@ -160,7 +163,7 @@ class Survey:
         doubts = journal.in_state(State.DOUBT) if journal and in_doubt else []
         rejected = list(_rejected(journal, now)) if journal else []
         start = start_command(Path(config.source)) if running is False else ""
-        status["matters"] = matters.find(status, doubts, rejected, config, now, start=start)
+        status["matters"] = matters.find(status, doubts, rejected, config, now, for_nobody=for_nobody, start=start)
         return status
 
     def _company(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from alerts.conftest import IT
 from support.documents import SELLER, invoice
-from support.faults import reset_before
+from support.faults import instead, reset_before
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,6 +132,18 @@ def test_a_refused_login(telling: Telling) -> None:
     assert "another-password" not in mail.message.as_string()
 
 
+def test_an_outage_that_turns_into_a_refused_login(telling: Telling) -> None:
+    """Whoever waits for the end of an outage is told that it now needs another remedy, when `quiet` is over."""
+    telling.pass_on(5 * MINUTE)
+    telling.world.front.always("", reset_before)
+    assert len(telling.told(20 * MINUTE)) == 1
+    telling.world.front.heal()
+    telling.world.front.always("", instead(401))
+    assert telling.told(30 * MINUTE) == []
+    (mail,) = telling.told(2 * HOUR)
+    assert "account main: the login is refused" in mail.subject
+
+
 def test_a_folder_that_is_gone(telling: Telling) -> None:
     """A folder that stays away is told, not one that is back soon; what lies in it isn't over by that."""
     fail(telling, "a", 1)
@@ -155,6 +167,18 @@ def test_too_little_room(make_telling: Callable[..., Telling]) -> None:
     telling = make_telling(inbound={"poll": "1m", "min_free": "999999GB"})
     (mail,) = telling.told(HOUR)
     assert "free: nothing is fetched below" in mail.part("plain")
+
+
+def test_a_full_folder_that_goes_away(make_telling: Callable[..., Telling]) -> None:
+    """What was wrong with a folder before hides nothing: that it is unavailable now is told, when `quiet` is over."""
+    telling = make_telling(inbound={"poll": "1m", "min_free": "999999GB"})
+    assert len(telling.told(20 * MINUTE)) == 1
+    telling.world.inbound.rename(telling.world.base / "elsewhere")
+    (mail,) = telling.told(2 * HOUR)
+    assert f"{telling.world.inbound}: unavailable: it is gone" in mail.subject
+    (telling.world.base / "elsewhere").rename(telling.world.inbound)
+    (mail,) = telling.told(2 * HOUR)
+    assert "free: nothing is fetched below" in mail.subject
 
 
 def test_companies_are_told_of_their_own(make_telling: Callable[..., Telling]) -> None:

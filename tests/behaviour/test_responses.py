@@ -182,6 +182,19 @@ def test_by_the_message_of_another(world: World) -> None:
     assert said(world, "invoice.xml") == []
 
 
+def test_what_it_answers_was_taken_away(world: World) -> None:
+    """Where somebody has put the whole month elsewhere, `status` tells of the rejection all the same."""
+    world.drop("invoice.xml", invoice("1001"))
+    world.settle()
+    (month,) = (world.outbound / "archive").iterdir()
+    month.rename(world.base / "elsewhere")
+    world.receive(response("1001"))
+    with world.service() as service:
+        world.until(lambda: world.delivered() and not untied(service))
+        assert service.accounts[0].pipelines[0].at.health.refused == ""
+    assert "1 rejected by the receiver" in world.filedrop("status").stdout
+
+
 @pytest.mark.parametrize("step", ["record", "tie"])
 def test_broken_off_amid_it(world: World, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """Broken off between row, sidecar and journal, a later scan ends it, and the response stands there once."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 from support.documents import invoice
+from support.plug import Disk, Tap
 
 from filedrop.daemon.lock import JOURNAL
 from filedrop.journal import Journal
@@ -34,6 +35,21 @@ def test_hold_and_release(filedrop: Filedrop, world: World) -> None:
     assert "was not held" in filedrop("release", "acme").stdout
     world.settle()
     world.invariants()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows brings names to the disk itself")
+def test_held_though_the_power_is_cut(filedrop: Filedrop, world: World) -> None:
+    """What the command has said holds: the file is on the disk, with its name."""
+    world.run_once()
+    disk = Disk(world.base / "lost")
+    tap = Tap(lambda _: None, disk)
+    tap.put_in()
+    try:
+        assert "is held" in filedrop("hold", "acme").stdout
+    finally:
+        tap.take_out()
+    disk.forget()
+    assert "filedrop release acme" in (world.outbound / "HOLD").read_text()
 
 
 def test_released_however_it_was_held(filedrop: Filedrop, world: World) -> None:

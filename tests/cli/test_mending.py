@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import invoice
 from support.faults import cut_after, reset_before
+from support.misfortunes import only_a_location
 from support.rights import as_anyone
 
 from filedrop.daemon.lock import locked_state
@@ -180,6 +181,23 @@ def test_resolve_with_a_wrong_number(filedrop: Filedrop, doubtful: World) -> Non
     assert filedrop("resolve", "one.xml", "--sent", 4711, config=config_of(doubtful)).returncode == 1
     with locked_state(doubtful.state) as journal:
         assert len(journal.in_state(State.DOUBT)) == 1
+
+
+def test_resolve_with_the_number_of_another(filedrop: Filedrop, make_world: Callable[..., World]) -> None:
+    """A number that is another document's isn't taken, also before it is known when that one's message was received."""
+    world = make_world(outbound={"doubt": "1h", "track": "1h"})
+    world.front.always("GET /messages", reset_before)
+    world.front.always("GET /outbox", reset_before)
+    world.front.next("POST /outbox", only_a_location)
+    world.drop("zero.xml", invoice("zero"))
+    with world.service():
+        world.until(lambda: world.places()["zero.xml"] == "sent")
+    bring_into_doubt(world, "one.xml")
+    world.front.heal()
+    number = min(message.msg_no for message in world.sandbox.store.sent("acme"))
+    done = filedrop("resolve", "one.xml", "--sent", number, config=config_of(world))
+    assert done.returncode == 1
+    assert f"message {number} belongs to another document already" in done.stderr
 
 
 def test_resolve_to_send_again(filedrop: Filedrop, doubtful: World) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import invoice
 from support.drops import NOON, drop, posted
 from support.faults import cut_after, instead, reset_before
-from support.plug import live
+from support.plug import live, tapped
+from support.stepping import RULES, Life
 from support.world import World
 
 from filedrop.daemon.lock import locked_state
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.faults import Fault
+    from support.stepping import Clock
 
     from filedrop.daemon.daemon import Daemon
     from filedrop.model.document import Document
@@ -343,3 +346,29 @@ def whole_run(base: Path) -> list[str]:
         steps = live(world, finished=1, received=0)
         assert steps is not None
         return steps
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="side effects are counted as Linux has them")
+def test_retried_and_failed_again_at_once(make_world: Callable[..., World], clock: Clock) -> None:
+    """What `retry` has put back, and has failed again before the command ends, has its sidecar and its note."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    world.drop("invoice.xml", invoice("1", receiver=None))
+    life.pipeline.at.scanner.look_now()
+    life.go_on(60)
+    assert world.places() == {"invoice.xml": "failed"}
+    before = world.sidecar("invoice.xml")["id"]
+
+    def fail_again(what: str) -> None:
+        if what == "unlink" and tap.steps.count(what) == 1:
+            life.pipeline.at.scanner.look_now()
+            life.go_on(60)
+
+    with tapped(fail_again) as tap:
+        assert world.filedrop("retry", "invoice.xml").returncode == 0
+    assert world.places() == {"invoice.xml": "failed"}
+    lying = sorted(path.name for path in (world.outbound / "failed").iterdir())
+    assert len(lying) == 3
+    assert world.sidecar("invoice.xml")["id"] != before
+    life.stop()
+    world.invariants()

@@ -734,6 +734,22 @@ def test_a_folder_that_goes_away_after_a_fetch(make_landing: Callable[..., Landi
     landing.world.invariants()
 
 
+def test_a_folder_that_goes_away_after_a_second_fetch(landing: Landing) -> None:
+    """What was fetched anew, since somebody had removed what a row names, is removed when the folder is back, too."""
+    (temporary,) = named(landing, "1")
+    (landing.world.inbound / temporary).unlink()
+    landing.bring()
+    landing.step()
+    landing.fetch()
+    assert len(landing.temporaries()) == 1
+    elsewhere = away(landing)
+    landing.step()
+    elsewhere.rename(landing.world.inbound)
+    landing.bring()
+    landing.all()
+    landing.world.invariants()
+
+
 @pytest.mark.parametrize("who", ["filedrop", "somebody else"])
 def test_what_is_removed_is_removed_once(landing: Landing, who: str) -> None:
     """Whoever has removed what was left over: a file that is later given its name is left alone."""

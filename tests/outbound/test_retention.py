@@ -167,3 +167,20 @@ def long_ago(outbound: Path, journal: Journal, recent: Document) -> None:
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(b"<past/>")
             path.with_name(f"{path.name}.json").write_bytes(sidecar.outbound(document, document.file))
+
+
+def test_one_that_can_not_be_removed(world: World, clock: Clock) -> None:
+    """It is told, and keeps neither the others nor the months after it."""
+    life = Life(world, clock)
+    sent(world, life, "a.xml", "b.xml")
+    life = after(world, clock, life, 40)
+    sent(world, life, "july.xml")
+    stubborn = world.outbound / "archive" / "2020-06" / "a.xml"
+    stubborn.unlink()
+    stubborn.mkdir()
+    life = after(world, clock, life, 100)
+    assert months(world) == ["2020-06"]
+    assert [path.name for path in sorted(stubborn.parent.iterdir())] == ["a.xml", "a.xml.json"]
+    assert not any(life.journal.called(name, name) for name in ("a.xml", "b.xml", "july.xml"))
+    assert "folder.refuses" in [line["event"] for line in world.log()]
+    life.stop()

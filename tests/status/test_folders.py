@@ -1,21 +1,28 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
+from support.documents import invoice
 
 from filedrop.errors import FolderUnavailable
+from filedrop.files import Directory
 from filedrop.journal import Journal
+from filedrop.status.folders import FolderSurvey
 from filedrop.storage.folder import NotYetThere
 from filedrop.storage.folders import InboundFolder
 from filedrop.storage.marker import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from support.world import World
 
 
 def new(_path: Path) -> None:
@@ -115,3 +122,24 @@ def somebody_else() -> Iterator[None]:
         yield
     finally:
         os.seteuid(me)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows tells the times of a file when it lists it")
+def test_a_file_that_goes_while_it_is_looked_at(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer gives its draft the real name, and an importer takes what was received: the folders are well."""
+    world.receive(invoice("1"))
+    world.run_once()
+    world.put(world.outbound / "invoice.xml.part", b"")
+    scanned = Directory.scan
+
+    def scan(here: Directory) -> Iterator[os.DirEntry[str]]:
+        for entry in scanned(here):
+            if entry.name.endswith((".part", ".xml")):
+                (here / entry.name).unlink()
+            yield entry
+
+    monkeypatch.setattr(Directory, "scan", scan)
+    found = FolderSurvey(world.configuration(), None, ages=True).look(datetime.now(UTC))
+    assert [snapshot.trouble for snapshot in found.values()] == ["", ""]
+    assert not list(world.outbound.glob("*.part"))
+    assert not world.delivered()

@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.commands import ask
-from support.documents import SELLER, invoice, order
+from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice, order
+from support.faults import instead
+from support.stepping import RULES, Life
 
 from filedrop.daemon import systemd
 from filedrop.daemon.daemon import Daemon
 from filedrop.daemon.lock import locked_state
-from filedrop.status.status_file import StatusFile, read
+from filedrop.status.status_file import StatusFile, heard_from, read
+from filedrop.status.survey import Survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from support.faults import Exchange
+    from support.stepping import Clock
     from support.world import World
 
 
@@ -170,3 +174,27 @@ def test_what_is_not_validated_says_so_while_the_access_point_is_away(
     (document,) = acme["documents"]
     assert document["file"] == "unjudged.xml"
     assert "status 7" in document["why"]
+
+
+def test_a_message_for_nobody_that_can_not_be_taken(make_world: Callable[..., World], clock: Clock) -> None:
+    """It needs a person as one of a company's does: it is told with what to do, by its account."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true)
+    world._unassigned = str(world.root / "unassigned")
+    world.sandbox.store.connect({SELLER: "acme", BUYER: "acme"})
+    world.sandbox.store.receive(
+        sender=BUYER, receiver=BUYER, document_id=INVOICE_ID, process_id=BILLING_PROCESS, content=invoice("1")
+    )
+    world.front.always("GET /messages/1/", instead(404))
+    life = Life(world, clock)
+    life.go_on(130)
+    now = clock.now()
+    status = Survey(world.configuration(), life.journal).take(heard_from(life.service, now), running=True, now=now)
+    (matter,) = status["matters"]
+    assert (matter["kind"], matter["company"], matter["about"], matter["number"]) == ("stuck", "", "main", 1)
+    assert matter["title"] == "1 stuck, for none of the companies"
+    (item,) = matter["items"]
+    assert (item["name"], item["do"]) == (f"message 1 from {BUYER}", ["filedrop read 1"])
+    assert status["companies"]["acme"]["stuck"] == 0
+    shown = world.filedrop("status").stdout
+    assert f"main: stuck: message 1 from {BUYER}: the access point lists message 1, but has no document" in shown
+    life.stop()

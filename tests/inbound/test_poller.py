@@ -1,0 +1,85 @@
+"""Which messages a poll hands out, and which folders it has looked at again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice
+from support.faults import instead
+from support.stepping import RULES, Life
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.stepping import Clock
+    from support.world import World
+
+DAY = 86_400.0
+
+
+def for_nobody(world: World, count: int) -> None:
+    """Have so many messages lie in the inbox whose receiver is none of the companies."""
+    world.sandbox.store.connect({SELLER: "acme", BUYER: "acme"})
+    for number in range(count):
+        world.sandbox.store.receive(
+            sender=BUYER, receiver=BUYER, document_id=INVOICE_ID, process_id=BILLING_PROCESS,
+            content=invoice(f"nobody-{number}"),
+        )  # fmt: skip
+
+
+def test_the_folder_of_nobody_is_back(make_world: Callable[..., World], clock: Clock) -> None:
+    """A folder that was away is looked at again though no message is for it: the trouble doesn't stay for ever."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true)
+    unassigned = world.root / "unassigned"
+    world._unassigned = str(unassigned)
+    life = Life(world, clock)
+    life.go_on(10)
+    life.stop()
+    unassigned.rename(world.base / "away")
+    life = Life(world, clock)
+    life.go_on(10)
+    poller = life.service.accounts[0].poller
+    assert list(poller.trouble()) == [unassigned]
+    (world.base / "away").rename(unassigned)
+    life.go_on(125)
+    assert poller.trouble() == {}
+    life.stop()
+
+
+def test_a_folder_is_back_while_its_message_waits(make_world: Callable[..., World], clock: Clock) -> None:
+    """It is looked at again, too, where its only message is stuck, and isn't to be tried for long."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true)
+    life = Life(world, clock)
+    world.front.always("GET /messages/1/", instead(404))
+    world.receive(invoice("1"))
+    life.go_on(4200)
+    poller = life.service.accounts[0].poller
+    assert poller.summary.stuck == {"acme": 1}
+    life.stop()
+    world.inbound.rename(world.base / "away")
+    life = Life(world, clock)
+    life.go_on(10)
+    poller = life.service.accounts[0].poller
+    assert list(poller.trouble()) == [world.inbound]
+    (world.base / "away").rename(world.inbound)
+    life.go_on(125)
+    assert poller.trouble() == {}
+    life.stop()
+
+
+def test_a_folder_that_was_away_while_the_inbox_was_blocked(make_world: Callable[..., World], clock: Clock) -> None:
+    """What lies behind the 25 that an inbox shows is taken when its folder is back, however long ago it came."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true, quirks=True)
+    life = Life(world, clock)
+    life.go_on(10)
+    life.stop()
+    for_nobody(world, 25)
+    world.receive(invoice("1"))
+    clock.pass_on(4 * DAY)
+    world.inbound.rename(world.base / "away")
+    life = Life(world, clock)
+    life.go_on(130)
+    (world.base / "away").rename(world.inbound)
+    life.go_on(130)
+    assert len(world.delivered()) == 1
+    life.stop()
