@@ -100,6 +100,8 @@ class AccessPoint:
                 self.probe()
             except NoClearAnswer:  # would put the document in doubt, but it was certainly not accepted
                 raise refusal from None
+            if self.login_changed():  # the one that was refused for the document is no longer asked with
+                raise
             raise verdict.rejected_login(answer) from refusal
 
     def outbox(self) -> Listing:
