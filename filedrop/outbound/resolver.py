@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from filedrop import identify
 from filedrop.accesspoint import Gone
-from filedrop.errors import DocumentError, NoClearAnswer, Unavailable, WrongAddress
+from filedrop.errors import DocumentError, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.document import UNCLEAR_AT_MOST, UNEXPLAINED_AT_MOST, State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction, difference, is_known
@@ -258,7 +258,7 @@ class DoubtResolver:
                 return Candidate(message, "missing")
             except (DocumentError, NoClearAnswer):
                 return Candidate(message, "incomparable")
-            except (Unavailable, WrongAddress):
+            except (Unauthorized, Unavailable, WrongAddress):
                 if not self._shared.breaker.allows_again():
                     raise
                 return Candidate(message, "missing")  # only this message fails: compare the others

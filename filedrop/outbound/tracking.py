@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint.listing import PAGE
-from filedrop.errors import Interrupted, NoClearAnswer, Unavailable, WrongAddress
+from filedrop.errors import Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.document import State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction, difference, is_known
@@ -72,7 +72,7 @@ class Tracking:
                     message = shared.access_point.status(document.msg_no)
                 except Interrupted:
                     raise
-                except (NoClearAnswer, Unavailable, WrongAddress) as error:  # only this message fails
+                except (NoClearAnswer, Unauthorized, Unavailable, WrongAddress) as error:  # only this message fails
                     if not shared.breaker.allows_again():
                         raise
                     shared.log.warning("message.not_answered", msg_no=document.msg_no, why=str(error))
