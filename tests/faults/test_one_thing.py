@@ -134,6 +134,24 @@ def test_a_message_that_is_not_given_out(make_world: Callable[..., World], clock
     assert not [line for line in world.log() if line["event"] == "account.paused"]
 
 
+@pytest.mark.parametrize("status", [403, 404])
+@pytest.mark.parametrize("which", ["messages", "outbox", "inbox"])
+def test_a_list_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, which: str, status: int) -> None:
+    """Where one list is refused, though the login and the address are good, documents are sent all the same."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=100_000)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.always(exactly("GET", f"/{which}"), instead(status))
+    life.take(world, "first.xml", cut_after)
+    for nth in range(20):
+        life.take(world, f"{nth}.xml")
+        life.go_on(60)
+        assert world.places()[f"{nth}.xml"] == "sent"
+    life.stop()
+    assert str(status) in life.service.accounts[0].access_point.cut_short[which]
+    assert not [line for line in world.log() if line["event"] == "account.paused"]
+
+
 def test_a_waiver_lasts_until_the_document_is_through(make_world: Callable[..., World]) -> None:
     """`retry --anyway` lets its document through even where the first attempt doesn't reach the access point."""
     world = make_world()
