@@ -216,9 +216,13 @@ class DoubtResolver:
         return self._shared.journal.in_state(State.DOUBT, identity=self._shared.access_point.identity)
 
     def _others(self, documents: Iterable[Document]) -> list[Document]:
-        """Other documents that may have made a message and don't own it yet: requests under way, newer doubts."""
-        looked_for = {document.id for document in documents}
-        under_way = self._shared.journal.in_state(State.SENDING, identity=self._shared.access_point.identity)
+        """Other documents that may have made a message and don't own it yet: requests under way, newer doubts.
+
+        Not what a kill has left as under way in a folder that is away: no answer to that will come.
+        """
+        shared, looked_for = self._shared, {document.id for document in documents}
+        sending = shared.journal.in_state(State.SENDING, identity=shared.access_point.identity)
+        under_way = [document for document in sending if document.id in shared.window]
         return [document for document in (*under_way, *self._doubtful()) if document.id not in looked_for]
 
     def _remembered(self, document: Document) -> _Memory:

@@ -152,6 +152,38 @@ def test_a_list_that_is_not_given_out(make_world: Callable[..., World], clock: C
     assert not [line for line in world.log() if line["event"] == "account.paused"]
 
 
+def test_a_share_that_is_away_after_a_kill(make_world: Callable[..., World], clock: Clock) -> None:
+    """What was on the wire from a folder that is away after a kill keeps no other document in doubt."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=100_000)
+    other, away = world.root / "acme" / "other", world.root / "away"
+    folders = f"['{world.outbound}', '{other}']"
+    world._companies["acme"] = f'{{participants: ["{SELLER}"], outbound: {folders}}}'
+    life = Life(world, clock)
+    life.go_on(10)
+    world.drop("invoice.xml", invoice("1"))
+    world.put(other / "other.xml", invoice("2"))
+    for pipeline in life.service.accounts[0].pipelines:
+        pipeline.at.scanner.look_now()
+    for _ in range(4):
+        life.turn()
+        life.do_each("step")
+        clock.pass_on(3)
+    assert life.jobs.count("send") == 2
+    life.do_each("send")
+    life.drop()
+    other.rename(away)
+    life = Life(world, clock)
+    life.go_on(3600)
+    life.stop()
+    away.rename(other)
+    assert world.places() == {"invoice.xml": "sent"}
+    life = Life(world, clock)
+    life.go_on(3600)
+    life.stop()
+    assert (other / "sent" / "other.xml").exists()
+    assert len(world.sandbox.store.sent("acme")) == 2
+
+
 def test_a_waiver_lasts_until_the_document_is_through(make_world: Callable[..., World]) -> None:
     """`retry --anyway` lets its document through even where the first attempt doesn't reach the access point."""
     world = make_world()
