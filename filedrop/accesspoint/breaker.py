@@ -150,8 +150,8 @@ class CircuitBreaker:
             self._condition = "wrong address"
         else:
             self._condition = "away"
-        if isinstance(error, Unavailable) and error.retry_after is not None:
-            pause = min(max(error.retry_after, timedelta(0)), LONGEST_RETRY_AFTER)
+        if isinstance(error, Unavailable) and error.retry_after and error.retry_after > timedelta(0):
+            pause = min(error.retry_after, LONGEST_RETRY_AFTER)
         self._why = str(error)
         self._next_probe = self._steady() + pause.total_seconds()
         self._next_attempt = self._now() + pause if self._now else None

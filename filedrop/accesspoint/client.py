@@ -17,7 +17,7 @@ from filedrop.accesspoint.download import fetch
 from filedrop.accesspoint.links import Address
 from filedrop.accesspoint.listing import listing, pages
 from filedrop.accesspoint.multipart import Multipart
-from filedrop.errors import Interrupted, NoClearAnswer, Unauthorized, Unavailable
+from filedrop.errors import Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 
 if TYPE_CHECKING:
     import threading
@@ -100,6 +100,8 @@ class AccessPoint:
                 self.probe()
             except NoClearAnswer:  # would put the document in doubt, but it was certainly not accepted
                 raise refusal from None
+            if self.login_changed():  # the one that was refused for the document is no longer asked with
+                raise
             raise verdict.rejected_login(answer) from refusal
 
     def outbox(self) -> Listing:
@@ -255,7 +257,7 @@ class AccessPoint:
         why = ""
         try:
             yield from pages(ask, self._address, name, query or {}, stopped=self._stopped)
-        except NoClearAnswer as error:
+        except (NoClearAnswer, Unauthorized, WrongAddress) as error:
             why = "" if isinstance(error, Interrupted) else str(error)
             raise
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from filedrop.errors import AccessPointError, Interrupted
+from filedrop.errors import AccessPointError, Interrupted, Unauthorized, WrongAddress
 from filedrop.outbound.resolver import DoubtResolver
 from filedrop.outbound.tracking import Tracking
 
@@ -54,8 +54,13 @@ class Follower:
         return wait is None or wait > 0 or "track" in self._failed
 
     def failed(self, error: AccessPointError, event: str, **facts: str) -> None:
-        """Record the failure of a request. Logged, unless the request was interrupted by our own stop."""
-        self._shared.breaker.record_failure(error)
+        """Record the failure of a request. Logged, unless the request was interrupted by our own stop.
+
+        A list may be refused alone: login and address are asked after before they count as wrong.
+        """
+        breaker = self._shared.breaker
+        if not (isinstance(error, Unauthorized | WrongAddress) and breaker.allows_again()):
+            breaker.record_failure(error)
         if not isinstance(error, Interrupted):
             self._shared.log.warning(event, **facts, why=str(error))
 

@@ -62,8 +62,10 @@ class Loop:
 
     def _run(self) -> None:
         failures = 0
-        while not self._stopped.is_set():
-            self._woken.clear()
+        while True:
+            self._woken.clear()  # before the look at `stopped`: whoever sets that wakes us afterwards
+            if self._stopped.is_set():
+                return
             self._wanted = LONGEST_SLEEP
             if attempt(self._log, self._thread.name, self._take_turn):
                 failures = 0

@@ -79,7 +79,7 @@ class Numbers(Documents):
         return self.write_each([partial(work, answer=answer) for answer in answers])
 
     def times(self, identity: str) -> list[tuple[datetime, str]]:
-        """For the latest documents: when each was first posted, by `Date`, and when its message was received."""
+        """For the latest documents that were posted once: when, by `Date`, and when the message was received."""
         rows = self.read(statements.TIMES, identity=identity, most=_LATEST)
         return [(asked, received) for first, received in rows if (asked := from_moment(first))]
 

@@ -129,11 +129,14 @@ OWNERS = (
     " FROM surplus JOIN documents ON documents.id = surplus.document"
     " WHERE surplus.identity = :identity AND surplus.msg_no IN (SELECT value FROM json_each(:numbers))"
 )
-# In the order of an index, by number: the latest documents, unless the server was set up anew.
-TIMES = (
-    "SELECT first_attempt, received FROM documents WHERE identity = :identity AND msg_no IS NOT NULL"
-    " AND first_attempt IS NOT NULL AND received IS NOT NULL ORDER BY msg_no DESC LIMIT :most"
-)
+# In the order of an index, by number: the latest documents, unless the server was set up anew. Of several requests, any
+# may have made the message.
+TIMES = """
+    SELECT first_attempt, received FROM documents WHERE identity = :identity AND msg_no IS NOT NULL
+    AND first_attempt IS NOT NULL AND received IS NOT NULL
+    AND (SELECT count(*) FROM json_each(history) WHERE json_extract(value, '$[1]') = 'sending') = 1
+    ORDER BY msg_no DESC LIMIT :most
+"""
 # By rowid, the order of insertion, which depends on no clock.
 RECEIVED_BEFORE = """
     SELECT received FROM (

@@ -48,6 +48,10 @@ class Window:
         """How many more documents may be sent now."""
         return self.size - len(self._under_way)
 
+    def __contains__(self, document_id: object) -> bool:
+        """Whether this document is in it."""
+        return document_id in self._under_way
+
     def take(self, document_id: str) -> bool:
         """Add a document that is about to be sent. Returns False where there is no room for it."""
         with self._lock:

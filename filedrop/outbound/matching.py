@@ -42,9 +42,9 @@ FURTHEST = timedelta(days=366)  # larger differences are no clock's: some server
 class Clocks:
     """How two clocks of the access point differ: `Date`, which gives the time of our requests, and `received`.
 
-    For messages that are known to be documents, `received` was between `least` and `most` later than `Date` before the
-    first request. Not `known`: there is no such message, and the clocks may differ by anything. `late`: how long after
-    a request its message may still appear. `set_by`: by how much one of the clocks may have been set since.
+    For messages that are known to be documents, `received` was between `least` and `most` later than `Date` before
+    their only request. Not `known`: there is no such message, and the clocks may differ by anything. `late`: how long
+    after a request its message may still appear. `set_by`: by how much one of the clocks may have been set since.
     """
 
     known: bool = True
@@ -55,7 +55,7 @@ class Clocks:
 
     @classmethod
     def learned(cls, messages: Iterable[tuple[datetime, datetime]], late: timedelta) -> Clocks:
-        """The clocks according to known messages: of each, `Date` at its first request, and `received`."""
+        """The clocks according to known messages: of each, `Date` at its request, and `received`."""
         apart = [received - asked for asked, received in messages if abs(received - asked) < FURTHEST]
         least, most = min(apart, default=timedelta(0)), max(apart, default=timedelta(0))
         return cls(bool(apart), least, most, late, SUMMER_TIME)

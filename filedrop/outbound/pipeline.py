@@ -70,11 +70,10 @@ class OutboundPipeline:
         """When the next step is due, by the steady clock."""
         if self._handover.has_mail():
             return -math.inf
-        scanner = self.at.scanner
-        if scanner.woken or self._is_woken or self.reconciliation.is_under_way or self._may_claim():
+        if self._is_woken or self.reconciliation.is_under_way or self._may_claim():
             return self._not_before
         others = (self.reconciliation.next, self._next_documents, self._retention.next)
-        return max(self._not_before, min(scanner.next_settled, *others))
+        return max(self._not_before, min(self.at.scanner.due(), *others))
 
     def step(self) -> None:
         """Take the folder's documents one batch further. Raises JournalError."""
@@ -160,7 +159,7 @@ class OutboundPipeline:
             folder.take_up(shared.journal)
             self.at.scanner.woken |= shared.steady() >= self.reconciliation.next
             self.reconciliation.step(comes_first=bool(health.trouble))
-            if self.at.scanner.is_due(shared.steady()):
+            if self.at.scanner.due() <= shared.steady():
                 self._scan()
         except FolderUnavailable as error:
             if health.trouble != str(error):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from filedrop import identify
 from filedrop.accesspoint import Gone
-from filedrop.errors import DocumentError, NoClearAnswer, Unavailable, WrongAddress
+from filedrop.errors import DocumentError, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.document import UNCLEAR_AT_MOST, UNEXPLAINED_AT_MOST, State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction, difference, is_known
@@ -216,9 +216,13 @@ class DoubtResolver:
         return self._shared.journal.in_state(State.DOUBT, identity=self._shared.access_point.identity)
 
     def _others(self, documents: Iterable[Document]) -> list[Document]:
-        """Other documents that may have made a message and don't own it yet: requests under way, newer doubts."""
-        looked_for = {document.id for document in documents}
-        under_way = self._shared.journal.in_state(State.SENDING, identity=self._shared.access_point.identity)
+        """Other documents that may have made a message and don't own it yet: requests under way, newer doubts.
+
+        Not what a kill has left as under way in a folder that is away: no answer to that will come.
+        """
+        shared, looked_for = self._shared, {document.id for document in documents}
+        sending = shared.journal.in_state(State.SENDING, identity=shared.access_point.identity)
+        under_way = [document for document in sending if document.id in shared.window]
         return [document for document in (*under_way, *self._doubtful()) if document.id not in looked_for]
 
     def _remembered(self, document: Document) -> _Memory:
@@ -258,7 +262,7 @@ class DoubtResolver:
                 return Candidate(message, "missing")
             except (DocumentError, NoClearAnswer):
                 return Candidate(message, "incomparable")
-            except (Unavailable, WrongAddress):
+            except (Unauthorized, Unavailable, WrongAddress):
                 if not self._shared.breaker.allows_again():
                     raise
                 return Candidate(message, "missing")  # only this message fails: compare the others

@@ -89,11 +89,11 @@ class Scanner:
         self.next_settled = min((moment for moment in self._settling.values() if moment > now), default=math.inf)
         self.last_scan = now
 
-    def is_due(self, now: float) -> bool:
-        """Whether to list the folder now. Names that are left of the last listing come first, unless they are few."""
-        if not self.ready:
-            return self.woken or self.has_more or self.next_settled <= now
-        return self.woken and len(self.ready) < FEW
+    def due(self) -> float:
+        """When to list the folder. Names that are left of the last listing come first, unless they are few."""
+        if self.ready:
+            return -math.inf if self.woken and len(self.ready) < FEW else math.inf
+        return -math.inf if self.woken or self.has_more else self.next_settled
 
     def next_ready(self, most: int) -> list[str]:
         """The next names to be claimed, at most `most`."""

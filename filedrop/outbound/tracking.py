@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint.listing import PAGE
-from filedrop.errors import Interrupted, NoClearAnswer, Unavailable, WrongAddress
+from filedrop.errors import Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.document import State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction, difference, is_known
@@ -72,7 +72,7 @@ class Tracking:
                     message = shared.access_point.status(document.msg_no)
                 except Interrupted:
                     raise
-                except (NoClearAnswer, Unavailable, WrongAddress) as error:  # only this message fails
+                except (NoClearAnswer, Unauthorized, Unavailable, WrongAddress) as error:  # only this message fails
                     if not shared.breaker.allows_again():
                         raise
                     shared.log.warning("message.not_answered", msg_no=document.msg_no, why=str(error))
@@ -113,21 +113,23 @@ class Tracking:
             return self._asked(document)
         gone_since = self._gone.pop(document.id, self._shared.steady())
         if document.id not in reports.in_outbox and _has_left(document, outbox):
-            if self._is_overdue(document, now, gone_since):
+            if self._is_overdue(document, now, gone_since, outbox):
                 return document.failed(now, _not_delivered(document, reports.others.get(document.id, "")))
             self._gone[document.id] = gone_since
         self._shared.asked_after(document.id)
         return self._asked(document)
 
-    def _is_overdue(self, document: Document, now: datetime, gone_since: float) -> bool:
+    def _is_overdue(self, document: Document, now: datetime, gone_since: float, outbox: Listing) -> bool:
         """Whether it has been on its way for `overdue` by our clock and the access point's: one may have been set.
 
         The steady clock alone is enough when `overdue` has passed since we saw that the document had left the outbox.
+        It is needed where the outbox has several pages: messages leave it while these are read, and then others move up
+        to a page that was read before, and are in none.
         """
         overdue, posted, theirs = self._shared.rules.overdue, last_attempt(document), self._shared.access_point.clock()
         if self._shared.steady() - gone_since >= overdue.total_seconds():
             return True
-        if posted is None or theirs is None:
+        if posted is None or theirs is None or outbox.pages > 1:
             return False
         return min(now - (document.accepted or document.claimed), theirs - posted) >= overdue
 

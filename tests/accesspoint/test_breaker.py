@@ -96,12 +96,19 @@ def test_what_four_workers_hear_is_one_outage(access: Access) -> None:
     assert access.breaker.wait() == 5
 
 
-@pytest.mark.parametrize(("asked_for", "given"), [(120, 120), (7200, 3600), (0, 0), (-5, 0)])
+@pytest.mark.parametrize(("asked_for", "given"), [(120, 120), (7200, 3600)])
 def test_retry_after_is_honoured(access: Access, asked_for: int, given: int) -> None:
     """A 503 that says when to come back is believed, up to an hour."""
     access.trouble = Unavailable("busy", retry_after=timedelta(seconds=asked_for))
     access.breaker.allows()
     assert access.breaker.wait() == given
+
+
+@pytest.mark.parametrize("asked_for", [0, -5])
+def test_who_may_come_back_at_once_does_not_hammer(access: Access, asked_for: int) -> None:
+    """A 503 that asks for no pause, or one until a moment that is past, gets the probes of any other outage."""
+    access.trouble = Unavailable("busy", retry_after=timedelta(seconds=asked_for))
+    assert access.pauses(4) == [5, 10, 20, 40]
 
 
 def test_a_refused_login_is_not_hammered(access: Access) -> None:

@@ -196,6 +196,24 @@ def test_new_password(server: Scripted, connect: Callable[..., AccessPoint], pas
     assert access_point.send(IDS, INVOICE).msg_no == 97
 
 
+def test_new_password_meanwhile(server: Scripted, connect: Callable[..., AccessPoint], password_file: Path) -> None:
+    """A password changed just after the old one was refused: that the new one is good says nothing of the document."""
+
+    def guarded(exchange: Exchange) -> bool:
+        password_file.write_text("new", "utf-8")
+        new = exchange.request.headers["authorization"] == "Basic " + base64.b64encode("acmé:new".encode()).decode()
+        return reply(200, STATISTICS)(exchange) if new else reply(401)(exchange)
+
+    server.on("POST", "/outbox", reply(401))
+    server.on("GET", "/statistics", guarded)
+    access_point = connect(server.url, password_file=password_file)
+    with pytest.raises(Unauthorized):
+        access_point.send(IDS, INVOICE)
+    assert access_point.login_changed()
+    with pytest.raises(Rejected):
+        access_point.send(IDS, INVOICE)
+
+
 def test_no_password(server: Scripted, connect: Callable[..., AccessPoint], password_file: Path) -> None:
     """Without a password to be read nothing is sent, and the account is at fault, not the document."""
     access_point = connect(server.url, password_file=password_file)

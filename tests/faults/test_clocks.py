@@ -235,6 +235,26 @@ def test_two_clocks_of_which_nothing_is_known(world: World, clock: Clock, second
     all_is_well(world, life)
 
 
+@pytest.mark.parametrize("comparable", [True, False], ids=["comparable", "incomparable"])
+def test_two_clocks_of_a_message_that_took_long(world: World, clock: Clock, comparable: bool) -> None:  # noqa: FBT001 - a parameter
+    """A message that came of a later request than its document's first doesn't make the clocks differ by that much."""
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.always("POST /outbox", instead(429))
+    life.take(world, "late.xml")
+    life.go_on(2 * AN_HOUR)
+    world.front.heal()
+    life.go_on(AN_HOUR)
+    assert world.accepted() == {"late.xml": 1}
+    if not comparable:
+        world.front.always("GET /messages/2/", instead(200, "<a>"))
+    life.take(world, FOUND, cut_after)
+    life.go_on(AN_HOUR)
+    assert world.accepted()[FOUND] == 1
+    assert len(in_doubt(world)) == (0 if comparable else 1)
+    all_is_well(world, life)
+
+
 def test_a_clock_that_jumps(world: World, clock: Clock) -> None:
     """Where one of its clocks was set meanwhile, what was learned is wrong, and still nothing is sent twice."""
     life = Life(world, clock)

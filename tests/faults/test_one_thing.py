@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from urllib.request import Request, urlopen
 
 import pytest
-from support.documents import invoice
-from support.faults import instead
+from support.documents import BUYER, SELLER, invoice
+from support.faults import cut_after, exactly, instead
+from support.stepping import RULES, Life
 from support.world import PASSWORD
 
 from filedrop.daemon.lock import locked_state
@@ -22,6 +23,7 @@ from filedrop.journal import MessageRow
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from support.stepping import Clock
     from support.world import World
 
 linux = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither such names nor /dev/full")
@@ -92,21 +94,94 @@ def test_the_longest_name_that_a_folder_holds(world: World) -> None:
     assert json.loads(filed.with_name(f"{filed.name}.json").read_bytes())["dropped_as"] == name
 
 
-def test_a_number_that_is_not_answered(make_world: Callable[..., World]) -> None:
+@pytest.mark.parametrize("status", [403, 500])
+def test_a_number_that_is_not_answered(make_world: Callable[..., World], clock: Clock, status: int) -> None:
     """Where the access point can't answer about one message, what became of the others is heard all the same."""
-    world = make_world(deliver_after=1.0)
-    world.drop("first.xml", invoice("1"))
-    world.settle(ends=("sent",))
-    (number,) = (message.msg_no for message in world.sandbox.store.sent("acme"))
-    empty = '<messages-query-response version="1.0"><messages/></messages-query-response>'
-    world.front.always("GET /messages?", instead(200, empty))
-    world.front.always(f"GET /outbox/{number} ", instead(500))
-    world.drop("second.xml", invoice("2"))
-    with world.service():
-        world.until(lambda: world.places().get("second.xml", "").startswith("archive"))
-        world.front.heal()
-        world.until(world.settled)
-    world.invariants()
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.sandbox.store.connect({SELLER: "acme"})  # what is for the buyer is never delivered
+    life.take(world, "first.xml")
+    world.sandbox.store.deliver()
+    world.sandbox.store.connect({SELLER: "acme", BUYER: "buyer"})
+    world.front.always(exactly("GET", "/outbox/1"), instead(status))
+    life.take(world, "second.xml")
+    life.go_on(4 * 3600)
+    life.stop()
+    assert world.front.asked("GET /outbox/1")
+    assert {name: place.split("/")[0] for name, place in world.places().items()} == {
+        "first.xml": "sent", "second.xml": "archive",
+    }  # fmt: skip
+    assert not [line for line in world.log() if line["event"] == "account.paused"]
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_a_message_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, status: int) -> None:
+    """Where one message can't be compared with what is in doubt, the others are, and nothing else waits for it."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.always("GET /messages/1/", instead(status))
+    life.take(world, "first.xml", cut_after)
+    life.take(world, "second.xml", cut_after)
+    life.take(world, "third.xml")
+    life.go_on(3600)
+    life.stop()
+    assert {name: place.split("/")[0] for name, place in world.places().items()} == {
+        "first.xml": "sending", "second.xml": "archive", "third.xml": "archive",
+    }  # fmt: skip
+    assert world.accepted() == dict.fromkeys(world.dropped, 1)
+    assert not [line for line in world.log() if line["event"] == "account.paused"]
+
+
+@pytest.mark.parametrize("status", [403, 404])
+@pytest.mark.parametrize("which", ["messages", "outbox", "inbox"])
+def test_a_list_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, which: str, status: int) -> None:
+    """Where one list is refused, though the login and the address are good, documents are sent all the same."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=100_000)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.always(exactly("GET", f"/{which}"), instead(status))
+    life.take(world, "first.xml", cut_after)
+    for nth in range(20):
+        life.take(world, f"{nth}.xml")
+        life.go_on(60)
+        assert world.places()[f"{nth}.xml"] == "sent"
+    life.stop()
+    assert str(status) in life.service.accounts[0].access_point.cut_short[which]
+    assert not [line for line in world.log() if line["event"] == "account.paused"]
+
+
+def test_a_share_that_is_away_after_a_kill(make_world: Callable[..., World], clock: Clock) -> None:
+    """What was on the wire from a folder that is away after a kill keeps no other document in doubt."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=100_000)
+    other, away = world.root / "acme" / "other", world.root / "away"
+    folders = f"['{world.outbound}', '{other}']"
+    world._companies["acme"] = f'{{participants: ["{SELLER}"], outbound: {folders}}}'
+    life = Life(world, clock)
+    life.go_on(10)
+    world.drop("invoice.xml", invoice("1"))
+    world.put(other / "other.xml", invoice("2"))
+    for pipeline in life.service.accounts[0].pipelines:
+        pipeline.at.scanner.look_now()
+    for _ in range(4):
+        life.turn()
+        life.do_each("step")
+        clock.pass_on(3)
+    assert life.jobs.count("send") == 2
+    life.do_each("send")
+    life.drop()
+    other.rename(away)
+    life = Life(world, clock)
+    life.go_on(3600)
+    life.stop()
+    away.rename(other)
+    assert world.places() == {"invoice.xml": "sent"}
+    life = Life(world, clock)
+    life.go_on(3600)
+    life.stop()
+    assert (other / "sent" / "other.xml").exists()
+    assert len(world.sandbox.store.sent("acme")) == 2
 
 
 def test_a_waiver_lasts_until_the_document_is_through(make_world: Callable[..., World]) -> None:

@@ -173,7 +173,7 @@ def test_setups(secretive: World, fault: Callable[[World], None], status: int) -
     world.drop("invoice.xml", invoice())
     commands = [["check"], ["status"], ["identify", "--json", "x"]]
     with ThreadPoolExecutor() as beside:
-        run = beside.submit(world.filedrop, "run", "--once")
+        run = beside.submit(world.process, "run", "--once")
         done = [command_here(world, *command) for command in commands]
     assert run.result().returncode == status
     done.append(run.result())
@@ -321,7 +321,7 @@ def test_untrusted(secretive: World, tls: Scripted, trusted: bool, sentence: str
     other_config(world, f'base_url: "{world.front.url}"', new)
     world.drop("invoice.xml", invoice())
     with ThreadPoolExecutor() as beside:
-        run = beside.submit(world.filedrop, "run", "--once")
+        run = beside.submit(world.process, "run", "--once")
         check = command_here(world, "check")
     for done in (run.result(), check):
         assert done.returncode == 3

@@ -283,6 +283,7 @@ def test_what_is_on_the_wire_is_waited_for(bench: Bench) -> None:
     """While another upload may have made a message, nothing is decided by it, nor is a person asked."""
     document = doubtful(bench, cut_after, content=invoice("same"))
     other = doubtful(bench, reset_after_a_part, "other.xml", invoice("same"))
+    assert bench.at.shared.window.take(other.id)
     under_way = bench.life.journal.record(other.but(state=State.SENDING))
     for _ in range(3):
         assert look(bench) == []
@@ -290,6 +291,7 @@ def test_what_is_on_the_wire_is_waited_for(bench: Bench) -> None:
     assert row(bench, document).state is State.DOUBT
     assert resolver(bench).needs_a_person() == set()
     bench.life.journal.record(under_way.sent(bench.at.shared.now(), 99, received=None, uuid=None))
+    bench.at.shared.window.release(other.id)
     assert [one.state for one in look(bench)] == [State.SENT]
 
 

@@ -64,7 +64,7 @@ def test_names_of_a_listing_that_have_not_had_their_turn(tmp_path: Path) -> None
     for name in first:
         scanner.remember(name, STAMP, 0.0, look_again=30.0)
     scanner.look_now()
-    assert scanner.is_due(0.0)
+    assert scanner.due() <= 0.0
     scanner.scan(reversed(names), now=0.0)
     assert scanner.next_ready(12) == names[LISTED - 10 : LISTED + 2]
 
@@ -88,7 +88,7 @@ def looks(scanner: Scanner, names: list[str]) -> list[str]:
     """The names that scans find ready until the folder rests, none of which can be claimed."""
     found: list[str] = []
     scanner.look_now()
-    while scanner.is_due(0.0) and len(found) <= 2 * len(names):
+    while scanner.due() <= 0.0 and len(found) <= 2 * len(names):
         scanner.woken = False
         scanner.scan(names, now=0.0)
         found += scanner.next_ready(len(names))

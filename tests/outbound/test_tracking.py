@@ -12,7 +12,7 @@ from support.stepping import RULES, Life
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from support.faults import Exchange
+    from support.faults import Exchange, Request
     from support.stepping import Clock
     from support.world import World
 
@@ -68,3 +68,42 @@ def test_what_the_outbox_lists_is_on_its_way(make_world: Callable[..., World], c
     life.stop()
     assert world.places() == {"1.xml": "sent", "2.xml": "failed"}
     assert world.error("2.xml") == "not-delivered"
+
+
+def test_a_list_that_moves_up(make_world: Callable[..., World], clock: Clock) -> None:
+    """While the outbox is read, messages leave it, and others move up to a page already read: they are still in it.
+
+    One that really has left it fails all the same, in the end.
+    """
+    world = make_world(
+        outbound=RULES | {"overdue": "1h"}, inbound={"poll": "5m"}, clock=clock.true, deliver_after=100_000
+    )
+    names = [f"{nth:02}.xml" for nth in range(1, 41)]
+
+    def when_ten_were_delivered(exchange: Exchange) -> None:
+        with world.sandbox.store._engine.begin() as connection:
+            connection.exec_driver_sql("UPDATE messages SET due = 0 WHERE msg_no <= 10")
+        answered(exchange)
+
+    def is_for_the_second_page(request: Request) -> bool:
+        return request.line == "GET /outbox" and "index=2" in request.target
+
+    life = Life(world, clock)
+    life.go_on(10)
+    for name in names:
+        world.drop(name, invoice(name))
+    for _ in range(20):
+        life.pipeline.at.scanner.look_now()
+        life.go_on(3)
+    assert set(world.places().values()) == {"sent"}
+    life.stop()
+    clock.pass_on(3 * 3600)
+    world.front.next(is_for_the_second_page, when_ten_were_delivered)
+    life = Life(world, clock)
+    life.go_on(3 * 3600)
+    assert [world.places()[name].split("/")[0] for name in names] == ["archive"] * 10 + ["sent"] * 30
+    with world.sandbox.store._engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE messages SET due = NULL, listed = 0 WHERE msg_no = 40")
+    life.go_on(3 * 3600)
+    life.stop()
+    assert [world.places()[name] for name in names[10:]] == ["sent"] * 29 + ["failed"]

@@ -1,0 +1,26 @@
+"""A thread that takes turns."""
+
+from __future__ import annotations
+
+import threading
+
+import structlog
+
+from filedrop.daemon.loop import Loop
+
+
+def test_a_stop_just_before_a_turn() -> None:
+    """However the moment of a stop falls, the thread ends at once, and doesn't wait for its next turn first."""
+
+    class JustThen(threading.Event):
+        def is_set(self) -> bool:
+            before = super().is_set()
+            self.set()
+            loop.wake()
+            return before
+
+    stopped = JustThen()
+    loop = Loop("loop", lambda: 60.0, stopped=stopped, log=structlog.stdlib.get_logger())
+    loop.start()
+    loop.join(10)
+    assert not loop.alive()

@@ -1,0 +1,61 @@
+"""When a step in an outbound folder is due."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support.documents import invoice
+from support.stepping import RULES, Life
+
+from filedrop.outbound.scanner import FEW, LISTED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.stepping import Clock
+    from support.world import World
+
+
+def step_while_due(life: Life) -> None:
+    """Have the worker in the folder do what is due; no sender does anything."""
+    for _ in range(50):
+        if "step" in life.jobs:
+            life.do(life.jobs.index("step"))
+    assert "step" not in life.jobs
+
+
+@pytest.mark.parametrize("files", [15, FEW + 15])
+def test_while_all_senders_are_busy(make_world: Callable[..., World], clock: Clock, files: int) -> None:
+    """While there is no room for another document, the worker rests, whatever settles or happens in its folder."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    for nth in range(files):
+        world.drop(f"{nth:03}.xml", invoice(str(nth)))
+    life.pipeline.at.scanner.look_now()
+    for _ in range(10):  # one after the other, they have settled
+        wait = life.turn()
+        step_while_due(life)
+        clock.pass_on(wait)
+    assert life.jobs.count("send") == life.pipeline.at.shared.window.size
+    life.pipeline.at.scanner.look_now()
+    step_while_due(life)
+    clock.pass_on(200)  # the folder is compared anew
+    step_while_due(life)
+    life.go_on(30)
+    life.stop()
+    assert len(world.accepted()) == files
+
+
+def test_more_files_than_a_listing_has(make_world: Callable[..., World], clock: Clock) -> None:
+    """However many files there are, all are looked at one listing after the other, and none waits for a rescan."""
+    world = make_world(outbound=RULES | {"settle": "0s"}, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    for nth in range(LISTED + 1):
+        (world.outbound / f"{nth}.xml").write_bytes(b"<Invoice>")
+    life.pipeline.at.scanner.look_now()
+    life.do_each("step")
+    assert len(life.pipeline.at.scanner.seen) == LISTED + 1
+    life.drop()
