@@ -82,14 +82,16 @@ class OutboundPipeline:
             has_news = self._file_returned()
             if self.due() <= self._shared.steady():
                 self._not_before = self._in_a_rescan()  # after an error; else reset below
+                is_compared = False
                 try:
                     is_available = self._take_up_folder()
-                    self.was_compared = True
+                    is_compared = True
                     if is_available:
                         self._take_further()
                         self._not_before = -math.inf
                 finally:
                     self.was_scanned = True
+                    self.was_compared |= is_compared  # last: what was left in `sending/` is in doubt by now
                     self._moves.flush()
         self._stepped(has_news=(has_news or self._moves.total > moved) and not self.at.under_way)
 

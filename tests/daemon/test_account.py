@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from support.documents import invoice
+from support.plug import tapped
 from support.stepping import RULES, Life
 
 if TYPE_CHECKING:
@@ -37,6 +38,34 @@ def test_a_first_comparison_that_fails(make_world: Callable[..., World], clock: 
     life.go_on(125)
     assert account.ready()
     assert [document.dropped_as for document in journal.called("invoice.xml", "invoice.xml")] == ["invoice.xml"]
+    life.stop()
+
+
+def test_what_a_kill_has_left_is_in_doubt_first(make_world: Callable[..., World], clock: Clock) -> None:
+    """Nothing is posted or looked for before a folder's first step has ended, which puts in doubt what a kill has left.
+
+    Else who looks for what is in doubt may find nothing, and rest, just before there is something.
+    """
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.drop("invoice.xml", invoice("1"))
+    life.pipeline.at.scanner.look_now()
+    for _ in range(3):  # it is seen, has settled, and is about to be posted
+        life.turn()
+        life.do_all(but="send")
+        clock.pass_on(3)
+    assert life.jobs == ["send"]
+    life.drop()
+    life = Life(world, clock)
+    account = life.service.accounts[0]
+    account.poll()
+    with tapped(lambda _: was_ready.append(account.ready())):
+        was_ready = list[bool]()
+        life.do_each("step")
+    assert was_ready
+    assert not any(was_ready)
+    assert account.ready()
     life.stop()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -15,7 +17,7 @@ from support.stepping import Clock, Life
 from filedrop.model.document import Document, State
 from filedrop.model.fault import Fault
 from filedrop.outbound.sender import duplicate, rejected, send
-from filedrop.outbound.upload import OpenedDocument, unreadable
+from filedrop.outbound.upload import IN_MEMORY, OpenedDocument, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -155,6 +157,24 @@ def test_a_file_that_changes_under_the_request(desk: Desk) -> None:
     document = send(desk.shared, desk.document, opened, desk.life.pipeline.at.folder).document
     opened.close()
     assert (document.state, document.due, document.history[-1].event) == (State.WAITING, None, "never arrived")
+    assert document.history[-1].at == NOON
+    assert "the document changed" in document.history[-1].facts["why"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="elsewhere, a folder can be opened in a file's place")
+def test_a_file_that_fails_under_the_request(desk: Desk) -> None:
+    """A request that is broken off because its file can no longer be read never arrived; it is tried again later."""
+    desk.path.write_bytes(invoice(note="long " * IN_MEMORY))
+    opened = OpenedDocument.open(desk.path)
+    opened.read(10**9)
+    folder = os.open(desk.path.parent, os.O_RDONLY)
+    os.dup2(folder, opened.file.fileno())  # what is read of a folder fails
+    os.close(folder)
+    document = send(desk.shared, desk.document, opened, desk.life.pipeline.at.folder).document
+    opened.close()
+    assert (document.state, document.due) == (State.WAITING, NOON + timedelta(seconds=5))
+    assert (document.history[-1].at, desk.world.sandbox.store.sent("acme")) == (NOON, [])
+    assert "could not be read to its end" in document.history[-1].facts["why"]
 
 
 def test_an_id_that_cannot_be_one(desk: Desk) -> None:
