@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from support.systems import WINDOWS
 
 from filedrop.files import Directory, Tree
 
@@ -31,16 +32,25 @@ def test_what_is_still_there_stays_open(path: Path) -> None:
 
 
 def test_another_subfolder_in_its_place(path: Path) -> None:
-    """A subfolder that lies elsewhere by now isn't written into: the one in its place is, but no link is followed."""
+    """A subfolder that lies elsewhere by now isn't written into: the one in its place is."""
     tree = Tree(path)
     with tree.in_use():
-        tree.at("sending"), tree.at("sent"), tree.at("archive/2026-11")
+        tree.at("sending"), tree.at("archive/2026-11")
         (path / "sending").rename(path / "away")
         (path / "sending").mkdir()
-        (path / "sent").rmdir()
-        (path / "sent").symlink_to(path / "away")
         tree.renew(Directory.open(path))
         assert tree.at("sending").identity == Directory.open(path / "sending").identity
+
+
+@pytest.mark.skipif(WINDOWS, reason="symbolic links are POSIX")
+def test_a_link_in_its_place(path: Path) -> None:
+    """A link that was put in the place of a subfolder isn't followed."""
+    tree = Tree(path)
+    with tree.in_use():
+        tree.at("sent")
+        (path / "sent").rename(path / "away")
+        (path / "sent").symlink_to(path / "away")
+        tree.renew(Directory.open(path))
         with pytest.raises(NotADirectoryError):
             tree.at("sent")
 
