@@ -131,5 +131,5 @@ def _is_due(known: Known, matter: Matter, *, now: float, quiet: float) -> bool:
     if known.told is None:
         return now - known.since >= patience
     has_grown = matter["number"] > known.number or matter["newest"] > known.newest
-    has_grown |= known.changed is not None and now - known.changed >= patience
-    return has_grown and now - known.told >= quiet
+    is_another = known.changed is not None and now - known.changed >= patience
+    return (has_grown or is_another) and now - known.told >= quiet

@@ -35,9 +35,8 @@ def stop_on_signals(stopped: threading.Event) -> None:
     def stop(number: int, _frame: FrameType | None) -> None:
         if stopped.is_set():
             os._exit(128 + number)
-        _thread.start_new_thread(
-            stopped.set, ()
-        )  # not here: the event's lock may be held by what the signal interrupts
+        # By another thread: the event's lock may be held by what the signal interrupts.
+        _thread.start_new_thread(stopped.set, ())
 
     for name in ("SIGTERM", "SIGINT", "SIGBREAK"):
         if hasattr(signal, name):

@@ -114,9 +114,10 @@ class Inbox:
     def _remember_left(self, beyond: Iterable[Unread]) -> None:
         """Note what isn't certain to be taken now: without a row, only another pass finds it again."""
         for message in (one.message for one in beyond if one.row is None):
-            oldest = self._left.setdefault(participant_key(message.receiver or ""), message)
-            if (_day(message) or date.min) < (_day(oldest) or date.min):
-                self._left[participant_key(message.receiver or "")] = message
+            receiver = participant_key(message.receiver or "")
+            oldest = self._left.get(receiver)
+            if oldest is None or (_day(message) or date.min) < (_day(oldest) or date.min):
+                self._left[receiver] = message
 
     def _unfinished(self, listed: Mapping[int, Unread]) -> list[Unread]:
         """Messages that are unfinished in the journal and missing in the list.

@@ -146,7 +146,7 @@ class Documents(Store):
 
         That is: an open document with these bytes, one that `speaks_of` the name `file` in `sending/`, or a waiver.
         """
-        values = {"folder": folder, "name": as_name(name), "file": as_name(file), "sha256": sha256}
+        values = {"folder": folder, "name": as_name(name), "place": "sending", "file": as_name(file), "sha256": sha256}
         return bool(self.value(statements.KNOWS_OF, **values))
 
     def in_state(self, state: State, *, identity: str | None = None) -> list[Document]:

@@ -49,9 +49,9 @@ KEPT_IN_SENDING = (
     f" AND (claimed <= :before OR claimed > :now) AND state IN ('{State.WAITING}', '{State.SENDING}', '{State.DOUBT}')"
 )
 NAMED = "SELECT 1 FROM documents WHERE open AND folder = :folder AND place = :place AND file = :file LIMIT 1"
-KNOWS_OF = """
+KNOWS_OF = f"""
     SELECT EXISTS (SELECT 1 FROM documents WHERE open AND sha256 = :sha256 AND folder = :folder)
-        OR EXISTS (SELECT 1 FROM documents WHERE open AND folder = :folder AND place = 'sending' AND file = :file)
+        OR EXISTS ({NAMED})
         OR EXISTS (SELECT 1 FROM waivers WHERE folder = :folder AND file = :name)
 """
 IN_STATE = f"{_ALL} open AND state = :state AND (:identity IS NULL OR identity = :identity) ORDER BY id"

@@ -138,9 +138,10 @@ def _claim_whole(at: FolderContext, name: str, opened: OpenedDocument, reading: 
     for document in journal.open_like(at.folder.id, reading.sha256) if is_known else ():
         if not lies_at(at.folder, document):
             return _claim_returned(at, name, opened, document)
-    new, waived = _move_in(at, name, own, opened.status, is_known=is_known), False
+    new = _move_in(at, name, own, opened.status, is_known=is_known)
     if new is None:
         return None
+    waived = False
     if is_known:
         new, waived = waiving(at, new, name, Waiver(reading.sha256, opened.stamp.modified))
     return Claimed(identified_in(at, new, reading), opened, waived=name if waived else "")

@@ -219,8 +219,9 @@ def _inbound(folder: Folder, *, ages: bool) -> FolderSnapshot:
     for entry in folder.at().scan():
         if is_received(entry.name) and entry.is_file(follow_symlinks=False):
             snapshot.counts["inbound"] += 1
+            if not ages:
+                continue
             with suppress(FileNotFoundError):  # somebody has just taken it
-                if ages:
-                    since = entry.stat(follow_symlinks=False).st_mtime
-                    snapshot.oldest["inbound"] = min(since, snapshot.oldest.get("inbound", since))
+                since = entry.stat(follow_symlinks=False).st_mtime
+                snapshot.oldest["inbound"] = min(since, snapshot.oldest.get("inbound", since))
     return snapshot
