@@ -83,9 +83,11 @@ class PostOffice:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._server.close)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._server.close()
+        self._loop.run_until_complete(self._end_tasks())
+        self._loop.close()
 
     def to(self, address: str) -> list[Posted]:
         """What came in for somebody."""
@@ -97,6 +99,13 @@ class PostOffice:
         assert isinstance(data, LoginPassword)
         given = data.login.decode(), data.password.decode()
         return AuthResult(success=given == self._login, handled=False)
+
+    async def _end_tasks(self) -> None:
+        """Ends what is under way: asyncio has a task for each handshake, and tells of one that was left at any moment."""
+        tasks = asyncio.all_tasks(self._loop) - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def handle_MAIL(  # noqa: N802 - aiosmtpd's name
         self, _server: SMTP, _session: Session, envelope: Envelope, address: str, options: list[str]
