@@ -7,6 +7,7 @@ that applies decides:
     |----------------------------------------------------------------|---------------------------------------------|
     | a message with the same meaning                                | found: its number is the document's         |
     | a message with the same type, number and issue date            | found                                       |
+    | several of these, of which another document may be one, too    | the oldest is found, the others nobody's    |
     | several of these                                               | the oldest is found, the others are surplus |
     | several of these, and several identical documents in doubt     | paired in order, the oldest first           |
     | a message like it that another request may have made just now  | undecided: it may be that request's         |
@@ -123,8 +124,16 @@ class Decision:
     hindrances: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
 
 
-def decide(documents: Iterable[Document], candidates: Iterable[Candidate], clocks: Clocks = TRUSTED) -> Decision:
-    """Apply the table above. Documents and messages are taken oldest first."""
+def decide(
+    documents: Iterable[Document],
+    candidates: Iterable[Candidate],
+    clocks: Clocks = TRUSTED,
+    rivals: Iterable[Document] = (),
+) -> Decision:
+    """Apply the table above. Documents and messages are taken oldest first.
+
+    `rivals`: other documents that may have been posted and own no message yet.
+    """
     doubtful = sorted(documents, key=lambda document: (document.first_attempt or document.claimed, document.id))
     free = sorted(candidates, key=lambda candidate: candidate.message.msg_no)
     verdicts: dict[str, Verdict] = {}
@@ -134,19 +143,20 @@ def decide(documents: Iterable[Document], candidates: Iterable[Candidate], clock
             if document.id not in verdicts and match is not None:
                 verdicts[document.id] = Found(match.message)
                 free.remove(match)
-    surplus = []
-    for document in doubtful:
-        for one in [one for one in free if same_document(document, one) and _is_certain(document, one, clocks)]:
-            if document.id in verdicts:
-                surplus.append((one.message, document))
-                free.remove(one)
-    hindrances = {
-        document.id: tuple(one for one in free if _hinders(document, one, clocks))
-        for document in doubtful
-        if document.id not in verdicts
-    }
+    found = [document for document in doubtful if document.id in verdicts]
+    lost = [document for document in doubtful if document.id not in verdicts]
+    hindrances = {document.id: tuple(one for one in free if _hinders(document, one, clocks)) for document in lost}
     verdicts |= {id_: _without_match({one.content for one in those}) for id_, those in hindrances.items()}
+    others = [*lost, *rivals]
+    spare = [one for one in free if not any(same_document(other, one) for other in others)]
+    surplus = [(one.message, owner) for one in spare if (owner := _owner(found, one, clocks))]
     return Decision(verdicts, tuple(surplus), hindrances)
+
+
+def _owner(found: Iterable[Document], spare: Candidate, clocks: Clocks) -> Document | None:
+    """The first of these documents that the message is once more."""
+    certain = (one for one in found if same_document(one, spare) and _is_certain(one, spare, clocks))
+    return next(certain, None)
 
 
 def _without_match(contents: Collection[str]) -> Verdict:

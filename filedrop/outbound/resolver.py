@@ -102,8 +102,9 @@ class DoubtResolver:
         while part := list(islice(messages, LISTED_AT_ONCE)):
             listed |= self._alike(documents, part)
         others += self._others(documents)
+        rivals = (*others, *self._sending())
         # Owners are read last: a request that is no longer in `others` has its answer in the journal.
-        decision = decide(documents, list(self._candidates(documents, listed, others, clocks)), clocks)
+        decision = decide(documents, list(self._candidates(documents, listed, others, clocks)), clocks, rivals)
         for message, document in decision.surplus:
             shared.log.error("message.surplus", msg_no=message.msg_no, file=document.file, company=document.company)
             shared.journal.record_surplus(identity, message.msg_no, message.received, document)
@@ -215,14 +216,16 @@ class DoubtResolver:
     def _doubtful(self) -> list[Document]:
         return self._shared.journal.in_state(State.DOUBT, identity=self._shared.access_point.identity)
 
+    def _sending(self) -> list[Document]:
+        return self._shared.journal.in_state(State.SENDING, identity=self._shared.access_point.identity)
+
     def _others(self, documents: Iterable[Document]) -> list[Document]:
         """Other documents that may have made a message and don't own it yet: requests under way, newer doubts.
 
         Not what a kill has left as under way in a folder that is away: no answer to that will come.
         """
-        shared, looked_for = self._shared, {document.id for document in documents}
-        sending = shared.journal.in_state(State.SENDING, identity=shared.access_point.identity)
-        under_way = [document for document in sending if document.id in shared.window]
+        looked_for = {document.id for document in documents}
+        under_way = [document for document in self._sending() if document.id in self._shared.window]
         return [document for document in (*under_way, *self._doubtful()) if document.id not in looked_for]
 
     def _remembered(self, document: Document) -> _Memory:

@@ -15,6 +15,7 @@ from support.commands import ask
 from support.documents import invoice
 from support.faults import answered, cut_after, instead, reset_before
 from support.stepping import RULES, Clock, Life
+from werkzeug.http import http_date
 
 from filedrop import config
 from filedrop.daemon.lock import locked_state
@@ -380,6 +381,35 @@ def test_deleted_while_on_its_way(make_world: Callable[..., World]) -> None:
         world.until(lambda: world.places()["invoice.xml"].startswith("archive/"))
         world.until((world.outbound / "failed" / "copy.xml").exists)
     assert world.accepted() == {"invoice.xml": 1}
+
+
+def test_a_message_that_another_document_may_be(make_world: Callable[..., World]) -> None:
+    """It is no message too many of a document whose request the lost journal knew: a person is asked about the other.
+
+    The access point's `Date` is 8 seconds ahead of what its messages say, and nothing is known of that yet.
+    """
+    clock = Clock()
+    world = make_world(outbound=RULES | {"duplicates": "allow"}, inbound={"poll": "5m"}, clock=clock.true)
+    world.front.date = lambda: http_date(clock.true() + timedelta(seconds=8))
+    world.front.always("GET /messages", UNREADABLE)
+    world.front.next("POST /outbox", cut_after, cut_after)
+    for name in ("one.xml", "two.xml"):
+        life = Life(world, clock)
+        life.go_on(10)
+        world.put(world.outbound / name, invoice())
+        dropped(life)
+        life.drop()
+        if name == "one.xml":
+            deleted(world)
+    life = Life(world, clock)
+    world.front.heal()
+    life.go_on(2500)
+    life.stop()
+    assert len(world.front.asked("POST /outbox")) == 2
+    assert (world.outbound / "archive" / "2020-06" / "one.xml").exists()
+    _, second = sorted(message.msg_no for message in world.sandbox.store.sent("acme"))
+    note = (world.outbound / "sending" / "two.xml.why.txt").read_text()
+    assert f"--sent {second}" in " ".join(note.split())
 
 
 def test_duplicates_are_known_before_the_first_post(make_world: Callable[..., World]) -> None:

@@ -64,6 +64,7 @@ class Case:
 
 A, B = document("A"), document("B", id="2")
 TWIN = replace(A, id="2")  # dropped twice, with duplicates allowed
+LATE = replace(TWIN, first_attempt=NOON + timedelta(minutes=9))  # by clocks that needn't be right
 CASES = [
     Case("an empty archive", [A], [], ["not found"]),
     Case("the same meaning", [A], [candidate(7, "A")], [7]),
@@ -82,6 +83,11 @@ CASES = [
     Case("a sidecar of another company tells of it", [A], [replace(candidate(7, "A"), owned_for={"fjord"})], [7]),
     Case("twins, and one too many", [A, TWIN],
          [candidate(7, "A"), candidate(8, "A"), candidate(9, "A")], [7, 8], surplus=(9,)),
+    Case("one too many for one twin, which may be the other's, though clocks speak against it", [A, LATE],
+         [candidate(7, "A"), candidate(8, "A")], [7, "ask a person"]),
+    Case("one too many for one twin, which certainly isn't the other's",
+         [A, replace(LATE, company="fjord", sender=STRANGER)], [candidate(7, "A"), candidate(8, "A")],
+         [7, "not found"], surplus=(8,)),
     Case("two documents, each its own", [A, B], [candidate(7, "B"), candidate(8, "A")], [8, 7]),
     Case("one found, the other not", [A, B], [candidate(7, "B")], ["not found", 7]),
     Case("perhaps another request's", [A], [other(7, "on the wire")], ["undecided"]),
@@ -114,6 +120,14 @@ def test_decide(case: Case) -> None:
     says = [decision.verdicts[document.id] for document in case.documents]
     assert [verdict.message.msg_no if isinstance(verdict, Found) else verdict for verdict in says] == case.says
     assert tuple(message.msg_no for message, _ in decision.surplus) == case.surplus
+
+
+@pytest.mark.parametrize(("rival", "surplus"), [(LATE, []), (B, [8])], ids=["its twin", "another document"])
+def test_what_a_rival_may_be_is_nobodys(rival: Document, surplus: list[int]) -> None:
+    """A message too many is left to a document that isn't looked for yet and may be it, whatever the clocks say."""
+    decision = decide([A], [candidate(7, "A"), candidate(8, "A")], rivals=[rival])
+    assert decision.verdicts == {A.id: Found(message(7))}
+    assert [one.msg_no for one, _ in decision.surplus] == surplus
 
 
 def test_each_message_is_one_documents() -> None:

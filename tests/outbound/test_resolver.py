@@ -314,6 +314,16 @@ def test_a_message_too_many(bench: Bench) -> None:
     }  # fmt: skip
 
 
+def test_a_message_that_another_may_be_is_none_too_many(bench: Bench) -> None:
+    """It is left to what was under way when filedrop was killed, in a folder that is away: that is looked for later."""
+    document = doubtful(bench, twice_and_cut, content=invoice("same"))
+    other = doubtful(bench, reset_after_a_part, "other.xml", invoice("same"))
+    bench.life.journal.record(other.but(state=State.SENDING))
+    assert [one.id for one in look(bench)] == [document.id]
+    assert bench.life.journal.surplus(bench.at.shared.access_point.identity) == []
+    assert not bench.told("message.surplus")
+
+
 def test_a_number_that_another_has(bench: Bench) -> None:
     """A message that is another document's isn't taken for the one in doubt."""
     first = doubtful(bench, cut_after, content=invoice("same"))
