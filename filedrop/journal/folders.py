@@ -16,11 +16,18 @@ _COUNTABLE = 2**53  # changes: more than any folder has, and far below the large
 
 
 class Changes(NamedTuple):
-    """Records of a folder's documents: the count, the highest count its marker may have, and the lowest."""
+    """Records of a folder's documents: the count, the highest count its marker may have, and the lowest.
+
+    From a take-over until what waits in the folder is in doubt, the highest is below the lowest.
+    """
 
     counted: int = 0
     marked: int = 0
     least: int = 0
+
+    def missing(self, in_marker: int) -> int:
+        """How many changes a marker with this count has seen that the journal doesn't know; a take-over is none."""
+        return in_marker - max(self.marked, self.least)
 
 
 class Folders(Store):
@@ -72,9 +79,10 @@ class Folders(Store):
         return self.write(work)
 
     def take_over(self, folder: str, path: Path) -> int:
-        """Write that a folder is ours from now on and isn't settled; returns the marker's count, as `mark`.
+        """Write that a folder is ours from now on and isn't settled; returns the count for its marker.
 
-        From now on, a marker with a lower count belongs to another disk or to the empty mount point.
+        From now on, a marker with a lower count belongs to another disk or to the empty mount point. The count is one
+        ahead, as before a post: the folder's last owner may have posted what waits there.
         """
 
         def work(connection: sqlite3.Connection) -> int:
@@ -84,7 +92,7 @@ class Folders(Store):
             connection.execute(statements.SETTLE, {"id": folder, "settled": False})
             connection.execute(statements.COUNT_ON, {"id": folder, "seen": 0})
             connection.execute(statements.LEAST, {"id": folder})
-            return _mark(connection, folder)
+            return _counted(connection, folder)
 
         return self.write(work)
 
@@ -99,5 +107,9 @@ def unsettle(connection: sqlite3.Connection, folder: str, seen: int) -> None:
 
 def _mark(connection: sqlite3.Connection, folder: str) -> int:
     connection.execute(statements.MARK, {"id": folder})
+    return _counted(connection, folder)
+
+
+def _counted(connection: sqlite3.Connection, folder: str) -> int:
     ((counted, _, _),) = connection.execute(statements.CHANGES, {"id": folder})
     return int(counted)

@@ -26,8 +26,8 @@ _ADD_DOCUMENT = _ADD.format("NEW.state", "coalesce(json_extract(NEW.error, '$.co
 DEFINITIONS = (
     "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT)",
     "CREATE TABLE IF NOT EXISTS folders (id TEXT PRIMARY KEY, path BLOB NOT NULL, settled INTEGER NOT NULL)",
-    # Changes of a folder's documents, least <= marked <= counted: `counted` so far; the folder's marker has at least
-    # `least`, else it is another disk's, and at most `marked`, else this journal is an older copy of itself.
+    # Changes of a folder's documents: `counted` so far; the folder's marker has at least `least`, else it is another
+    # disk's, and at most `marked`, else this journal is an older copy of itself, or has just taken the folder over.
     """
     CREATE TABLE IF NOT EXISTS changes (
         folder TEXT PRIMARY KEY, counted INTEGER NOT NULL, marked INTEGER NOT NULL, least INTEGER NOT NULL

@@ -239,7 +239,7 @@ COUNT_ON = """
 """
 MARK = "UPDATE changes SET marked = counted WHERE folder = :id"
 MARK_AT = "UPDATE changes SET marked = :seen WHERE folder = :id"
-LEAST = "UPDATE changes SET least = counted WHERE folder = :id"
+LEAST = "UPDATE changes SET least = counted, marked = counted - 1 WHERE folder = :id"
 
 # Waivers
 

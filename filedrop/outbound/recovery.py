@@ -28,13 +28,14 @@ _MOVED_ON = ("state", "place", "file", "delivered", "error", "warnings", "histor
 
 
 def suspect_all(at: FolderContext) -> None:
-    """Put all waiting documents in doubt if the journal is older than the folder's marker."""
+    """Put all waiting documents in doubt if the journal is older than the folder's marker, or has taken it over."""
     shared, folder = at.shared, at.folder
-    missing = folder.changes - shared.journal.changes(folder.id).marked
-    if missing <= 0:
+    changes = shared.journal.changes(folder.id)
+    if folder.changes <= changes.marked:
         return
-    at.health.outdated = why_outdated(missing)
-    shared.log.error("journal.outdated", company=folder.company, folder=str(folder.path), why=at.health.outdated)
+    if (missing := changes.missing(folder.changes)) > 0:
+        at.health.outdated = why_outdated(missing)
+        shared.log.error("journal.outdated", company=folder.company, folder=str(folder.path), why=at.health.outdated)
     waiting = [row for row in shared.journal.lying_in(folder.id, "sending") if row.state is State.WAITING]
     identity = shared.access_point.identity
     suspects = [log_doubt(shared, document.suspected(shared.now(), identity)) for document in waiting]

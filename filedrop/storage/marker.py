@@ -2,7 +2,8 @@
 
 The journal counts the changes of a folder's documents. The marker gets this count each time the two are compared, and,
 one ahead, before a post. A lower count in the marker is normal. A higher one means that the marker has outlived the
-journal: an older copy of the journal was restored, or its latest commits are lost.
+journal: an older copy of the journal was restored, or its latest commits are lost. A take-over writes a higher one,
+too, since another journal has had the folder.
 """
 
 from __future__ import annotations

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 import pytest
 from support import promises
 from support.documents import invoice
-from support.faults import instead
+from support.faults import cut_after, instead
 from support.plug import tapped
 from support.several import take_over
 from support.stepping import RULES, Clock, Life
 
 from filedrop.daemon.lock import locked_state
+from filedrop.model.document import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from support.faults import Exchange
     from support.world import World
 
 EITHER_STATE = pytest.mark.parametrize("state", ["named", "placing"])
@@ -104,3 +106,30 @@ def test_a_message_that_the_other_has_delivered(world: World, clock: Clock, stat
     life.stop()
     assert world.delivered() == ([] if taken else delivered)
     assert not list(promises.leftovers(world))
+
+
+def test_a_document_that_the_other_has_posted(world: World, clock: Clock) -> None:
+    """What waited here when the other took the folders is looked for before it is posted."""
+
+    def cut_for_long(exchange: Exchange) -> None:
+        world.front.always("GET /messages", instead(500))
+        cut_after(exchange)
+
+    (world.outbound / "HOLD").touch()
+    world.drop("invoice.xml", invoice())
+    life = Life(world, clock)
+    life.go_on(60)
+    assert life.journal.in_state(State.WAITING)
+    life.drop()
+    (world.outbound / "HOLD").unlink()
+    world.front.next("POST /outbox", cut_for_long)
+    other_takes_over(world, clock, 2000)
+    assert len(world.front.asked("POST /outbox")) == 1
+    world.front.heal()
+    take_over(world)
+    life = Life(world, clock)
+    life.go_on(1000)
+    life.stop()
+    assert world.settled()
+    assert len(world.front.asked("POST /outbox")) == 1
+    world.invariants()

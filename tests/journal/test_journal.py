@@ -572,13 +572,16 @@ def test_a_folder_is_to_be_taken_up_anew(journal: Journal, tmp_path: Path) -> No
 
 
 def test_a_folder_is_taken_over(journal: Journal, tmp_path: Path) -> None:
-    """Its marker must have seen all that is counted by then, and whatever lies there is to be taken up."""
+    """Its marker must have seen more than the journal knows, and whatever lies there is to be taken up."""
     journal.record_folder("f1", tmp_path)
     journal.settle("f1")
     journal.record(drop())
     assert journal.take_over("f1", tmp_path) == 2
-    assert journal.changes("f1") == (2, 2, 2)
+    assert journal.changes("f1") == (2, 1, 2)
+    assert [journal.changes("f1").missing(seen) for seen in (2, 3)] == [0, 1]
     assert not journal.is_settled("f1")
+    journal.unsettle("f1", 2, [])
+    assert journal.changes("f1") == (3, 2, 2)
 
 
 def test_totals(journal: Journal) -> None:

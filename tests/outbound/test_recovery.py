@@ -83,6 +83,21 @@ def test_an_older_journal_suspects_what_waits(bench: Bench) -> None:
     assert bench.told("document.doubted") == 1
 
 
+def test_a_journal_that_has_taken_the_folder_over_suspects_what_waits(bench: Bench) -> None:
+    """Once, and without a word of an older copy."""
+    waits, at, journal = lay(bench, "sending", drop(1)), bench.at, bench.life.journal
+    at.folder.take_over(journal)
+    at.folder.take_up(journal)
+    suspect_all(at)
+    assert row(bench, waits).state is State.DOUBT
+    assert not journal.is_settled(at.folder.id)
+    waits = journal.record(row(bench, waits).not_found(NOON))
+    suspect_all(at)
+    assert row(bench, waits) == waits
+    assert not at.health.outdated
+    assert not bench.told("journal.outdated")
+
+
 @pytest.mark.parametrize("missing", [0, -1])
 def test_a_journal_that_knows_as_much_suspects_nothing(bench: Bench, missing: int) -> None:
     waits = lay(bench, "sending", drop(1))
