@@ -101,7 +101,7 @@ class PostOffice:
         return AuthResult(success=given == self._login, handled=False)
 
     async def _end_tasks(self) -> None:
-        """Ends what is under way: asyncio has a task for each handshake, and tells of one that was left at any moment."""
+        """End what is under way: asyncio tells, at any moment, of the task of a handshake that was left."""
         tasks = asyncio.all_tasks(self._loop) - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
