@@ -144,18 +144,13 @@ class AccessPoint:
         """
         if self._stopped.is_set():
             raise Interrupted(f"filedrop is being stopped, and asks no more for message {msg_no}")
-
-        def status(answer: verdict.Answer) -> Message | None:
-            if answer.status == HTTPStatus.NO_CONTENT:
-                return None
-            for message in _page("outbox", answer).messages:
-                if message.msg_no == msg_no:
-                    return message
-            raise NoClearAnswer(f"{answer.url} answered about something else than message {msg_no}; tell its operator")
-
-        target, also = self._address.target("outbox", msg_no), [HTTPStatus.NO_CONTENT]
-        ask = partial(self._get, target, status, also=also, silence=silence)
+        ask = partial(self._single, "outbox", msg_no, unknown=[HTTPStatus.NO_CONTENT], silence=silence)
         return self._transport.again(ask) if silence is None else ask()
+
+    def received(self, msg_no: int) -> Message | None:
+        """The message that the inbox has under this number now, read or not; None where it has none."""
+        unknown = [HTTPStatus.NO_CONTENT, HTTPStatus.NOT_FOUND]  # 404: it was sent from here (field notes)
+        return self._transport.again(lambda: self._single("inbox", msg_no, unknown=unknown))
 
     def download(self, message: Message, target: BinaryIO, *, max_size: int) -> int:
         """Write a message's document to `target`, which must be seekable, and return its size in bytes.
@@ -240,6 +235,19 @@ class AccessPoint:
             return understand(_whole(answer))
 
         return self._transport.exchange("GET", target, answered, silence=silence)
+
+    def _single(
+        self, name: str, msg_no: int, *, unknown: Sequence[int], silence: float | None = None
+    ) -> Message | None:
+        def single(answer: verdict.Answer) -> Message | None:
+            if answer.status in unknown:
+                return None
+            for message in _page(name, answer).messages:
+                if message.msg_no == msg_no:
+                    return message
+            raise NoClearAnswer(f"{answer.url} answered about something else than message {msg_no}; tell its operator")
+
+        return self._get(self._address.target(name, msg_no), single, also=unknown, silence=silence)
 
     def _look_up(self, understand: Callable[[verdict.Answer], T], *steps: str) -> T:
         also = [HTTPStatus.NO_CONTENT, HTTPStatus.BAD_REQUEST]

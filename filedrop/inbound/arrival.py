@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from filedrop.errors import AccessPointError
 from filedrop.inbound.context import MarkedRead
 from filedrop.inbound.pages import add_page
+from filedrop.journal import is_same
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from filedrop.inbound.context import InboundContext
     from filedrop.inbound.fetcher import Fetched
     from filedrop.inbound.inbox import Unread
+    from filedrop.journal import MessageRow
     from filedrop.storage.folders import InboundFolder
+
+JUST_NOW = timedelta(seconds=3)  # no access point is set up anew so quickly, and each question costs a request
 
 
 class Ended(Protocol):
@@ -26,20 +33,27 @@ class Ended(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Arrival:
-    """A message on its way, with its document once that is fetched. One thread at a time has it."""
+    """A message on its way, with its document once that is fetched. One thread at a time has it.
+
+    `asked`: when the access point was asked for the list that has it, or later for its document, by our clock.
+    """
 
     context: InboundContext
     unread: Unread
     ended: Ended
+    asked: datetime
     fetched: Fetched | None = None
 
 
 def mark_read(folder: InboundFolder, arrival: Arrival) -> None:
-    """Mark a message as read whose document lies whole in its folder, on the disk (placing). For a fetcher's thread."""
+    """Mark a message as read whose document lies whole in its folder, on the disk (placing). For a fetcher's thread.
+
+    Where another has its number now, that one isn't marked: what is to be done, the next list tells.
+    """
     context, row, error = arrival.context, arrival.unread.row, None
     is_marked = False
     try:
-        if row is not None:
+        if row is not None and _is_there(arrival, row):
             context.access_point.mark_read(row.msg_no)
             is_marked = True
             add_page(context, folder, arrival.unread.message, row)
@@ -54,3 +68,12 @@ def mark_read(folder: InboundFolder, arrival: Arrival) -> None:
             context.record(
                 MarkedRead(replace(row, state="read"), partial(arrival.ended, arrival.unread, was_read=True))
             )
+
+
+def _is_there(arrival: Arrival, row: MessageRow) -> bool:
+    """Whether the message's number is still its own, or nobody's: a server may have been set up anew meanwhile."""
+    context = arrival.context
+    if timedelta(0) <= context.now() - arrival.asked <= JUST_NOW:
+        return True
+    there = context.access_point.received(row.msg_no)
+    return there is None or is_same(there, row)

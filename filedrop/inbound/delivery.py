@@ -231,6 +231,7 @@ class InboundDelivery:
         fetched, error = None, None
         try:
             if arrival.context.breaker.allows():
+                arrival.asked = arrival.context.now()
                 fetched = fetch(arrival.context, self.folder, arrival.unread.message, self._leftovers)
         except (AccessPointError, NotTaken, DocumentError, OSError) as failure:
             error = failure

@@ -91,6 +91,7 @@ class InboxPoller:
         if self._context.journal.trouble:  # before anything is fetched, which must be recorded
             self._context.journal.check_writable()
         self._has_read = False
+        asked = self._context.now()
         unread = self._inbox.unread(self._is_blocked)
         self._sum_up(unread)
         handed_to: set[InboundDelivery] = set()
@@ -98,7 +99,7 @@ class InboxPoller:
             delivery = self._delivery(one.message)
             if delivery is not None and self._is_due(one) and self._begins(one, delivery):
                 handed_to.add(delivery)
-                delivery.put(Arrival(self._context, one, self._ended))
+                delivery.put(Arrival(self._context, one, self._ended, asked))
         for delivery in self.deliveries - handed_to:  # no message has it look by itself
             is_refused = delivery.refused and delivery is not self._unassigned  # else perhaps of another account
             if delivery.trouble or is_refused or delivery.has_unnamed():

@@ -153,6 +153,18 @@ def test_status(server: Scripted, access_point: AccessPoint) -> None:
         access_point.status(5)
 
 
+def test_received(server: Scripted, access_point: AccessPoint) -> None:
+    """What the inbox has under a number; None is one that is unknown, or of what was sent; all else is an error."""
+    server.on("GET", "/inbox/5", reply(200, page("inbox", [5])), reply(204), reply(404), reply(200, page("inbox", [6])))
+    message = access_point.received(5)
+    assert message is not None
+    assert message.msg_no == 5
+    assert access_point.received(5) is None
+    assert access_point.received(5) is None
+    with pytest.raises(NoClearAnswer):
+        access_point.received(5)
+
+
 @pytest.mark.parametrize("status", [200, 204, 404])
 def test_mark_read(server: Scripted, access_point: AccessPoint, status: int) -> None:
     """A message that is marked, or isn't there any more, is read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -96,3 +97,30 @@ def test_a_message_that_was_fetched_before(make_world: Callable[..., World]) -> 
     life.go_on(1000)
     life.drop()
     world.invariants()
+
+
+@pytest.mark.parametrize("begun", ["in this poll", "in an earlier one"])
+@pytest.mark.parametrize("back", [0, -72], ids=["clock goes on", "clock set back"])
+def test_a_message_that_was_listed_before(make_world: Callable[..., World], begun: str, back: int) -> None:
+    """What is to be marked as read isn't, where another message has got its number since: that one comes, too."""
+    clock = Clock()
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    number = world.receive(invoice("old"))
+    for _ in range(2 if begun == "in an earlier one" else 1):
+        world.front.next("POST /inbox", instead(500))
+        life.do_each("mark_read")
+        clock.pass_on(300)
+        life.turn()
+        life.do_all(but="mark_read")
+    world.front.heal()
+    assert "mark_read" in life.jobs
+    world.set_up_anew()
+    clock.pass_on(5)
+    clock.skew = timedelta(hours=back)
+    assert world.receive(invoice("new")) == number
+    life.go_on(1000)
+    life.drop()
+    assert not world.sandbox.store.inbox("acme")
+    assert sorted(path.read_bytes() for path in world.delivered()) == [invoice("new"), invoice("old")]

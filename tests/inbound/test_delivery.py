@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from support.faults import Exchange
     from support.landing import Landing
+    from support.stepping import Clock
 
     from filedrop.inbound.context import InboundContext
 
@@ -263,6 +264,48 @@ def test_a_mark_that_fails(landing: Landing) -> None:
     assert unread.row == replace(row, file=NAME.format(1))
     assert "500" in str(error)
     assert not was_read
+
+
+@pytest.mark.parametrize(("seconds", "questions"), [(2.9, 0), (3.1, 1)])
+def test_a_mark_that_waits(landing: Landing, clock: Clock, seconds: float, questions: int) -> None:
+    """Where time has passed since it was fetched, it is asked first whose its number is now."""
+    landing.fetched("1")
+    clock.pass_on(seconds)
+    landing.all()
+    assert len(landing.world.front.asked("GET /inbox/1")) == questions
+    assert landing.ended() == [(1, "", True)]
+
+
+def test_a_mark_whose_question_fails(landing: Landing, clock: Clock) -> None:
+    """It isn't marked: the next list tells whether it is there."""
+    landing.fetched("1")
+    clock.pass_on(10)
+    landing.world.front.next("GET /inbox/1", instead(500))
+    landing.all()
+    ((_, error, was_read),) = landing.endings
+    assert "500" in str(error)
+    assert not was_read
+    assert landing.states() == ["placing"]
+    landing.bring()
+    landing.all()
+    landing.world.invariants()
+
+
+def test_a_mark_of_one_whose_number_is_anothers_now(landing: Landing, clock: Clock) -> None:
+    """That one isn't marked, and nothing is at fault; it comes when it's listed."""
+    landing.fetched("1")
+    landing.step()
+    landing.world.set_up_anew()
+    landing.world.received.clear()
+    clock.pass_on(10)
+    landing.receive("2")
+    landing.all()
+    assert landing.ended() == [(1, "", False)]
+    assert list(landing.world.sandbox.store.inbox("acme"))
+    landing.bring()
+    landing.all()
+    assert sorted(path.read_bytes() for path in landing.world.delivered()) == [invoice("1"), invoice("2")]
+    assert not landing.world.sandbox.store.inbox("acme")
 
 
 # The folder

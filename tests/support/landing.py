@@ -75,7 +75,7 @@ class Landing:
 
     def put(self, one: Unread, context: InboundContext | None = None) -> None:
         """Hand out a message."""
-        self.delivery.put(Arrival(context or self.context, one, self._ended))
+        self.delivery.put(Arrival(context or self.context, one, self._ended, self.context.now()))
 
     def step(self) -> None:
         """Take a step in the folder."""
