@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
@@ -66,8 +66,7 @@ def locked_state(state: Path) -> Iterator[Journal]:
         if lies_on.network:
             damaged = f"lies on a network file system ({lies_on.kind}), where the journal can be damaged"
             raise ConfigError([f"the state folder {state} {damaged}: set `state` to a folder on a local disk"])
-        lock = FileLock(state / LOCK, mode=0o600)
-        lock.acquire(timeout=A_GLANCE)
+        held = FileLock(state / LOCK, mode=0o600).acquire(timeout=A_GLANCE)
     except Timeout:
         raise AlreadyRunning(
             [f"another filedrop runs with the state {state}: stop that one, or give this one a `state` of its own"]
@@ -76,17 +75,14 @@ def locked_state(state: Path) -> Iterator[Journal]:
         raise FiledropError(
             f"the state folder {state} can't be used: {error.strerror or error}; see that it belongs to the service"
         ) from error
-    try:
-        with suppress(OSError):  # nothing but `filedrop reload` needs it
-            (state / PROCESS).write_text(str(os.getpid()))
-            (state / PROCESS).chmod(0o600)
-        journal = Journal(state / JOURNAL, migrates=True)
+    with held:
         try:
-            journal.check_integrity()
-            yield journal
+            with suppress(OSError):  # nothing but `filedrop reload` needs it
+                (state / PROCESS).write_text(str(os.getpid()))
+                (state / PROCESS).chmod(0o600)
+            with closing(Journal(state / JOURNAL, migrates=True)) as journal:
+                journal.check_integrity()
+                yield journal
         finally:
-            journal.close()
-    finally:
-        with suppress(OSError):
-            (state / PROCESS).unlink()
-        lock.release()
+            with suppress(OSError):
+                (state / PROCESS).unlink()
