@@ -122,7 +122,7 @@ class Ledger(Known):
             "not-xml": paper.half,
             "unreadable": paper.closed,
             "no-receiver": paper.number == 0,
-            "not-delivered": self.lost[paper.number] > 0,
+            "not-delivered": any(self._numbers[key] == paper.number for key in self._before),
         }
         if not reasons.get(str(code)):
             yield f"{path.name} (document {paper.number}) failed as {code}, for no reason: {dict(heard)}"
