@@ -43,12 +43,13 @@ def begin(folder: OutboundFolder, document: Document, *, resumed: bool) -> Move 
     identity = _own(source, document) if has_lain else identity_at(source)
     if resumed or identity is None or (has_lain and _is_begun(folder, document)):
         found = _already(folder, document)
-        if found is not None and _own(found, document):  # the earlier move succeeded, even if it returned an error
+        moved = _own(found, document) if found is not None else None
+        if found is not None and moved and identity in (None, moved):  # that succeeded, even if it returned an error
             _clear_notes(source)
             return document.at(document.home, found.name)
         if identity is None:
             raise FileGone(document.dropped_as)
-        if found is not None:  # the name is reserved again, by a current sidecar
+        if found is not None and not moved:  # the name is reserved again, by a current sidecar
             _clear_notes(found)
     return Move(folder, document, source, identity)
 

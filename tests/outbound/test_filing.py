@@ -216,6 +216,16 @@ def test_moved_already(folder: OutboundFolder) -> None:
     assert put_away(folder, document) == put_away(folder, document)
 
 
+def test_a_copy_that_a_person_has_laid_there(folder: OutboundFolder) -> None:
+    """A copy of the document with its sidecar isn't the document: both lie there then, and nothing stays in sent/."""
+    sent = put_away(folder, accepted(claimed(folder)))
+    for name in ("invoice.xml", "invoice.xml.json"):
+        (folder.path / "failed" / name).write_bytes((folder.path / "sent" / name).read_bytes())
+    assert put_away(folder, sent.failed(NOON, FAULT)).file == "invoice-2.xml"
+    own = {"failed/invoice-2.xml", "failed/invoice-2.xml.json", "failed/invoice-2.xml.why.txt"}
+    assert lying(folder) == {"failed/invoice.xml", "failed/invoice.xml.json"} | own
+
+
 @pytest.mark.parametrize("how", ["was in doubt", "resumed", "just posted"])
 def test_another_lies_in_sending(folder: OutboundFolder, how: str) -> None:
     """What has lain there is compared before it is called the document; what was just posted isn't read once more."""
