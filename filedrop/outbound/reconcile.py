@@ -122,8 +122,12 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     known_names, there = {name for name, _ in files}, set(sending)
     trouble = yield from _adopt(at, sorted(there - known_names), doubtful=not known)
     _end_gone(at, findings, "sending", [document_id for name, document_id in files if name not in there])
+    noted = {document for note, document in folder.notes("sending") if note.endswith(".why.txt")}
+    for document_id in [document_id for name, document_id in files if name not in noted]:
+        findings.notes.pop(document_id, None)  # its file was away, or a person has removed its note
+    yield
     unwritten = yield from write_notes(at, findings.notes, frozenset(document_id for _, document_id in files))
-    del files, sending, known_names, there  # each may have a hundred thousand
+    del files, sending, known_names, there, noted  # each may have a hundred thousand
     yield from _compare_sent(at, findings)
     _clear_notes(at, findings, "failed", (yield from _names(folder.documents("failed"))))
     _end_waivers(at, findings)

@@ -510,7 +510,10 @@ def test_of_another_account(bench: Bench, place: str) -> None:
 
 
 def test_notes_in_sending(bench: Bench) -> None:
-    """What has been in `sending/` for five minutes has a note that says why; it is written once, and ends with it."""
+    """What has been in `sending/` for five minutes has a note that says why, also where somebody removes the note.
+
+    It is written once, and ends with the document.
+    """
     (bench.outbound / "HOLD").touch()
     document = lay(bench, "sending", drop(claimed=bench.clock.now()))
     note = bench.outbound / "sending" / f"{document.file}.why.txt"
@@ -518,9 +521,12 @@ def test_notes_in_sending(bench: Bench) -> None:
     assert not note.exists()
     compare(bench, 2)
     assert "HOLD" in note.read_text()
+    written = note.stat().st_ino
+    compare(bench)
+    assert note.stat().st_ino == written
     note.unlink()
     compare(bench)
-    assert not note.exists()
+    assert "HOLD" in note.read_text()
     (bench.outbound / "HOLD").unlink()
     compare(bench)
     assert "HOLD" not in note.read_text()
