@@ -91,7 +91,9 @@ class Ledger(Known):
             if path.read_bytes() != paper.content:
                 yield f"{path} was changed"
             place = self._place(path).removeprefix("outbound/")
-            if (place == "sent" or place.startswith("archive/")) and path not in (paper.laid, paper.meddled):
+            in_anothers_place = paper.closed and paper.laid is not None and paper.laid.parent.name == "sent"
+            by_hand = path in (paper.laid, paper.meddled) or in_anothers_place  # which could not be read (the limits)
+            if (place == "sent" or place.startswith("archive/")) and not by_hand:
                 said = promises.sidecar(path)
                 server = self._server(said, paper.content, sent)
                 owners[server, said.get("msg_no", 0)] += 1
