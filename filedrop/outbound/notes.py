@@ -25,17 +25,19 @@ NOTES_AT_ONCE = 200
 def write_notes(
     at: FolderContext, notes: dict[str, str], there: frozenset[str]
 ) -> Generator[None, None, OSError | None]:
-    """Write the notes that are due, and forget what was known of documents that have left `sending/`.
+    """Write the notes that are due, and forget what was known of documents that don't lie in `sending/`.
 
     Returns the last error of the disk.
 
-    `notes`: by document id, what its note says. `there`: ids of all documents in `sending/`.
+    `notes`: by document id, what its note says. `there`: ids of all documents whose file lies in `sending/`.
     """
     journal, written, trouble = at.shared.journal, 0, None
     waits = _why_it_waits(at)
     now = at.shared.now()
     for document_id, state in journal.kept_in_sending(at.folder.id, now - NOTE_AFTER, now):
         noted = notes.get(document_id)
+        if document_id not in there:  # a note without its document is cleared away, and it gets one when it is back
+            continue
         if written >= NOTES_AT_ONCE or (
             noted == waits and state is not State.DOUBT and document_id not in at.unvalidated
         ):

@@ -124,10 +124,11 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     _end_gone(at, findings, "sending", [document_id for name, document_id in files if name not in there])
     noted = {document for note, document in folder.notes("sending") if note.endswith(".why.txt")}
     for document_id in [document_id for name, document_id in files if name not in noted]:
-        findings.notes.pop(document_id, None)  # its file was away, or a person has removed its note
+        findings.notes.pop(document_id, None)  # somebody has removed it
+    lying = frozenset(document_id for name, document_id in files if name in there)
     yield
-    unwritten = yield from write_notes(at, findings.notes, frozenset(document_id for _, document_id in files))
-    del files, sending, known_names, there, noted  # each may have a hundred thousand
+    unwritten = yield from write_notes(at, findings.notes, lying)
+    del files, sending, known_names, there, noted, lying  # each may have a hundred thousand
     yield from _compare_sent(at, findings)
     _clear_notes(at, findings, "failed", (yield from _names(folder.documents("failed"))))
     _end_waivers(at, findings)

@@ -435,6 +435,22 @@ def test_another_file_lies_where_one_in_doubt_did(make_world: Callable[..., Worl
     assert archived.read_bytes() == invoice("2")
 
 
+def test_a_document_in_doubt_is_back_with_its_note(world: World, life: Life) -> None:
+    """One whose file was away for some time, so that its note was cleared away, gets its note again."""
+    world.front.always("GET /messages", instead(200, "<a>"))
+    life.take(world, "invoice.xml", cut_after)
+    life.go_on(600)
+    sending, away = world.outbound / "sending" / "invoice.xml", world.base / "invoice.xml"
+    note = sending.with_name("invoice.xml.why.txt")
+    assert "filedrop resolve" in note.read_text()
+    sending.rename(away)
+    life.go_on(600)
+    assert not note.exists()
+    away.rename(sending)
+    life.go_on(600)
+    assert "filedrop resolve" in note.read_text()
+
+
 def test_nobody_turns_round_while_the_access_point_is_asked(world: World, life: Life, clock: Clock) -> None:
     """While it is asked whether it is back, which may take minutes, the way out waits for the answer."""
     world.front.always("GET", instead(503))
