@@ -64,6 +64,7 @@ class Known:
     loses_answers: bool = False
     _books: list[Book] = field(default_factory=list)
     _told: set[Paper] = field(default_factory=set)  # of what a new journal may have to learn from the folders yet
+    _only_told: set[Paper] = field(default_factory=set)  # likewise, and the access point can't tell it any more
     _numbers: dict[Key, int] = field(default_factory=dict)
     _before: dict[Key, Message] = field(default_factory=dict)
 
@@ -72,9 +73,10 @@ class Known:
         self._look()
         self._before |= self._sent()
         self.loses_answers = True
-        for path, paper in self.people.lying().items():
-            if paper is not None and "archive" not in path.parts:
-                self.lost[paper.number] += 1
+        lying = self.people.lying().items()
+        undelivered = [paper for path, paper in lying if paper is not None and "archive" not in path.parts]
+        self.lost.update(paper.number for paper in undelivered)
+        self._only_told |= self._told - set(undelivered)
         self.world.received.clear()  # what was unread is lost with it
         self.world.set_up_anew(deliver_after=self.world.deliver_after)
 
@@ -108,19 +110,26 @@ class Known:
         return place.startswith(TOLD) and (place != "outbound/sending" or path.stat().st_mode & stat.S_IRUSR != 0)
 
     def _never_learnt(self, lying: Lying) -> None:
-        """What people took away before the new journal had learnt of it may be sent once more."""
-        for paper in self._told - self._that_is_told(lying) if self._told else ():
-            self._told.discard(paper)
-            self.lost[paper.number] += not self._is_in_journal(paper)
+        """What people took away before the new journal had learnt of it may be sent once more.
 
-    def _is_in_journal(self, paper: Paper) -> bool:
+        Where that journal is a former one, and in doubt of it, only when the access point doesn't tell it either.
+        """
+        for paper in self._told - self._that_is_told(lying) if self._told else ():
+            is_doubted = self._is_doubted(paper)
+            if not is_doubted or paper in self._only_told:
+                self._told.discard(paper)
+                self.lost[paper.number] += is_doubted is not False
+
+    def _is_doubted(self, paper: Paper) -> bool | None:
+        """Whether the journal knows no more of these bytes than that they may have been posted; None: not even that."""
         digest = hashlib.sha256(paper.content).hexdigest()
-        found = "SELECT EXISTS (SELECT 1 FROM documents WHERE sha256 = ?)"
+        found = "SELECT min(state IN ('sending', 'doubt')) FROM documents WHERE sha256 = ?"
         try:
             with closing(sqlite3.connect(f"file:{self.world.state}/journal.sqlite?mode=ro", uri=True)) as journal:
-                return bool(journal.execute(found, (digest,)).fetchone()[0])
+                (doubted,) = journal.execute(found, (digest,)).fetchone()
         except sqlite3.OperationalError:  # there is none yet
-            return False
+            return None
+        return None if doubted is None else bool(doubted)
 
     def _look(self) -> None:
         """At what the access point holds, and those that it was before."""
