@@ -148,18 +148,18 @@ class Story(RuleBasedStateMachine):
             with as_anyone():
                 move()
         except FiledropError:
-            if self.life is not None:  # else it couldn't start, and said why
+            if self.life is not None and not self.dead:  # else it couldn't start, and said why
                 raise
         except Killed:
-            assert self.life is None or self.dead
-            self.tap.take_out()  # who is dead lets go of what it holds, and doesn't touch anything any more
-            if self.life is not None:
-                self.life.drop()
-                self.life = None
-            self.ledger.ended += 1
+            assert self.dead
         finally:
-            self.dead = False
-            self.tap.take_out()
+            self.tap.take_out()  # who is dead lets go of what it holds, and doesn't touch anything any more
+            if self.dead:  # told by this: another error may have come in the place of Killed
+                if self.life is not None:
+                    self.life.drop()
+                    self.life = None
+                self.ledger.ended += 1
+                self.dead = False
 
     def before(self, _what: str) -> None:
         """A side effect comes: has something been waiting for it?"""
