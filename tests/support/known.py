@@ -168,6 +168,10 @@ class Known:
                 return server
         return len(self.world.servers) - 1
 
+    def _is_formers(self, said: dict[str, Any], content: bytes) -> bool:
+        """Whether the number in a sidecar was given by a server that isn't there any more."""
+        return self._server(said, content, self._before) < len(self.world.servers) - 1
+
     def _came_from(self, said: dict[str, Any]) -> Key:
         """The server and number of a received message, by its sidecar."""
         at = moment(said["received"])

@@ -113,7 +113,8 @@ class Ledger(Known):
                 yield f"document {number} was accepted {times} times"
 
     def _of_failed(self, path: Path, paper: Paper) -> Iterator[str]:
-        code = promises.sidecar(path).get("error", {}).get("code")
+        said = promises.sidecar(path)
+        code = said.get("error", {}).get("code")
         heard, accepted = self.heard[paper.number], paper.number in self._numbers.values()
         unclear = heard["unclear"] + heard["unexplained"] + self.ended
         refused = heard["refused"] > 0 or heard["unexplained"] >= UNEXPLAINED_AT_MOST
@@ -124,7 +125,7 @@ class Ledger(Known):
             "not-xml": paper.half,
             "unreadable": paper.closed,
             "no-receiver": paper.number == 0,
-            "not-delivered": any(self._numbers[key] == paper.number for key in self._before),
+            "not-delivered": self._is_formers(said, paper.content),
         }
         if not reasons.get(str(code)):
             yield f"{path.name} (document {paper.number}) failed as {code}, for no reason: {dict(heard)}"
