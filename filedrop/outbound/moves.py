@@ -70,7 +70,7 @@ class Moves:
         _clear_left(self._at, document)
         # Not of each document that is found there: what was begun is looked for among all names of the new place.
         resumed = (left and self.may_resume) or document.id in self._begun or document.id in self._at.missed
-        move = begin(self._at.folder, document, resumed=resumed)
+        move = begin(self._at.folder, document, resumed=resumed, left=left)
         if isinstance(move, Document):
             self._made(document, move)
             return []

@@ -626,6 +626,30 @@ def test_its_like_lies_where_the_journal_has_a_moved_document(
     life.drop()
 
 
+def test_another_lies_where_an_accepted_document_was_left(world: World, life: Life) -> None:
+    """Likewise where the document was accepted while its folder was away, and is still to be moved."""
+    world.drop("left.xml", invoice("1"))
+    while "send" not in life.jobs:
+        life.pipeline.at.scanner.look_now()
+        life.turn()
+        life.do_each("step")
+        life._clock.pass_on(1)
+    marker = world.outbound / ".filedrop"
+    marker.rename(world.base / "marker")
+    life._clock.pass_on(130)
+    life.turn()
+    life.do(life.jobs.index("step"))
+    assert life.pipeline.at.health.trouble
+    life.do_all()
+    assert world.places() == {"left.xml": "sending"}
+    (world.outbound / "sending" / "left.xml").rename(world.base / "taken.xml")
+    put_into_sending(world, "left.xml", invoice("2"))
+    (world.base / "marker").rename(marker)
+    life.go_on(600)
+    assert world.accepted() == {"left.xml": 1, "another.xml": 1}
+    assert world.places() == {"another.xml": "archive/2020-06"}
+
+
 def put_into_sending(world: World, name: str, content: bytes) -> None:
     """Move a new document straight into `sending/`, as a person may."""
     world.drop("another.xml", content)
