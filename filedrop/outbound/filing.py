@@ -32,14 +32,15 @@ class FileGone(FiledropError):
     """The document's file isn't where it was: it is missing, or another lies there."""
 
 
-def begin(folder: OutboundFolder, document: Document, *, resumed: bool) -> Move | Document:
+def begin(folder: OutboundFolder, document: Document, *, resumed: bool, left: bool = False) -> Move | Document:
     """A document's move to the place of its state; the document at that place, where an earlier attempt has moved it.
 
-    `resumed`: an earlier attempt, of this process or another, may have begun this move. Raises FileGone, OSError.
+    `resumed`: an earlier attempt, of this process or another, may have begun this move. `left`: the document was found
+    in the journal. Raises FileGone, OSError.
     """
     source = folder.at(document.place) / document.file
     # A file that has lain there for some time may have been replaced: compare it. One just posted is trusted.
-    has_lain = resumed or document.unclear or document.place == "sent"
+    has_lain = resumed or left or document.unclear or document.place == "sent"
     identity = _own(source, document) if has_lain else identity_at(source)
     if resumed or identity is None or (has_lain and _is_begun(folder, document)):
         found = _already(folder, document)

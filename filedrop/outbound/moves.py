@@ -36,7 +36,7 @@ class Moves:
         self._at = at
         self.total = 0
         self.may_resume = True
-        self._begun: set[str] = set()  # ids of documents whose move has failed
+        self._begun: set[str] = set()  # ids of documents whose move has failed, or isn't in the journal
         self._moved: list[tuple[Document, Document]] = []  # before and after each move
 
     def put_away(self, documents: Iterable[Document], *, left: bool = False) -> None:
@@ -62,6 +62,7 @@ class Moves:
             bring_to_disk(self._at.folder, {document.place for move in moved for document in move})
             self._at.shared.journal.record_places(after for _, after in moved)
         except (OSError, JournalError) as error:
+            self._begun |= {document.id for document, _ in moved}  # another file may lie where the journal has theirs
             self._at.shared.log.warning("moves.not_flushed", folder=str(self._at.folder.path), why=str(error))
 
     def _begun_now(self, document: Document, *, left: bool) -> list[Move]:
@@ -69,7 +70,7 @@ class Moves:
         _clear_left(self._at, document)
         # Not of each document that is found there: what was begun is looked for among all names of the new place.
         resumed = (left and self.may_resume) or document.id in self._begun or document.id in self._at.missed
-        move = begin(self._at.folder, document, resumed=resumed)
+        move = begin(self._at.folder, document, resumed=resumed, left=left)
         if isinstance(move, Document):
             self._made(document, move)
             return []

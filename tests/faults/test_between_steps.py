@@ -17,6 +17,7 @@ from support.rights import as_anyone
 from support.stepping import RULES, Clock, Life
 from support.systems import processes_shown
 
+from filedrop.errors import JournalError
 from filedrop.journal import Waiver
 from filedrop.model.document import State
 
@@ -592,3 +593,80 @@ def test_whatever_waits_in_many_folders_is_sent_when_there_is_room(
     life.go_on(account.breaker.rest() + 1)
     assert len(world.sandbox.store.sent("acme")) == len(numbers) * 3
     life.drop()
+
+
+def not_told(*_: object) -> None:
+    """Instead of what the journal does."""
+    raise JournalError("it can't be written")
+
+
+@pytest.mark.parametrize("receiver", [None, "0192:987654325"])
+def test_another_lies_where_the_journal_has_a_moved_document(
+    world: World, life: Life, monkeypatch: pytest.MonkeyPatch, receiver: str | None
+) -> None:
+    """Where the journal wasn't told of a move, what a person has put into the old place since isn't moved as that.
+
+    The document has failed, or was accepted.
+    """
+    world.drop("moved.xml", invoice("1", receiver=receiver))
+    with monkeypatch.context() as patch:
+        patch.setattr(life.journal, "record_places", not_told)
+        life.pipeline.at.scanner.look_now()
+        life.go_on(5)
+    assert world.places() == {"moved.xml": "sent" if receiver else "failed"}
+    put_into_sending(world, "moved.xml", invoice("2"))
+    life.go_on(600)
+    home = "archive/2020-06"
+    assert world.places() == {"moved.xml": home if receiver else "failed", "another.xml": home}
+    world.invariants()
+
+
+def test_its_like_lies_where_the_journal_has_a_moved_document(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Likewise one of the same bytes, where the moved document has got a number: both are sent, if both may be."""
+    world = make_world(outbound=RULES | {"duplicates": "allow"}, deliver_after=1000.0, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    for number in range(2):
+        world.put(world.outbound / "moved.xml", invoice(str(number)))
+        with monkeypatch.context() as patch:
+            if number == 1:
+                patch.setattr(life.journal, "record_places", not_told)
+            life.pipeline.at.scanner.look_now()
+            life.go_on(5)
+    assert {path.name for path in (world.outbound / "sent").glob("*.xml")} == {"moved.xml", "moved-2.xml"}
+    world.put(world.outbound / "sending" / "moved.xml", invoice("1"))
+    life.go_on(400)
+    assert len(world.front.asked("POST /outbox")) == 3
+    life.drop()
+
+
+def test_another_lies_where_an_accepted_document_was_left(world: World, life: Life) -> None:
+    """Likewise where the document was accepted while its folder was away, and is still to be moved."""
+    world.drop("left.xml", invoice("1"))
+    while "send" not in life.jobs:
+        life.pipeline.at.scanner.look_now()
+        life.turn()
+        life.do_each("step")
+        life._clock.pass_on(1)
+    marker = world.outbound / ".filedrop"
+    marker.rename(world.base / "marker")
+    life._clock.pass_on(130)
+    life.turn()
+    life.do(life.jobs.index("step"))
+    assert life.pipeline.at.health.trouble
+    life.do_all()
+    assert world.places() == {"left.xml": "sending"}
+    (world.outbound / "sending" / "left.xml").rename(world.base / "taken.xml")
+    put_into_sending(world, "left.xml", invoice("2"))
+    (world.base / "marker").rename(marker)
+    life.go_on(600)
+    assert world.accepted() == {"left.xml": 1, "another.xml": 1}
+    assert world.places() == {"another.xml": "archive/2020-06"}
+
+
+def put_into_sending(world: World, name: str, content: bytes) -> None:
+    """Move a new document straight into `sending/`, as a person may."""
+    world.drop("another.xml", content)
+    (world.outbound / "another.xml").rename(world.outbound / "sending" / name)
