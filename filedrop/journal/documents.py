@@ -170,10 +170,6 @@ class Documents(Store):
         """The document with the same content (`by_number`: or number) that is, or may be, at the access point."""
         return self.write(lambda connection: _duplicate_of(connection, document, by_number=by_number))
 
-    def open_like(self, folder: str, sha256: str) -> list[Document]:
-        """Open documents of a folder with exactly these bytes."""
-        return self._documents(statements.OPEN_LIKE, folder=folder, sha256=sha256)
-
     def given_to(self, folder: str, file: str, reading: Reading) -> str | None:
         """The original name of the latest document with this file name, and this content or number, in a folder."""
         values = {"meaning": reading.meaning, "type": reading.root_name, "number": reading.number}

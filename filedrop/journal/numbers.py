@@ -11,6 +11,7 @@ from filedrop.journal import statements
 from filedrop.journal.documents import Documents, put
 from filedrop.journal.schema import from_moment, from_name
 from filedrop.model.message import difference, is_known
+from filedrop.times import same_moment
 
 if TYPE_CHECKING:
     import sqlite3
@@ -61,6 +62,20 @@ class Numbers(Documents):
         if known is None:
             return any(not difference(message, owner) for owner in self.owners(identity, [number], company))
         return known
+
+    def open_like(self, folder: str, sha256: str) -> list[Document]:
+        """Open documents of a folder with exactly these bytes.
+
+        But no second row of a message, as two journals leave behind that were both lost: its document is the other's.
+        """
+        found = self._documents(statements.OPEN_LIKE, folder=folder, sha256=sha256)
+        return [document for document in found if not self._is_second_row(document)]
+
+    def _is_second_row(self, document: Document) -> bool:
+        """Is there another row of its message: of this number, and received at this moment?"""
+        values = {"identity": document.identity, "msg_no": document.msg_no}
+        others = self.read(statements.OTHER_ROWS, folder=document.folder, id=document.id, **values)
+        return any(same_moment(document.received, received) for (received,) in others)
 
     def record_answers(self, answers: Iterable[Answer]) -> list[Document | FiledropError]:
         """Write the results of several requests in one commit; for each, the result or error of `record`.

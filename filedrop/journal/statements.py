@@ -70,12 +70,10 @@ NEWEST = f"""
         )
     ) WHERE nth <= :most ORDER BY id DESC
 """
-# Not a second row of a message, as two journals leave behind that were both lost: its document is the other row's.
-OPEN_LIKE = f"""
-    {_ALL} open AND sha256 = :sha256 AND folder = :folder AND NOT EXISTS (
-        SELECT 1 FROM documents AS other WHERE other.identity = documents.identity AND other.msg_no = documents.msg_no
-        AND other.folder = documents.folder AND other.id <> documents.id)
-"""
+OPEN_LIKE = f"{_ALL} open AND sha256 = :sha256 AND folder = :folder"
+OTHER_ROWS = (
+    "SELECT received FROM documents WHERE identity = :identity AND msg_no = :msg_no AND folder = :folder AND id <> :id"
+)
 BY_ID = f"{_ALL} id = :id"
 # Each once, by steps in an index: it has a row for each document.
 _IDENTITIES = """

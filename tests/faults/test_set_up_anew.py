@@ -80,6 +80,24 @@ def test_two_documents_of_one_number(make_world: Callable[..., World]) -> None:
     assert {world.sidecar(name)["msg_no"] for name in world.dropped} == {1}
 
 
+@pytest.mark.parametrize("duplicates", ["allow", "refuse"])
+@pytest.mark.parametrize("answer", [answered, location_only])
+def test_a_file_that_comes_back(make_world: Callable[..., World], duplicates: str, answer: Fault) -> None:
+    """A file that is moved out of sent/ and back is its document's, also where its number was another's before."""
+    clock = Clock()
+    world = make_world(outbound=RULES | {"duplicates": duplicates}, clock=clock.true, deliver_after=3600)
+    life = Life(world, clock)
+    life.go_on(10)
+    life.take(world, "old.xml")
+    world.set_up_anew(deliver_after=3600)
+    life.take(world, "new.xml", answer)
+    (world.outbound / "sent" / "new.xml").rename(world.outbound / "new.xml")
+    life.go_on(1000)
+    life.drop()
+    assert len(world.front.asked("POST /outbox")) == 2
+    assert world.places() == {"old.xml": "sent", "new.xml": "sent"}
+
+
 def test_a_message_that_was_fetched_before(make_world: Callable[..., World]) -> None:
     """What was fetched of a message while the journal couldn't be written doesn't stay when another has its number."""
     clock = Clock()
