@@ -94,7 +94,7 @@ class Numbers(Documents):
         return self.write_each([partial(work, answer=answer) for answer in answers])
 
     def times(self, identity: str) -> list[tuple[datetime, str]]:
-        """For the latest documents that were posted once: when, by `Date`, and when the message was received."""
+        """Of the latest documents accepted at their only request: when that was, by `Date`, and `received`."""
         rows = self.read(statements.TIMES, identity=identity, most=_LATEST)
         return [(asked, received) for first, received in rows if (asked := from_moment(first))]
 

@@ -128,10 +128,10 @@ OWNERS = (
     " WHERE surplus.identity = :identity AND surplus.msg_no IN (SELECT value FROM json_each(:numbers))"
 )
 # In the order of an index, by number: the latest documents, unless the server was set up anew. Of several requests, any
-# may have made the message.
+# may have made the message; and one without a clear answer may have made it long after.
 TIMES = """
     SELECT first_attempt, received FROM documents WHERE identity = :identity AND msg_no IS NOT NULL
-    AND first_attempt IS NOT NULL AND received IS NOT NULL
+    AND first_attempt IS NOT NULL AND received IS NOT NULL AND unclear = 0
     AND (SELECT count(*) FROM json_each(history) WHERE json_extract(value, '$[1]') = 'sending') = 1
     ORDER BY msg_no DESC LIMIT :most
 """

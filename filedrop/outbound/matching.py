@@ -43,9 +43,10 @@ FURTHEST = timedelta(days=366)  # larger differences are no clock's: some server
 class Clocks:
     """How two clocks of the access point differ: `Date`, which gives the time of our requests, and `received`.
 
-    For messages that are known to be documents, `received` was between `least` and `most` later than `Date` before
-    their only request. Not `known`: there is no such message, and the clocks may differ by anything. `late`: how long
-    after a request its message may still appear. `set_by`: by how much one of the clocks may have been set since.
+    For messages that were accepted by a clear answer to their document's only request, `received` was between `least`
+    and `most` later than `Date` before it. Not `known`: there is no such message, and the clocks may differ by
+    anything. `late`: how long after a request its message may still appear. `set_by`: by how much one of the clocks may
+    have been set since.
     """
 
     known: bool = True

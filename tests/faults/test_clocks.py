@@ -18,7 +18,7 @@ from filedrop.model.document import State
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from support.faults import Request
+    from support.faults import Exchange, Request
     from support.world import World
 
 AN_HOUR = 3600.0  # seconds
@@ -250,6 +250,34 @@ def test_two_clocks_of_a_message_that_took_long(world: World, clock: Clock, comp
         world.front.always("GET /messages/2/", instead(200, "<a>"))
     life.take(world, FOUND, cut_after)
     life.go_on(AN_HOUR)
+    assert world.accepted()[FOUND] == 1
+    assert len(in_doubt(world)) == (0 if comparable else 1)
+    all_is_well(world, life)
+
+
+@pytest.mark.parametrize("comparable", [True, False], ids=["comparable", "incomparable"])
+def test_two_clocks_of_a_late_message(make_world: Callable[..., World], clock: Clock, comparable: bool) -> None:  # noqa: FBT001 - a parameter
+    """A message that came long after its only request, to which there was no clear answer, says nothing of the clocks.
+
+    Else what has arrived soon after its own request would be older than that: it would be sent again, or be a person's.
+    """
+    world = make_world(
+        outbound=RULES | {"doubt": "3h"}, inbound={"poll": "5m"}, clock=clock.true, deliver_after=3 * AN_HOUR
+    )
+
+    def late(exchange: Exchange) -> None:
+        clock.later(2 * AN_HOUR, lambda: world.front.ask(exchange.request))
+        exchange.cut()
+
+    life = Life(world, clock)
+    life.go_on(10)
+    life.take(world, "late.xml", late)
+    life.go_on(4 * AN_HOUR)
+    assert world.accepted() == {"late.xml": 1}
+    if not comparable:
+        world.front.always("GET /messages/2/", instead(200, "<a>"))
+    life.take(world, FOUND, cut_after)
+    life.go_on(4 * AN_HOUR)
     assert world.accepted()[FOUND] == 1
     assert len(in_doubt(world)) == (0 if comparable else 1)
     all_is_well(world, life)

@@ -507,6 +507,8 @@ def test_what_tells_of_the_access_points_clocks(journal: Journal) -> None:
     """When messages were asked for and received, of the latest; and of those that were known before a document."""
     known = sent_before(journal)
     later = journal.record(posted(journal.record(drop(2))))
+    doubtful = journal.record(posted(journal.record(drop(3))).doubted(NOON, "no answer"))
+    journal.record(doubtful.sent(NOON, 9, received="2026-11-20T14:00:00Z", uuid=None, event="found"))
     assert journal.times(IDENTITY) == [(NOON, known.received)]
     assert journal.times("another@ap.example.com") == []
     assert journal.received_before(later) == [known.received]
