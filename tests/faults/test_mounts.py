@@ -148,11 +148,14 @@ def test_unmounted_just_before_a_message_is_fetched(tmp_path: Path, back: str) -
             mount.mount()
             answered(exchange)
 
+        def when_it_is_asked_for() -> None:
+            clock.happens = mount.unmount  # when the folder has been looked at, and before anything is written there
+
         world.front.next(f"GET /messages/{number}/", come_back if back == "meanwhile" else answered)
         clock.pass_on(300)
         life.turn()
         life.do_each("deliver")
-        clock.happens = mount.unmount  # when the folder has been looked at, and before anything is written there
+        clock.happens = when_it_is_asked_for
         life.do(life.jobs.index("fetched"))
         assert clock.happens is None
         life.do_all()
