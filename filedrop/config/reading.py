@@ -22,6 +22,7 @@ Keys = tuple[str | int, ...]
 """A place in the configuration: `("companies", "acme", "participants", 0)`."""
 
 _DEEPEST = 20
+_TOO_DEEP = "nested too deep; write the values out"
 _MOST_ALIASED = 10_000  # values that aliases stand for
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")  # YAML 1.1, 5.1
 _TAG = "tag:yaml.org,2002:"
@@ -103,7 +104,7 @@ def _out_of_bounds(text: str) -> str:
             case yaml.CollectionStartEvent():
                 within.append((event.anchor, values))
                 if len(within) > _DEEPEST:
-                    return f"{line}: nested too deep; write the values out"
+                    return f"{line}: {_TOO_DEEP}"
             case yaml.CollectionEndEvent():
                 anchor, before = within.pop()
                 sizes[anchor] = values - before
@@ -124,6 +125,8 @@ def _syntax(text: str, error: yaml.MarkedYAMLError) -> str:
     if error.context_mark and ("quoted" in said or "flow" in said):
         mark = error.context_mark  # the other is only where the file ends
     line, column = (mark.line, mark.column) if mark else (0, 0)
+    if "nesting depth" in said:  # libyaml's own limit, met first where it reads ahead (since PyYAML 6.0.4)
+        return f"{line + 1}: {_TOO_DEEP}"
     indentation = re.match(r"\s*", "".join(text.splitlines()[line : line + 1]))
     if indentation and "\t" in indentation[0]:
         advice = "a tab; indent with spaces"
