@@ -35,7 +35,7 @@ class Ended(Protocol):
 class Arrival:
     """A message on its way, with its document once that is fetched. One thread at a time has it.
 
-    `asked`: when the access point was asked for the list that has it, or later for its document, by our clock.
+    `asked`: when the access point was asked for the inbox, or later for the message's document, by our clock.
     """
 
     context: InboundContext
@@ -73,7 +73,7 @@ def mark_read(folder: InboundFolder, arrival: Arrival) -> None:
 def _is_there(arrival: Arrival, row: MessageRow) -> bool:
     """Whether the message's number is still its own, or nobody's: a server may have been set up anew meanwhile."""
     context = arrival.context
-    if timedelta(0) <= context.now() - arrival.asked <= JUST_NOW:
+    if arrival.unread.listed and timedelta(0) <= context.now() - arrival.asked <= JUST_NOW:
         return True
     there = context.access_point.received(row.msg_no)
     return there is None or is_same(there, row)

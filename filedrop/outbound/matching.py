@@ -7,9 +7,9 @@ that applies decides:
     |----------------------------------------------------------------|---------------------------------------------|
     | a message with the same meaning                                | found: its number is the document's         |
     | a message with the same type, number and issue date            | found                                       |
-    | several of these, of which another document may be one, too    | the oldest is found, the others nobody's    |
-    | several of these                                               | the oldest is found, the others are surplus |
     | several of these, and several identical documents in doubt     | paired in order, the oldest first           |
+    | several of these, and another document that may be one of them | the oldest is found, the others nobody's    |
+    | several of these                                               | the oldest is found, the others are surplus |
     | a message like it that another request may have made just now  | undecided: it may be that request's         |
     | a message that is missing when it is downloaded                | undecided: the look wasn't complete         |
     | one of the first two, but older than its first attempt         | a person decides: only clocks speak against |

@@ -55,9 +55,8 @@ def write_notes(
         except OSError as error:
             trouble = error
         yield
-    for known in (notes, at.unvalidated):
-        for document_id in known.keys() - there:
-            del known[document_id]
+    for document_id in notes.keys() - there:
+        del notes[document_id]
     return trouble
 
 

@@ -101,10 +101,10 @@ class DoubtResolver:
         messages = iter(self._walk(documents, clocks))
         while part := list(islice(messages, LISTED_AT_ONCE)):
             listed |= self._alike(documents, part)
+        sending = self._sending()  # before what is in doubt, which one of these may be by then
         others += self._others(documents)
-        rivals = (*others, *self._sending())
         # Owners are read last: a request that is no longer in `others` has its answer in the journal.
-        decision = decide(documents, list(self._candidates(documents, listed, others, clocks)), clocks, rivals)
+        decision = decide(documents, self._candidates(documents, listed, others, clocks), clocks, others + sending)
         for message, document in decision.surplus:
             shared.log.error("message.surplus", msg_no=message.msg_no, file=document.file, company=document.company)
             shared.journal.record_surplus(identity, message.msg_no, message.received, document)
