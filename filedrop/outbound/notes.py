@@ -13,7 +13,7 @@ from filedrop.outbound.validating import why_not_validated
 from filedrop.storage import sidecar
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
 
     from filedrop.model.document import Document
     from filedrop.outbound.context import FolderContext
@@ -23,21 +23,24 @@ NOTES_AT_ONCE = 200
 
 
 def write_notes(
-    at: FolderContext, notes: dict[str, str], there: frozenset[str]
+    at: FolderContext, notes: dict[str, str], there: Mapping[str, str]
 ) -> Generator[None, None, OSError | None]:
-    """Write the notes that are due, and forget what was known of documents that don't lie in `sending/`.
+    """Write the notes that are due, also those that are there no longer. Returns the last error of the disk.
 
-    Returns the last error of the disk.
-
-    `notes`: by document id, what its note says. `there`: ids of all documents whose file lies in `sending/`.
+    `notes`: by document id, what its note says. `there`: by document id, the names of all files that lie in `sending/`.
     """
+    if notes:
+        have_one = {document for note, document in at.folder.notes("sending") if note.endswith(".why.txt")}
+        for document_id in [document_id for document_id in notes if there.get(document_id) not in have_one]:
+            del notes[document_id]
+        yield
     journal, written, trouble = at.shared.journal, 0, None
     waits = _why_it_waits(at)
     now = at.shared.now()
     for document_id, state in journal.kept_in_sending(at.folder.id, now - NOTE_AFTER, now):
-        noted = notes.get(document_id)
         if document_id not in there:  # a note without its document is cleared away, and it gets one when it is back
             continue
+        noted = notes.get(document_id)
         if written >= NOTES_AT_ONCE or (
             noted == waits and state is not State.DOUBT and document_id not in at.unvalidated
         ):
@@ -55,8 +58,6 @@ def write_notes(
         except OSError as error:
             trouble = error
         yield
-    for document_id in notes.keys() - there:
-        del notes[document_id]
     return trouble
 
 

@@ -122,16 +122,11 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     known_names, there = {name for name, _ in files}, set(sending)
     trouble = yield from _adopt(at, sorted(there - known_names), doubtful=not known)
     _end_gone(at, findings, "sending", [document_id for name, document_id in files if name not in there])
-    noted = {document for note, document in folder.notes("sending") if note.endswith(".why.txt")}
-    for name, document_id in files:
-        if name not in noted:
-            findings.notes.pop(document_id, None)  # it has none, or no longer
-    lying = frozenset(document_id for name, document_id in files if name in there)
-    yield
+    lying = {document_id: name for name, document_id in files if name in there}
     unwritten = yield from write_notes(at, findings.notes, lying)
     for document_id in at.unvalidated.keys() - {document_id for _, document_id in files}:
         del at.unvalidated[document_id]
-    del files, sending, known_names, there, noted, lying  # each may have a hundred thousand
+    del files, sending, known_names, there, lying  # each may have a hundred thousand
     yield from _compare_sent(at, findings)
     _clear_notes(at, findings, "failed", (yield from _names(folder.documents("failed"))))
     _end_waivers(at, findings)

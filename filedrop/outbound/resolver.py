@@ -96,13 +96,13 @@ class DoubtResolver:
 
     def _look(self, documents: list[Document], begun: float) -> list[Document]:
         shared, identity, clocks = self._shared, self._shared.access_point.identity, self._clocks()
-        others = self._others(documents)
+        others = self._others(documents, self._sending())
         listed: dict[int, Message] = {}  # by number: pages may shift, and repeat a message
         messages = iter(self._walk(documents, clocks))
         while part := list(islice(messages, LISTED_AT_ONCE)):
             listed |= self._alike(documents, part)
         sending = self._sending()  # before what is in doubt, which one of these may be by then
-        others += self._others(documents)
+        others += self._others(documents, sending)
         # Owners are read last: a request that is no longer in `others` has its answer in the journal.
         decision = decide(documents, self._candidates(documents, listed, others, clocks), clocks, others + sending)
         for message, document in decision.surplus:
@@ -219,13 +219,13 @@ class DoubtResolver:
     def _sending(self) -> list[Document]:
         return self._shared.journal.in_state(State.SENDING, identity=self._shared.access_point.identity)
 
-    def _others(self, documents: Iterable[Document]) -> list[Document]:
+    def _others(self, documents: Iterable[Document], sending: Iterable[Document]) -> list[Document]:
         """Other documents that may have made a message and don't own it yet: requests under way, newer doubts.
 
         Not what a kill has left as under way in a folder that is away: no answer to that will come.
         """
         looked_for = {document.id for document in documents}
-        under_way = [document for document in self._sending() if document.id in self._shared.window]
+        under_way = [document for document in sending if document.id in self._shared.window]
         return [document for document in (*under_way, *self._doubtful()) if document.id not in looked_for]
 
     def _remembered(self, document: Document) -> _Memory:

@@ -144,12 +144,7 @@ def test_a_start_whose_journal_fails(world: World, clock: Clock) -> None:
 
 def test_a_folder_that_comes_back_is_compared_before_anything_else(world: World, life: Life) -> None:
     """What has happened to a folder while it was away is known before a step takes up what was dropped there."""
-    marker = world.outbound / ".filedrop"
-    marker.rename(world.base / "marker")
-    life._clock.pass_on(130)
-    life.turn()
-    life.do(life.jobs.index("step"))
-    assert life.pipeline.at.health.trouble
+    marker = go_away(world, life)
     world.drop("left-over.xml", invoice("1"))
     (world.outbound / "left-over.xml").rename(world.outbound / "sending" / "left-over.xml")
     (world.base / "marker").rename(marker)
@@ -650,12 +645,7 @@ def test_another_lies_where_an_accepted_document_was_left(world: World, life: Li
         life.turn()
         life.do_each("step")
         life._clock.pass_on(1)
-    marker = world.outbound / ".filedrop"
-    marker.rename(world.base / "marker")
-    life._clock.pass_on(130)
-    life.turn()
-    life.do(life.jobs.index("step"))
-    assert life.pipeline.at.health.trouble
+    marker = go_away(world, life)
     life.do_all()
     assert world.places() == {"left.xml": "sending"}
     (world.outbound / "sending" / "left.xml").rename(world.base / "taken.xml")
@@ -664,6 +654,17 @@ def test_another_lies_where_an_accepted_document_was_left(world: World, life: Li
     life.go_on(600)
     assert world.accepted() == {"left.xml": 1, "another.xml": 1}
     assert world.places() == {"another.xml": "archive/2020-06"}
+
+
+def go_away(world: World, life: Life) -> Path:
+    """Take the folder away, until the marker is moved back to the path that is returned; a step finds out."""
+    marker = world.outbound / ".filedrop"
+    marker.rename(world.base / "marker")
+    life._clock.pass_on(130)
+    life.turn()
+    life.do(life.jobs.index("step"))
+    assert life.pipeline.at.health.trouble
+    return marker
 
 
 def put_into_sending(world: World, name: str, content: bytes) -> None:
