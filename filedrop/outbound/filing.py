@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filedrop.errors import FiledropError
-from filedrop.files import NO_FILE, InUse, discard, identity_at, identity_of, make_folder, open_known, place
+from filedrop.files import NO_FILE, InUse, discard, identity_at, identity_of, make_folder, open_known, place, stamp
 from filedrop.model.document import State
 from filedrop.storage import sidecar
 from filedrop.storage.names import shortened
@@ -20,7 +20,7 @@ from filedrop.storage.own_name import move
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from filedrop.files import Directory, Draft, Drafts, Entry, Identity
+    from filedrop.files import Directory, Draft, Drafts, Entry, FileStamp, Identity
     from filedrop.model.document import Document
     from filedrop.outbound.context import FolderContext
     from filedrop.storage.folders import OutboundFolder
@@ -32,15 +32,17 @@ class FileGone(FiledropError):
     """The document's file isn't where it was: it is missing, or another lies there."""
 
 
-def begin(folder: OutboundFolder, document: Document, *, resumed: bool, left: bool = False) -> Move | Document:
+def begin(
+    folder: OutboundFolder, document: Document, *, resumed: bool, posted: FileStamp | None = None
+) -> Move | Document:
     """A document's move to the place of its state; the document at that place, where an earlier attempt has moved it.
 
-    `resumed`: an earlier attempt, of this process or another, may have begun this move. `left`: the document was found
-    in the journal. Raises FileGone, OSError.
+    `resumed`: an earlier attempt, of this process or another, may have begun this move. `posted`: the stamp of
+    the file that was just posted, which isn't read again. Raises FileGone, OSError.
     """
     source = folder.at(document.place) / document.file
-    # A file that has lain there for some time may have been replaced: compare it. One just posted is trusted.
-    has_lain = resumed or left or document.unclear or document.place == "sent"
+    # Where it isn't known to be the file that was just posted, another may lie there since: it is compared.
+    has_lain = resumed or document.unclear or posted is None or stamp(source) != posted
     identity = _own(source, document) if has_lain else identity_at(source)
     if resumed or identity is None or (has_lain and _is_begun(folder, document)):
         found = _already(folder, document)

@@ -17,8 +17,9 @@ from filedrop.storage.names import shortened
 from filedrop.storage.own_name import clear_left
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from filedrop.files import FileStamp
     from filedrop.outbound.context import FolderContext
     from filedrop.outbound.filing import Move
     from filedrop.storage.folders import OutboundFolder
@@ -39,16 +40,19 @@ class Moves:
         self._begun: set[str] = set()  # ids of documents whose move has failed, or isn't in the journal
         self._moved: list[tuple[Document, Document]] = []  # before and after each move
 
-    def put_away(self, documents: Iterable[Document], *, left: bool = False) -> None:
+    def put_away(
+        self, documents: Iterable[Document], *, left: bool = False, posted: Mapping[str, FileStamp] | None = None
+    ) -> None:
         """Put away those of a batch that belong to another place. What the disk refuses is logged.
 
-        `left`: they were found in the journal, where an earlier process may have left them.
+        `left`: they were found in the journal, where an earlier process may have left them. `posted`: by document id,
+        the stamp of the file that was just posted.
         """
         moves: list[Move] = []
         for document in documents:
             if document.home != document.place:
                 with self._moving(document):
-                    moves += self._begun_now(document, left=left)
+                    moves += self._begun_now(document, (posted or {}).get(document.id), left=left)
         if moves:
             with self._at.tolerant(), Drafts(self._at.folder.at("sending")) as drafts:
                 self._make(moves, drafts)
@@ -65,12 +69,12 @@ class Moves:
             self._begun |= {document.id for document, _ in moved}  # another file may lie where the journal has theirs
             self._at.shared.log.warning("moves.not_flushed", folder=str(self._at.folder.path), why=str(error))
 
-    def _begun_now(self, document: Document, *, left: bool) -> list[Move]:
+    def _begun_now(self, document: Document, posted: FileStamp | None, *, left: bool) -> list[Move]:
         """The move of a document, unless an earlier attempt has made it."""
         _clear_left(self._at, document)
         # Not of each document that is found there: what was begun is looked for among all names of the new place.
         resumed = (left and self.may_resume) or document.id in self._begun or document.id in self._at.missed
-        move = begin(self._at.folder, document, resumed=resumed, left=left)
+        move = begin(self._at.folder, document, resumed=resumed, posted=posted)
         if isinstance(move, Document):
             self._made(document, move)
             return []

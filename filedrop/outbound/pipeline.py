@@ -278,7 +278,8 @@ class OutboundPipeline:
     def _put_away(self, batch: Sequence[Returned]) -> None:
         try:
             if not self.at.health.trouble:
-                self._moves.put_away([one.document for one in batch if one.is_recorded])
+                posted = {one.document.id: one.opened.stamp for one in batch if one.opened}
+                self._moves.put_away([one.document for one in batch if one.is_recorded], posted=posted)
         finally:
             for one in batch:
                 if one.opened:  # from its sender; what the follower concluded may have been handed to one since

@@ -131,11 +131,7 @@ class DoubtResolver:
 
     def _alike(self, documents: Sequence[Document], messages: Iterable[Message]) -> dict[int, Message]:
         """The messages that may be one of these documents, by number: few of the very many that a list may have."""
-        alike = {
-            message.msg_no: message
-            for message in messages
-            if any(not contradiction(message, document) for document in documents)
-        }
+        alike = {one.msg_no: one for one in messages if any(not contradiction(one, document) for document in documents)}
         return {number: alike[number] for number in self._unowned(documents, alike)}
 
     def _unowned(
@@ -158,17 +154,18 @@ class DoubtResolver:
         verdict, hindrances = decision.verdicts[document.id], decision.hindrances.get(document.id, ())
         missing = verdict == "undecided" and all(one.content != "on the wire" for one in hindrances)
         memory.hindered = (begun if memory.hindered is None else memory.hindered) if missing else None
-        doubt, now = shared.rules.doubt.total_seconds(), shared.now()
+        doubt = shared.rules.doubt.total_seconds()
         for_long = memory.hindered is not None and begun - memory.hindered >= doubt
-        memory.needs_a_person = verdict == "ask a person" or for_long
+        was_asked = verdict == "not found" and bool(question(document))  # its message may be gone from the archive
+        memory.needs_a_person = verdict == "ask a person" or for_long or was_asked
         if isinstance(verdict, Found):
-            message = verdict.message
+            message, now = verdict.message, shared.now()
             found = document.sent(now, message.msg_no, received=message.received, uuid=message.uuid, event="found")
             return found.later(now + shared.rules.track)
         if memory.needs_a_person:
             memory.next = shared.steady() + max(BEFORE_A_PERSON, doubt)
             shared.asked_after(document.id)
-            return self._ask(document, hindrances)
+            return self._ask(document, hindrances) if hindrances else None
         if verdict == "not found":
             shared.asked_after(document.id)
             return self._not_found(document, memory, begun)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import os
 import sys
@@ -640,11 +641,7 @@ def test_its_like_lies_where_the_journal_has_a_moved_document(
 def test_another_lies_where_an_accepted_document_was_left(world: World, life: Life) -> None:
     """Likewise where the document was accepted while its folder was away, and is still to be moved."""
     world.drop("left.xml", invoice("1"))
-    while "send" not in life.jobs:
-        life.pipeline.at.scanner.look_now()
-        life.turn()
-        life.do_each("step")
-        life._clock.pass_on(1)
+    work_until(life, "send")
     marker = go_away(world, life)
     life.do_all()
     assert world.places() == {"left.xml": "sending"}
@@ -654,6 +651,43 @@ def test_another_lies_where_an_accepted_document_was_left(world: World, life: Li
     life.go_on(600)
     assert world.accepted() == {"left.xml": 1, "another.xml": 1}
     assert world.places() == {"another.xml": "archive/2020-06"}
+
+
+def test_exchanged_during_its_request(world: World, life: Life) -> None:
+    """A person who puts another file in the place of one that is just being posted has both sent."""
+    world.drop("first.xml", invoice("1"))
+    work_until(life, "send")
+    (world.outbound / "sending" / "first.xml").rename(world.base / "first.xml")
+    put_into_sending(world, "first.xml", invoice("2"))
+    life.go_on(2000)
+    life.drop()
+    assert world.accepted() == {"first.xml": 1, "another.xml": 1}
+
+
+def test_exchanged_during_its_validation(make_world: Callable[..., World], clock: Clock) -> None:
+    """What the validator says of a document isn't said of one that lies in its place since."""
+    more = "validation: {command: [/bin/sh, -c, 'exit 1']}"
+    world = make_world(outbound=RULES | {"validate": "refuse"}, more=more, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.drop("first.xml", invoice("1"))
+    work_until(life, "judge")
+    (world.outbound / "sending" / "first.xml").rename(world.base / "first.xml")
+    put_into_sending(world, "first.xml", invoice("2"))
+    life.do_each("judge")
+    life.go_on(400)
+    life.drop()
+    (sidecar,) = (world.outbound / "failed").glob("*.json")
+    assert json.loads(sidecar.read_text())["document"]["number"] == "2"
+
+
+def work_until(life: Life, job: str) -> None:
+    """Look at the folder until this job may be done."""
+    while job not in life.jobs:
+        life.pipeline.at.scanner.look_now()
+        life.turn()
+        life.do_each("step")
+        life._clock.pass_on(1)
 
 
 def go_away(world: World, life: Life) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from support.plug import Disk, Tap
 from support.rights import as_anyone
 from support.systems import modes
 
-from filedrop.files import Drafts
+from filedrop.files import Drafts, stamp
 from filedrop.journal import Journal
 from filedrop.model.document import State, new_id
 from filedrop.model.fault import Fault
@@ -211,7 +212,7 @@ def test_a_move_that_the_journal_does_not_know(folder: OutboundFolder, *, is_mov
 
 
 def test_moved_already(folder: OutboundFolder) -> None:
-    """A document just posted whose file lies where it belongs, under its name, is put away."""
+    """A document whose file lies where it belongs, under its name, is put away."""
     document = accepted(claimed(folder))
     assert put_away(folder, document) == put_away(folder, document)
 
@@ -226,19 +227,26 @@ def test_a_copy_that_a_person_has_laid_there(folder: OutboundFolder) -> None:
     assert lying(folder) == {"failed/invoice.xml", "failed/invoice.xml.json"} | own
 
 
-@pytest.mark.parametrize("how", ["was in doubt", "resumed", "just posted"])
+@pytest.mark.parametrize("how", ["was in doubt", "resumed", "exchanged", "overwritten"])
 def test_another_lies_in_sending(folder: OutboundFolder, how: str) -> None:
-    """What has lain there is compared before it is called the document; what was just posted isn't read once more."""
+    """What lies there is compared before it is called the document, unless it is the very file that was just posted."""
     document = posted(claimed(folder))
     document = document.doubted(NOON, "no answer") if how == "was in doubt" else document
     document = document.sent(NOON, 7, received=None, uuid=None)
-    (folder.path / "sending" / "invoice.xml").write_bytes(b"<another/>")
-    if how == "just posted":
-        assert put_away(folder, document).place == "sent"
-    else:
-        with pytest.raises(FileGone):
-            put_away(folder, document, resumed=how == "resumed")
-        assert lying(folder) == {"sending/invoice.xml"}
+    file = folder.path / "sending" / "invoice.xml"
+    stamp_posted = stamp(folder.at("sending") / "invoice.xml")
+    if how == "exchanged":
+        file.rename(folder.path.parent / "the posted one")
+    file.write_bytes(b"<another/>")
+    os.utime(file, (0, 0))
+    with pytest.raises(FileGone):
+        begin(folder, document, resumed=how == "resumed", posted=stamp_posted)
+    assert lying(folder) == {"sending/invoice.xml"}
+
+
+def test_what_was_just_posted_is_not_read_again(folder: OutboundFolder) -> None:
+    document = accepted(claimed(folder, sha256="another digest"))
+    assert isinstance(begin(folder, document, resumed=False, posted=stamp(folder.at("sending") / "invoice.xml")), Move)
 
 
 @pytest.mark.parametrize("compared", [9, 10])
