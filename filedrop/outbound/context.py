@@ -92,7 +92,8 @@ class Context:
     `now` is the wall clock with its offset, `steady` the monotonic clock in seconds. `ready` says whether documents may
     be posted and looked for now. `submit` has a request made by another thread, or calls its second argument where the
     request never begins; the outcome goes to `record`. `gone` has the ids of documents whose file was missing in two
-    comparisons, and whether the access point has been asked after each since then. `validating` is None where documents
+    comparisons, and whether the access point has been asked after each since then. `away` has the ids of unavailable
+    folders: another filedrop may have sent what was in doubt there. `validating` is None where documents
     aren't validated; `keep_archive` where the archive is kept for ever.
     """
 
@@ -112,6 +113,7 @@ class Context:
     validating: Validating | None = None
     keep_archive: timedelta | None = None
     gone: dict[str, bool] = field(default_factory=dict)
+    away: set[str] = field(default_factory=set)
 
     def asked_after(self, document_id: str) -> None:
         """Note that the access point was asked after a document without result: needed if its file is missing."""

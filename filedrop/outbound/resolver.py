@@ -17,11 +17,10 @@ from filedrop import identify
 from filedrop.accesspoint import Gone
 from filedrop.errors import DocumentError, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.document import UNCLEAR_AT_MOST, UNEXPLAINED_AT_MOST, State
-from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction, difference, is_known
 from filedrop.outbound.matching import Candidate, Clocks, Found, decide, may_be, same_document
 from filedrop.outbound.question import asked, question, sentence
-from filedrop.outbound.sender import rejected
+from filedrop.outbound.sender import no_answer, rejected
 from filedrop.times import moment
 
 if TYPE_CHECKING:
@@ -59,7 +58,10 @@ class _Memory:
 
 
 class DoubtResolver:
-    """The looks of one account. Their memory ends with the process: after a start, a document needs two new looks."""
+    """The looks of one account. Their memory ends with the process: after a start, a document needs two new looks.
+
+    What lies in a folder that is away is looked for, so that no other gets its message, and decided when that is back.
+    """
 
     def __init__(self, shared: Context) -> None:
         self._shared = shared
@@ -67,17 +69,17 @@ class DoubtResolver:
         self._compared: dict[tuple[int, str | None], Candidate] = {}
 
     def wait(self) -> float | None:
-        """Seconds until the next look is due; None when nothing is in doubt."""
+        """Seconds until the next look is due; None when nothing is in doubt that can be decided."""
         doubtful = self._doubtful()
         there = {_key(document) for document in doubtful}
         self._memory = {key: memory for key, memory in self._memory.items() if key in there}
-        now = self._shared.steady()
-        return min((max(0.0, self._remembered(document).next - now) for document in doubtful), default=None)
+        nexts, now = [self._remembered(one).next for one in self._decidable(doubtful)], self._shared.steady()
+        return max(0.0, min(nexts) - now) if nexts else None
 
     def undecided(self) -> bool:
         """Whether anything is in doubt that further looks may decide."""
         needs_a_person = self.needs_a_person()
-        return any(document.id not in needs_a_person for document in self._doubtful())
+        return any(document.id not in needs_a_person for document in self._decidable(self._doubtful()))
 
     def needs_a_person(self) -> set[str]:
         """The ids of the documents in doubt that only a person can decide."""
@@ -96,6 +98,7 @@ class DoubtResolver:
 
     def _look(self, documents: list[Document], begun: float) -> list[Document]:
         shared, identity, clocks = self._shared, self._shared.access_point.identity, self._clocks()
+        decidable = self._decidable(documents)  # first: a folder that comes back meanwhile may tell who owns a message
         others = self._others(documents, self._sending())
         listed: dict[int, Message] = {}  # by number: pages may shift, and repeat a message
         messages = iter(self._walk(documents, clocks))
@@ -108,7 +111,7 @@ class DoubtResolver:
         for message, document in decision.surplus:
             shared.log.error("message.surplus", msg_no=message.msg_no, file=document.file, company=document.company)
             shared.journal.record_surplus(identity, message.msg_no, message.received, document)
-        steps = [self._conclude(document, decision, begun) for document in documents]
+        steps = [self._conclude(document, decision, begun) for document in decidable]
         return shared.journal.record_all(after for after in steps if after is not None)
 
     def _candidates(
@@ -186,7 +189,7 @@ class DoubtResolver:
         if document.unexplained >= UNEXPLAINED_AT_MOST:
             return document.failed(now, rejected(document.why_in_doubt, 400))
         if document.unclear >= UNCLEAR_AT_MOST:
-            return document.failed(now, _no_answer(document))
+            return document.failed(now, no_answer(document))
         return document.not_found(now)
 
     def _log_verdict(self, document: Document) -> None:
@@ -212,6 +215,9 @@ class DoubtResolver:
 
     def _doubtful(self) -> list[Document]:
         return self._shared.journal.in_state(State.DOUBT, identity=self._shared.access_point.identity)
+
+    def _decidable(self, documents: Iterable[Document]) -> list[Document]:
+        return [document for document in documents if document.folder not in self._shared.away]
 
     def _sending(self) -> list[Document]:
         return self._shared.journal.in_state(State.SENDING, identity=self._shared.access_point.identity)
@@ -286,12 +292,3 @@ def _read(message: Message, file: BinaryIO) -> Reading:
 
 def _key(document: Document) -> tuple[str, int]:
     return document.id, document.unclear  # each unclear answer is a doubt of its own
-
-
-def _no_answer(document: Document) -> Fault:
-    return Fault(
-        "no-answer",
-        f"the access point gave no clear answer {document.unclear} times, and the document was not found there after "
-        f"any of them; the last time: {document.why_in_doubt}",
-        "ask the access point's operator whether it has the document; if not, send it again with retry --anyway",
-    )

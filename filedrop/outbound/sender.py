@@ -145,6 +145,16 @@ def rejected(text: str, status: int) -> Fault:
     return Fault("rejected", said, "Mend the document, or its ids in the mapping, and drop it again.")
 
 
+def no_answer(document: Document) -> Fault:
+    """The fault of a document that had no clear answer too often, and was never found at the access point."""
+    return Fault(
+        "no-answer",
+        f"the access point gave no clear answer {document.unclear} times, and the document was not found there after "
+        f"any of them; the last time: {document.why_in_doubt}",
+        "ask the access point's operator whether it has the document; if not, send it again with retry --anyway",
+    )
+
+
 def duplicate(first: Document) -> Fault:
     """The fault of a document when `first` was, or may have been, sent with the same content."""
     number = f" (message number {first.msg_no})" if first.msg_no is not None else ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support import promises
 from support.documents import invoice
-from support.faults import cut_after, instead
+from support.faults import cut_after, instead, reset_before
 from support.plug import tapped
 from support.several import take_over
 from support.stepping import RULES, Clock, Life
@@ -133,3 +133,25 @@ def test_a_document_that_the_other_has_posted(world: World, clock: Clock) -> Non
     assert world.settled()
     assert len(world.front.asked("POST /outbox")) == 1
     world.invariants()
+
+
+def test_what_was_in_doubt_while_the_other_has_posted_it(world: World, clock: Clock) -> None:
+    """Whose folders are another's decides no doubt there: it can't see which messages the other's documents have."""
+    world.front.always("GET /messages", instead(500))
+    life = Life(world, clock)
+    life.go_on(10)
+    life.take(world, "invoice.xml", reset_before)
+    assert life.journal.in_state(State.DOUBT)
+    life.drop()
+    world.front.heal()
+    other_takes_over(world, clock, 4000)
+    assert world.accepted() == {"invoice.xml": 1}
+    life = Life(world, clock)
+    life.go_on(2000)
+    assert life.journal.in_state(State.DOUBT)
+    take_over(world)
+    life.go_on(2000)
+    life.stop()
+    world.invariants()
+    with locked_state(world.state) as journal:
+        assert len(journal.owners("acme@127.0.0.1", [1], "acme")) == 1
