@@ -34,7 +34,7 @@ class Stepped(Protocol):
     """A callback after each step."""
 
     def __call__(self, *, has_news: bool) -> None:
-        """`has_news`: the folder or a document is back, or one was put away, and senders have no other of this folder."""
+        """`has_news`: the folder or one of its documents is back, or one was put away, and senders have no other."""
 
 
 class OutboundPipeline:
