@@ -14,6 +14,7 @@ from filedrop.model.message import is_known
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from datetime import datetime, timedelta
+    from pathlib import Path
 
     import structlog
 
@@ -93,7 +94,7 @@ class Context:
     be posted and looked for now. `submit` has a request made by another thread, or calls its second argument where the
     request never begins; the outcome goes to `record`. `gone` has the ids of documents whose file was missing in two
     comparisons, and whether the access point has been asked after each since then. `away` has the ids of unavailable
-    folders: another filedrop may have sent what was in doubt there. `validating` is None where documents
+    folders, by path: another filedrop may have sent what was in doubt there. `validating` is None where documents
     aren't validated; `keep_archive` where the archive is kept for ever.
     """
 
@@ -113,7 +114,7 @@ class Context:
     validating: Validating | None = None
     keep_archive: timedelta | None = None
     gone: dict[str, bool] = field(default_factory=dict)
-    away: set[str] = field(default_factory=set)
+    away: dict[Path, str] = field(default_factory=dict)
 
     def asked_after(self, document_id: str) -> None:
         """Note that the access point was asked after a document without result: needed if its file is missing."""

@@ -165,7 +165,7 @@ class OutboundPipeline:
             if self.at.scanner.due() <= shared.steady():
                 self._scan()
         except FolderUnavailable as error:
-            shared.away.add(shared.journal.folder_at(folder.path) or folder.id)
+            shared.away[folder.path] = shared.journal.folder_at(folder.path) or folder.id
             if health.trouble != str(error):
                 health.trouble = str(error)
                 shared.log.warning(
@@ -175,7 +175,7 @@ class OutboundPipeline:
         if health.trouble:
             shared.log.info("folder.back", company=folder.company, folder=str(folder.path))
             health.trouble = ""
-        shared.away.discard(folder.id)
+        shared.away.pop(folder.path, None)
         return True
 
     def _scan(self) -> None:

@@ -109,8 +109,10 @@ class DoubtResolver:
         # Owners are read last: a request that is no longer in `others` has its answer in the journal.
         decision = decide(documents, self._candidates(documents, listed, others, clocks), clocks, others + sending)
         for message, document in decision.surplus:
-            shared.log.error("message.surplus", msg_no=message.msg_no, file=document.file, company=document.company)
-            shared.journal.record_surplus(identity, message.msg_no, message.received, document)
+            if document in decidable:
+                facts = {"file": document.file, "company": document.company}
+                shared.log.error("message.surplus", msg_no=message.msg_no, **facts)
+                shared.journal.record_surplus(identity, message.msg_no, message.received, document)
         steps = [self._conclude(document, decision, begun) for document in decidable]
         return shared.journal.record_all(after for after in steps if after is not None)
 
@@ -217,7 +219,8 @@ class DoubtResolver:
         return self._shared.journal.in_state(State.DOUBT, identity=self._shared.access_point.identity)
 
     def _decidable(self, documents: Iterable[Document]) -> list[Document]:
-        return [document for document in documents if document.folder not in self._shared.away]
+        away = frozenset(self._shared.away.values())
+        return [document for document in documents if document.folder not in away]
 
     def _sending(self) -> list[Document]:
         return self._shared.journal.in_state(State.SENDING, identity=self._shared.access_point.identity)
