@@ -161,8 +161,7 @@ class DoubtResolver:
         memory.hindered = (begun if memory.hindered is None else memory.hindered) if missing else None
         doubt = shared.rules.doubt.total_seconds()
         for_long = memory.hindered is not None and begun - memory.hindered >= doubt
-        was_asked = verdict == "not found" and bool(question(document))  # its message may be gone from the archive
-        memory.needs_a_person = verdict == "ask a person" or for_long or was_asked
+        memory.needs_a_person = verdict == "ask a person" or for_long
         if isinstance(verdict, Found):
             message, now = verdict.message, shared.now()
             found = document.sent(now, message.msg_no, received=message.received, uuid=message.uuid, event="found")
@@ -170,7 +169,7 @@ class DoubtResolver:
         if memory.needs_a_person:
             memory.next = shared.steady() + max(BEFORE_A_PERSON, doubt)
             shared.asked_after(document.id)
-            return self._ask(document, hindrances) if hindrances else None
+            return self._ask(document, hindrances)
         if verdict == "not found":
             shared.asked_after(document.id)
             return self._not_found(document, memory, begun)

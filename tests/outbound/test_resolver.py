@@ -372,19 +372,6 @@ def test_a_document_that_can_not_be_compared(bench: Bench, content: bytes) -> No
     assert "can't be read as a document" in question(asked)
 
 
-def test_a_person_was_asked_and_the_message_is_gone(bench: Bench) -> None:
-    """The question says that nothing is sent again before a person has answered: also if nothing like it is there."""
-    document = doubtful(bench, cut_after)
-    bench.world.front.always(LIST, as_document(b"<broken"))
-    (asked,) = look(bench)
-    bench.world.set_up_anew()
-    for _ in range(4):
-        bench.clock.pass_on(900)
-        assert look(bench) == []
-    assert resolver(bench).needs_a_person() == {document.id}
-    assert row(bench, document).history == asked.history
-
-
 def test_found_with_a_doctype(bench: Bench) -> None:
     """Where an access point adds what filedrop sends in no document, it is the same document still."""
     content = invoice("invoice.xml")
