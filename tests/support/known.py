@@ -88,9 +88,13 @@ class Known:
         self._look()
         self.ended += 1  # nobody knows what was under way
         self.loses_answers = True
-        self._told = told = self._that_is_told(self.people.lying())
-        known = {paper.number for paper in told} if self.refuses else set()
+        lying = self.people.lying()
+        self._told = told = self._that_is_told(lying)
         accepted = self._accepted(self._before | self._sent())
+        # What waits in sending/ tells nothing of a like one that was sent: only the access point can.
+        waiting = {paper for path, paper in lying.items() if self._place(path) == "outbound/sending"}
+        telling = {paper.number for paper in told - waiting} | {self._numbers[key] for key in self._sent()}
+        known = {paper.number for paper in told if paper.number in telling} if self.refuses else set()
         for paper in (*self.people.papers.values(), *self.people.gone):
             if paper not in told and paper.number not in known:
                 self.lost[paper.number] += accepted[paper.number] > 0 or self.heard[paper.number]["unclear"] > 0
