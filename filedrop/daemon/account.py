@@ -105,6 +105,7 @@ class Account:
             submit=self.senders.submit,
             record=recorder.put,
             window=Window(UNDER_WAY * rules.workers),
+            is_away=self._is_away,
             validating=validating,
             keep_archive=settings.keep.archive_for(),
         )
@@ -247,6 +248,12 @@ class Account:
         if not self._has_compared:
             self._has_compared = all(one.was_compared or self._workers.is_hung(one) for one in self.pipelines)
         return self._has_compared
+
+    def _is_away(self, folder: str) -> bool:
+        """Whether an outbound folder (by id) is unavailable, or hangs."""
+        path = self.journal.folder_path(folder)
+        there = (one for one in self.pipelines if one.folder.path == path)
+        return any(one.at.health.trouble or self._workers.is_hung(one) for one in there)
 
     def _watch(self, at: FolderContext, wanted: config.Watch) -> None:
         if self._watcher is not None:

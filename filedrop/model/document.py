@@ -240,8 +240,8 @@ class Document:
 
         `since` is the earliest possible time of the claim, where that is unknown too.
         """
-        if self.state is not State.WAITING:
-            raise ValueError(f"{self.id}: only what waits to be posted is suspected, not what is {self.state}")
+        if self.state not in (State.WAITING, State.DOUBT):
+            raise ValueError(f"{self.id}: only what waits or is in doubt is suspected, not what is {self.state}")
         why = "the journal has lost what was done with it: it may have been posted"
         return self.but(
             state=State.DOUBT,

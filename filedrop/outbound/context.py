@@ -14,7 +14,6 @@ from filedrop.model.message import is_known
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from datetime import datetime, timedelta
-    from pathlib import Path
 
     import structlog
 
@@ -91,11 +90,11 @@ class Context:
     """Dependencies shared by the pipelines of one account.
 
     `now` is the wall clock with its offset, `steady` the monotonic clock in seconds. `ready` says whether documents may
-    be posted and looked for now. `submit` has a request made by another thread, or calls its second argument where the
-    request never begins; the outcome goes to `record`. `gone` has the ids of documents whose file was missing in two
-    comparisons, and whether the access point has been asked after each since then. `away` has the ids of unavailable
-    folders, by path: another filedrop may have sent what was in doubt there. `validating` is None where documents
-    aren't validated; `keep_archive` where the archive is kept for ever.
+    be posted and looked for now, `is_away` whether a folder (by id) is unavailable. `submit` has a request made by
+    another thread, or calls its second argument where the request never begins; the outcome goes to `record`. `gone`
+    has the ids of documents whose file was missing in two comparisons, and whether the access point has been asked
+    after each since then. `validating` is None where documents aren't validated; `keep_archive` where the archive is
+    kept for ever.
     """
 
     account: str
@@ -111,10 +110,10 @@ class Context:
     submit: Callable[[Callable[[], None], Callable[[], None]], None]
     record: Callable[[Outcome], None]
     window: Window
+    is_away: Callable[[str], bool]
     validating: Validating | None = None
     keep_archive: timedelta | None = None
     gone: dict[str, bool] = field(default_factory=dict)
-    away: dict[Path, str] = field(default_factory=dict)
 
     def asked_after(self, document_id: str) -> None:
         """Note that the access point was asked after a document without result: needed if its file is missing."""

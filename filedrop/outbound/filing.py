@@ -41,10 +41,12 @@ def begin(
     the file that was just posted, which isn't read again. Raises FileGone, OSError.
     """
     source = folder.at(document.place) / document.file
-    # Where it isn't known to be the file that was just posted, another may lie there since: it is compared.
-    has_lain = resumed or document.unclear or posted is None or stamp(source) != posted
-    identity = _own(source, document) if has_lain else identity_at(source)
-    if resumed or identity is None or (has_lain and _is_begun(folder, document)):
+    identity = identity_at(source)  # before the stamp, which tells if the file is exchanged in between
+    # Another may lie there since, where it isn't the file that was just posted.
+    is_uncertain = resumed or document.unclear or posted is None or stamp(source) != posted
+    if is_uncertain:
+        identity = _own(source, document)
+    if resumed or identity is None or (is_uncertain and _is_begun(folder, document)):
         found = _already(folder, document)
         moved = found is not None and _own(found, document)
         if found is not None and moved and (identity is None or _is_current(found, document)):

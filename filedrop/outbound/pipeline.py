@@ -34,7 +34,7 @@ class Stepped(Protocol):
     """A callback after each step."""
 
     def __call__(self, *, has_news: bool) -> None:
-        """`has_news`: the folder or one of its documents is back, or one was put away, and senders have no other."""
+        """`has_news`: a document came back or was put away, and senders have no other document of this folder."""
 
 
 class OutboundPipeline:
@@ -78,7 +78,7 @@ class OutboundPipeline:
     def step(self) -> None:
         """Take the folder's documents one batch further. Raises JournalError."""
         with self.folder.in_use():
-            moved, was_away = self._moves.total, bool(self.at.health.trouble)
+            moved = self._moves.total
             has_news = self._file_returned()
             if self.due() <= self._shared.steady():
                 self._not_before = self._in_a_rescan()  # after an error; else reset below
@@ -93,8 +93,7 @@ class OutboundPipeline:
                     self.was_scanned = True
                     self.was_compared |= is_compared  # last: what was left in `sending/` is in doubt by now
                     self._moves.flush()
-        has_news |= self._moves.total > moved or (was_away and not self.at.health.trouble)
-        self._stepped(has_news=has_news and not self.at.under_way)
+        self._stepped(has_news=(has_news or self._moves.total > moved) and not self.at.under_way)
 
     def close(self) -> None:
         """Take the last step: the marker gets the journal's count, which will show if an older copy is put back."""
@@ -165,7 +164,6 @@ class OutboundPipeline:
             if self.at.scanner.due() <= shared.steady():
                 self._scan()
         except FolderUnavailable as error:
-            shared.away[folder.path] = shared.journal.folder_at(folder.path) or folder.id
             if health.trouble != str(error):
                 health.trouble = str(error)
                 shared.log.warning(
@@ -175,7 +173,6 @@ class OutboundPipeline:
         if health.trouble:
             shared.log.info("folder.back", company=folder.company, folder=str(folder.path))
             health.trouble = ""
-        shared.away.pop(folder.path, None)
         return True
 
     def _scan(self) -> None:

@@ -80,11 +80,11 @@ class Reconciliation:
     def step(self, *, comes_first: bool) -> None:
         """Advance a comparison, if one is due; to its end where it `comes_first`. Raises JournalError."""
         at, steady = self._at, self._at.shared.steady
+        comes_first |= suspect_all(at)
         if self._begun is None or comes_first:
             if steady() < self.next and not comes_first:
                 return
             at.folder.local = is_local(at.folder.path)
-            suspect_all(at)
             if self._findings.is_first or not at.shared.journal.is_settled(at.folder.id):
                 comes_first = True
             self._begun = _compare(at, self._findings)

@@ -27,19 +27,25 @@ ROWS_AT_ONCE = 500
 _MOVED_ON = ("state", "place", "file", "delivered", "error", "warnings", "history")  # fields that change after the 201
 
 
-def suspect_all(at: FolderContext) -> None:
-    """Put all waiting documents in doubt if the journal is older than the folder's marker, or has taken it over."""
+def suspect_all(at: FolderContext) -> bool:
+    """Put what waits in doubt, and what is in doubt anew, where the journal is older than the folder's marker.
+
+    Likewise where it has taken the folder over: another filedrop may just have posted these. Returns whether it was so.
+    """
     shared, folder = at.shared, at.folder
     changes = shared.journal.changes(folder.id)
     if folder.changes <= changes.marked:
-        return
+        return False
     if (missing := changes.missing(folder.changes)) > 0:
         at.health.outdated = why_outdated(missing)
         shared.log.error("journal.outdated", company=folder.company, folder=str(folder.path), why=at.health.outdated)
-    waiting = [row for row in shared.journal.lying_in(folder.id, "sending") if row.state is State.WAITING]
-    identity = shared.access_point.identity
-    suspects = [log_doubt(shared, document.suspected(shared.now(), identity)) for document in waiting]
+    identity, rows = shared.access_point.identity, shared.journal.lying_in(folder.id, "sending")
+    unposted = [
+        row for row in rows if row.state is State.WAITING or (row.state is State.DOUBT and row.identity == identity)
+    ]
+    suspects = [log_doubt(shared, document.suspected(shared.now(), identity)) for document in unposted]
     shared.journal.unsettle(folder.id, folder.changes, suspects)
+    return True
 
 
 def restore(at: FolderContext) -> Iterator[None]:

@@ -60,30 +60,30 @@ class _Memory:
 class DoubtResolver:
     """The looks of one account. Their memory ends with the process: after a start, a document needs two new looks.
 
-    What lies in a folder that is away is looked for, so that no other gets its message, and decided when that is back.
+    What lies in a folder that is away isn't looked for until that is back: another filedrop may have posted it since.
     """
 
     def __init__(self, shared: Context) -> None:
         self._shared = shared
-        self._memory: dict[tuple[str, int], _Memory] = {}
+        self._memory: dict[tuple[str, datetime | None], _Memory] = {}
         self._compared: dict[tuple[int, str | None], Candidate] = {}
 
     def wait(self) -> float | None:
-        """Seconds until the next look is due; None when nothing is in doubt that can be decided."""
+        """Seconds until the next look is due; None when nothing is in doubt."""
         doubtful = self._doubtful()
         there = {_key(document) for document in doubtful}
         self._memory = {key: memory for key, memory in self._memory.items() if key in there}
-        nexts, now = [self._remembered(one).next for one in self._decidable(doubtful)], self._shared.steady()
-        return max(0.0, min(nexts) - now) if nexts else None
+        now = self._shared.steady()
+        return min((max(0.0, self._remembered(document).next - now) for document in doubtful), default=None)
 
     def undecided(self) -> bool:
         """Whether anything is in doubt that further looks may decide."""
         needs_a_person = self.needs_a_person()
-        return any(document.id not in needs_a_person for document in self._decidable(self._doubtful()))
+        return any(document.id not in needs_a_person for document in self._doubtful())
 
     def needs_a_person(self) -> set[str]:
         """The ids of the documents in doubt that only a person can decide."""
-        return {document for (document, _), memory in list(self._memory.items()) if memory.needs_a_person}
+        return {document_id for (document_id, _), memory in list(self._memory.items()) if memory.needs_a_person}
 
     def resolve(self) -> list[Document]:
         """Look once for all documents in doubt, and record what is decided. Returns the documents that changed.
@@ -98,7 +98,6 @@ class DoubtResolver:
 
     def _look(self, documents: list[Document], begun: float) -> list[Document]:
         shared, identity, clocks = self._shared, self._shared.access_point.identity, self._clocks()
-        decidable = self._decidable(documents)  # first: a folder that comes back meanwhile may tell who owns a message
         others = self._others(documents, self._sending())
         listed: dict[int, Message] = {}  # by number: pages may shift, and repeat a message
         messages = iter(self._walk(documents, clocks))
@@ -106,14 +105,13 @@ class DoubtResolver:
             listed |= self._alike(documents, part)
         sending = self._sending()  # before what is in doubt, which one of these may be by then
         others += self._others(documents, sending)
+        rivals = [*others, *sending, *(one for one in self._all_doubtful() if shared.is_away(one.folder))]
         # Owners are read last: a request that is no longer in `others` has its answer in the journal.
-        decision = decide(documents, self._candidates(documents, listed, others, clocks), clocks, others + sending)
+        decision = decide(documents, self._candidates(documents, listed, others, clocks), clocks, rivals)
         for message, document in decision.surplus:
-            if document in decidable:
-                facts = {"file": document.file, "company": document.company}
-                shared.log.error("message.surplus", msg_no=message.msg_no, **facts)
-                shared.journal.record_surplus(identity, message.msg_no, message.received, document)
-        steps = [self._conclude(document, decision, begun) for document in decidable]
+            shared.log.error("message.surplus", msg_no=message.msg_no, file=document.file, company=document.company)
+            shared.journal.record_surplus(identity, message.msg_no, message.received, document)
+        steps = [self._conclude(document, decision, begun) for document in documents]
         return shared.journal.record_all(after for after in steps if after is not None)
 
     def _candidates(
@@ -215,11 +213,13 @@ class DoubtResolver:
         return Clocks.learned(learned, late=self._shared.rules.doubt)
 
     def _doubtful(self) -> list[Document]:
-        return self._shared.journal.in_state(State.DOUBT, identity=self._shared.access_point.identity)
-
-    def _decidable(self, documents: Iterable[Document]) -> list[Document]:
-        away = frozenset(self._shared.away.values())
+        """What is in doubt and may be looked for."""
+        documents = self._all_doubtful()
+        away = {folder for folder in {document.folder for document in documents} if self._shared.is_away(folder)}
         return [document for document in documents if document.folder not in away]
+
+    def _all_doubtful(self) -> list[Document]:
+        return self._shared.journal.in_state(State.DOUBT, identity=self._shared.access_point.identity)
 
     def _sending(self) -> list[Document]:
         return self._shared.journal.in_state(State.SENDING, identity=self._shared.access_point.identity)
@@ -292,5 +292,5 @@ def _read(message: Message, file: BinaryIO) -> Reading:
     return reading
 
 
-def _key(document: Document) -> tuple[str, int]:
-    return document.id, document.unclear  # each unclear answer is a doubt of its own
+def _key(document: Document) -> tuple[str, datetime | None]:
+    return document.id, document.in_doubt_since  # each doubt is one of its own

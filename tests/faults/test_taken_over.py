@@ -18,7 +18,7 @@ from filedrop.model.document import State
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from support.faults import Exchange
+    from support.faults import Exchange, Request
     from support.world import World
 
 EITHER_STATE = pytest.mark.parametrize("state", ["named", "placing"])
@@ -135,6 +135,43 @@ def test_a_document_that_the_other_has_posted(world: World, clock: Clock) -> Non
     world.invariants()
 
 
+@pytest.mark.parametrize("access_point", ["is there", "is away from here"])
+def test_in_doubt_here_and_there(make_world: Callable[..., World], clock: Clock, access_point: str) -> None:
+    """What another has posted meanwhile is looked for anew: looks from before that count no more, in no order."""
+    outbound = RULES | {"retry": "{first: 5s, longest: 1m}"}
+    world = make_world(outbound=outbound, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    life.take(world, "invoice.xml", reset_before)
+    is_cut_off = access_point != "is there"
+    late: list[Request] = []
+
+    def on_its_way(exchange: Exchange) -> None:
+        late.append(exchange.request)
+        exchange.cut(reset=True)
+
+    world.front.next("POST /outbox", on_its_way)
+    world.front.always(lambda _request: is_cut_off, instead(503))
+    life.go_on(400)
+    mine, world.state = world.state, world.base / "other state"
+    take_over(world)
+    other = Life(world, clock)
+    while not late:
+        is_cut_off = False
+        other.go_on(10)
+        is_cut_off = access_point != "is there"
+        life.go_on(10)
+    other.drop()
+    world.state = mine
+    take_over(world)
+    clock.later(600, lambda: world.front.ask(late[0]))
+    life.go_on(130)
+    is_cut_off = False
+    life.go_on(3000)
+    life.drop()
+    assert world.accepted() == {"invoice.xml": 1}
+
+
 def test_what_was_in_doubt_while_the_other_has_posted_it(world: World, clock: Clock) -> None:
     """Whose folders are another's decides no doubt there: it can't see which messages the other's documents have."""
     world.front.always("GET /messages", instead(500))
@@ -155,3 +192,24 @@ def test_what_was_in_doubt_while_the_other_has_posted_it(world: World, clock: Cl
     world.invariants()
     with locked_state(world.state) as journal:
         assert len(journal.owners("acme@127.0.0.1", [1], "acme")) == 1
+
+
+def test_the_other_has_posted_it_while_the_share_hung(world: World, clock: Clock) -> None:
+    """Likewise where the folder of what is in doubt hangs: nothing tells then that it is another's."""
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.always("GET /messages", instead(500))
+    life.take(world, "invoice.xml", reset_before)
+    life.hang(life.pipeline)
+    life.service.workers.hung_after = -1.0
+    world.front.heal()
+    other_takes_over(world, clock, 4000)
+    life.go_on(2000)
+    assert life.journal.in_state(State.DOUBT)
+    take_over(world)
+    life.answer(life.pipeline)
+    life.do_each("step")
+    life.go_on(2000)
+    assert len(life.journal.owners("acme@127.0.0.1", [1], "acme")) == 1
+    life.stop()
+    world.invariants()

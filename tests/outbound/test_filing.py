@@ -6,6 +6,7 @@ import hashlib
 import os
 import sys
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,7 @@ from filedrop.files import Drafts, stamp
 from filedrop.journal import Journal
 from filedrop.model.document import State, new_id
 from filedrop.model.fault import Fault
+from filedrop.outbound import filing
 from filedrop.outbound.filing import FileGone, Move, begin, lies_at, put_back, put_back_changed
 from filedrop.outbound.moves import bring_to_disk
 from filedrop.storage import sidecar
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from support.bench import Bench
 
+    from filedrop.files import Entry
     from filedrop.model.document import Document
 
 FAULT = Fault("rejected", "the access point refused it")
@@ -242,6 +245,21 @@ def test_another_lies_in_sending(folder: OutboundFolder, how: str) -> None:
     with pytest.raises(FileGone):
         begin(folder, document, resumed=how == "resumed", posted=stamp_posted)
     assert lying(folder) == {"sending/invoice.xml"}
+
+
+def test_exchanged_between_two_looks(folder: OutboundFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    document, entry = accepted(claimed(folder)), folder.at("sending") / "invoice.xml"
+    stamp_posted = stamp(entry)
+
+    def exchanged_before(look: Callable[[Entry], object], entry: Entry) -> object:
+        monkeypatch.undo()
+        (folder.path / "sending" / "invoice.xml").rename(folder.path.parent / "the posted one")
+        (folder.path / "sending" / "invoice.xml").write_bytes(b"<another/>")
+        return look(entry)
+
+    monkeypatch.setattr(filing, "stamp", partial(exchanged_before, filing.stamp))
+    with pytest.raises(FileGone):
+        begin(folder, document, resumed=False, posted=stamp_posted)
 
 
 def test_what_was_just_posted_is_not_read_again(folder: OutboundFolder) -> None:

@@ -178,7 +178,9 @@ def test_each_doubt_is_one_of_its_own(bench: Bench) -> None:
     document = doubtful(bench, reset_after_a_part)
     look(bench)
     bench.clock.pass_on(901)
-    bench.life.journal.record(document.but(unclear=document.unclear + 1))
+    now, shared = bench.at.shared.now(), bench.at.shared
+    sending = document.not_found(now).sending(now, identity=shared.access_point.identity, clock=None)
+    bench.life.journal.record(sending.doubted(now, "no answer again"))
     assert resolver(bench).wait() == 0
     assert look(bench) == []
     assert wait(bench) == 5
