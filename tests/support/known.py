@@ -76,6 +76,8 @@ class Known:
         lying = self.people.lying().items()
         undelivered = [paper for path, paper in lying if paper is not None and "archive" not in path.parts]
         self.lost.update(paper.number for paper in undelivered)
+        # Likewise what was taken while in doubt: the same, dropped again, is that document.
+        self.lost.update({paper.number for paper in self.people.gone if self._is_doubted(paper)})
         self._only_told |= self._told - set(undelivered)
         self.world.received.clear()  # what was unread is lost with it
         self.world.set_up_anew(deliver_after=self.world.deliver_after)
