@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _BY_THE_JOURNAL: tuple[Kind, ...] = ("rejected", "doubt", "decide", "overdue", "stuck")
 _DOUBT = (
-    "filedrop goes on looking for them. To end it yourself: filedrop resolve ID --sent MSG_NO, or "
-    "filedrop resolve ID --send-again"
+    "filedrop goes on looking for them while their folder is there. To end it yourself: filedrop resolve ID --sent "
+    "MSG_NO, or filedrop resolve ID --send-again"
 )
 _NOUNS: dict[Kind, str] = {
     "alert": "trouble",
