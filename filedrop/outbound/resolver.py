@@ -105,7 +105,7 @@ class DoubtResolver:
             listed |= self._alike(documents, part)
         sending = self._sending()  # before what is in doubt, which one of these may be by then
         others += self._others(documents, sending)
-        rivals = [*others, *sending, *(one for one in self._all_doubtful() if shared.is_away(one.folder))]
+        rivals = [*others, *sending, *self._doubtful(away=True)]
         # Owners are read last: a request that is no longer in `others` has its answer in the journal.
         decision = decide(documents, self._candidates(documents, listed, others, clocks), clocks, rivals)
         for message, document in decision.surplus:
@@ -212,14 +212,11 @@ class DoubtResolver:
         learned = [(posted, at) for posted, received in times if (at := moment(received))]
         return Clocks.learned(learned, late=self._shared.rules.doubt)
 
-    def _doubtful(self) -> list[Document]:
-        """What is in doubt and may be looked for."""
-        documents = self._all_doubtful()
-        away = {folder for folder in {document.folder for document in documents} if self._shared.is_away(folder)}
-        return [document for document in documents if document.folder not in away]
-
-    def _all_doubtful(self) -> list[Document]:
-        return self._shared.journal.in_state(State.DOUBT, identity=self._shared.access_point.identity)
+    def _doubtful(self, *, away: bool = False) -> list[Document]:
+        """What is in doubt in folders that are there, or in those that are away."""
+        documents = self._shared.journal.in_state(State.DOUBT, identity=self._shared.access_point.identity)
+        unavailable = {folder for folder in {one.folder for one in documents} if self._shared.is_away(folder)}
+        return [document for document in documents if (document.folder in unavailable) is away]
 
     def _sending(self) -> list[Document]:
         return self._shared.journal.in_state(State.SENDING, identity=self._shared.access_point.identity)
