@@ -126,6 +126,13 @@ class Known:
                 self._told.discard(paper)
                 self.lost[paper.number] += is_doubted is not False
 
+    def content_of(self, document_id: str) -> bytes:
+        """What was dropped as the document with this id. Raises KeyError."""
+        with closing(sqlite3.connect(f"file:{self.world.state}/journal.sqlite?mode=ro", uri=True)) as journal:
+            ((digest,),) = journal.execute("SELECT sha256 FROM documents WHERE id = ?", (document_id,))
+        contents = (paper.content for paper in (*self.people.papers.values(), *self.people.gone))
+        return {hashlib.sha256(content).hexdigest(): content for content in contents}[digest]
+
     def _is_doubted(self, paper: Paper) -> bool | None:
         """Whether the journal knows no more of these bytes than that they may have been posted; None: not even that."""
         digest = hashlib.sha256(paper.content).hexdigest()

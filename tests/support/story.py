@@ -222,8 +222,10 @@ class Story(RuleBasedStateMachine):
     def a_person_decides(self) -> None:
         """What only a person can tell, as where the clocks disagree, is said by one who has looked there."""
         for note in (self.world.outbound / "sending").glob("*.why.txt"):
-            of = note.with_name(note.name.removesuffix(".why.txt"))
-            for said, number in re.findall(r"filedrop (resolve \w+ --sent (\d+))", " ".join(note.read_text().split())):
-                with suppress(FileNotFoundError, KeyError):  # neither may be there any more
-                    if meaning(of.read_bytes()) == meaning(self.world.sandbox.store.content(int(number))):
+            question = " ".join(note.read_text().split())
+            for said, document_id, number in re.findall(r"filedrop (resolve (\w+) --sent (\d+))", question):
+                with suppress(FileNotFoundError, KeyError, ValueError):  # none of it may be there any more
+                    if meaning(self.ledger.content_of(document_id)) == meaning(
+                        self.world.sandbox.store.content(int(number))
+                    ):
                         ask(self.world, *said.split())

@@ -104,6 +104,7 @@ class Surroundings(Story):
     @rule(kind=st.sampled_from(["zero", "pipe", "list", "changes"]))
     def the_marker_is_forged(self, kind: str) -> None:
         self.neighbour.mark(kind)
+        self.ledger.ended += kind == "changes"  # puts all that waits in doubt, as an end does what is on the wire
 
     @precondition(lambda self: self.people.papers)
     @rule(which=some, lie=some)
