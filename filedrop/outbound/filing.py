@@ -49,7 +49,7 @@ def begin(
     if resumed or identity is None or (is_uncertain and _is_begun(folder, document)):
         found = _already(folder, document)
         moved = found is not None and _own(found, document)
-        if found is not None and moved and identity in (None, moved):  # a file of its own there is somebody's copy
+        if found is not None and moved and (identity is None or _is_current(found, document)):
             _clear_notes(source)  # the earlier move succeeded, even if it returned an error
             return document.at(document.home, found.name)
         if identity is None:
@@ -179,6 +179,11 @@ def _is_begun(folder: OutboundFolder, document: Document) -> bool:
         beside = folder.at(document.home) / f"{shortened(document.dropped_as)}.json"
         return sidecar.document_id_in(beside) == document.id
     return False
+
+
+def _is_current(found: Entry, document: Document) -> bool:
+    """Whether the sidecar was written for this move; a person may have laid a copy there, with its older sidecar."""
+    return (sidecar.read(found.beside(".json")) or {}).get("state") == document.state.value
 
 
 def _already(folder: OutboundFolder, document: Document) -> Entry | None:

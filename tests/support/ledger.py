@@ -59,7 +59,7 @@ class Ledger(Known):
         lying = self.people.lying()
         for path, paper in lying.items():
             place = self._place(path)
-            by_hand = paper is not None and path in (paper.laid, paper.meddled)
+            by_hand = paper is not None and self._is_by_hand(path, paper)
             if place in ("outbound", "outbound/sending") or (place == "outbound/sent" and not by_hand):
                 yield f"{path.name} still lies in {place}"
             elif place == "outbound/failed" and paper is not None and not by_hand:
@@ -92,7 +92,7 @@ class Ledger(Known):
                 yield f"{path} was changed"
             place = self._place(path).removeprefix("outbound/")
             in_anothers_place = paper.closed and paper.laid is not None and paper.laid.parent.name == "sent"
-            by_hand = path in (paper.laid, paper.meddled) or in_anothers_place  # which could not be read (the limits)
+            by_hand = self._is_by_hand(path, paper) or in_anothers_place  # which could not be read (the limits)
             if (place == "sent" or place.startswith("archive/")) and not by_hand:
                 said = promises.sidecar(path)
                 server = self._server(said, paper.content, sent)
@@ -103,6 +103,11 @@ class Ledger(Known):
                     yield f"{path.name} in {place}: {problem}"
         yield from (f"message {msg_no} is {owned} documents'" for msg_no, owned in owners.items() if owned > 1)
         yield from self._of_accepted(sent)
+
+    def _is_by_hand(self, path: Path, paper: Paper) -> bool:
+        """Whether a person has laid it there, or meddled with what tells of it: with the sidecar of its like, too."""
+        likes = (one for one in self.people.papers.values() if one is not paper and one.content == paper.content)
+        return path in (paper.laid, paper.meddled) or any(one.meddled for one in likes)
 
     def _of_accepted(self, sent: Iterable[Key]) -> Iterator[str]:
         allowed: Counter[int] = Counter()
