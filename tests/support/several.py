@@ -23,6 +23,7 @@ from support.surroundings import Surroundings
 from filedrop.daemon import lock
 from filedrop.journal import Journal
 from filedrop.status.folders import folders
+from filedrop.storage.marker import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,6 +91,8 @@ class Several(Surroundings):
     @rule()
     def another(self) -> None:
         """The other one is started, where it doesn't run, and does whatever it can do now."""
+        if not all(os.path.lexists(folder / MARKER) for folder in (self.world.outbound, self.world.inbound)):
+            return  # a power cut took what a neighbour had put there: a folder without a marker is anybody's
         if self.other is None:
             self.other = Life(self.world, self.clock, state=self.others_state)
         other = self.other
