@@ -100,7 +100,11 @@ class Machine(Several):
     @precondition(lambda self: self.people.papers)
     @rule(nth=nths, seconds=lengths, which=some, where=places, name=st.sampled_from(["", *NAMES]))
     def a_person_moves_in_between(self, nth: int, seconds: float, which: int, where: str, name: str) -> None:
-        self.in_between(nth, seconds, lambda: self.people.move(which, where, name, beside=False))
+        def move() -> None:
+            self.people.move(which, where, name, beside=False)
+            self.ledger.people_moved()  # now: filedrop goes on, and may learn of it only where it lies then
+
+        self.in_between(nth, seconds, move)
 
     @rule(nth=nths, seconds=lengths, name=names, number=numbers)
     def a_drop_in_between(self, nth: int, seconds: float, name: str, number: int) -> None:

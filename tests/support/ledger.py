@@ -41,6 +41,10 @@ class Ledger(Known):
     _posts: int = 0
     _was_held: bool = False
 
+    def people_moved(self) -> None:
+        """Note what a new journal can't learn any more, since a person has just moved a file."""
+        self._never_learnt(self.people.lying())
+
     def broken(self) -> Iterator[str]:
         """What is wrong at this step."""
         self._look()
