@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filedrop.errors import FiledropError
-from filedrop.files import NO_FILE, InUse, discard, identity_at, identity_of, make_folder, open_known, place, stamp
+from filedrop.files import NO_FILE, FileStamp, InUse, discard, identity_at, identity_of, make_folder, open_known, place
 from filedrop.model.document import State
 from filedrop.storage import sidecar
 from filedrop.storage.names import shortened
@@ -20,7 +20,7 @@ from filedrop.storage.own_name import move
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from filedrop.files import Directory, Draft, Drafts, Entry, FileStamp, Identity
+    from filedrop.files import Directory, Draft, Drafts, Entry, Identity
     from filedrop.model.document import Document
     from filedrop.outbound.context import FolderContext
     from filedrop.storage.folders import OutboundFolder
@@ -41,12 +41,9 @@ def begin(
     the file that was just posted, which isn't read again. Raises FileGone, OSError.
     """
     source = folder.at(document.place) / document.file
-    identity = identity_at(source)  # before the stamp, which tells if the file is exchanged in between
-    # Another may lie there since, where it isn't the file that was just posted.
-    is_uncertain = resumed or document.unclear or posted is None or stamp(source) != posted
-    if is_uncertain:
-        identity = _own(source, document)
-    if resumed or identity is None or (is_uncertain and _is_begun(folder, document)):
+    known = None if resumed or document.unclear or posted is None else _identity_of_posted(source, posted)
+    identity = known or _own(source, document)  # another may lie there since: it is compared
+    if resumed or identity is None or (known is None and _is_begun(folder, document)):
         found = _already(folder, document)
         moved = found is not None and _own(found, document)
         if found is not None and moved and (identity is None or _is_current(found, document)):
@@ -150,6 +147,15 @@ def lies_at(folder: OutboundFolder, document: Document) -> bool:
             return True
     found = _already(folder, document) if document.home != document.place else None
     return found is not None and found.exists()
+
+
+def _identity_of_posted(entry: Entry, posted: FileStamp) -> Identity | None:
+    """The identity of the file there, where it has the stamp of what was posted. Raises OSError."""
+    with suppress(FileNotFoundError):
+        status = entry.lstat()
+        if FileStamp.of(status) == posted:
+            return identity_of(status)
+    return None
 
 
 def _own(entry: Entry, document: Document) -> Identity | None:

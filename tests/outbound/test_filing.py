@@ -6,7 +6,6 @@ import hashlib
 import os
 import sys
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +18,6 @@ from filedrop.files import Drafts, stamp
 from filedrop.journal import Journal
 from filedrop.model.document import State, new_id
 from filedrop.model.fault import Fault
-from filedrop.outbound import filing
 from filedrop.outbound.filing import FileGone, Move, begin, lies_at, put_back, put_back_changed
 from filedrop.outbound.moves import bring_to_disk
 from filedrop.storage import sidecar
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 
     from support.bench import Bench
 
-    from filedrop.files import Entry
     from filedrop.model.document import Document
 
 FAULT = Fault("rejected", "the access point refused it")
@@ -247,19 +244,19 @@ def test_another_lies_in_sending(folder: OutboundFolder, how: str) -> None:
     assert lying(folder) == {"sending/invoice.xml"}
 
 
-def test_exchanged_between_two_looks(folder: OutboundFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    document, entry = accepted(claimed(folder)), folder.at("sending") / "invoice.xml"
-    stamp_posted = stamp(entry)
-
-    def exchanged_before(look: Callable[[Entry], object], entry: Entry) -> object:
-        monkeypatch.undo()
-        (folder.path / "sending" / "invoice.xml").rename(folder.path.parent / "the posted one")
-        (folder.path / "sending" / "invoice.xml").write_bytes(b"<another/>")
-        return look(entry)
-
-    monkeypatch.setattr(filing, "stamp", partial(exchanged_before, filing.stamp))
-    with pytest.raises(FileGone):
-        begin(folder, document, resumed=False, posted=stamp_posted)
+def test_exchanged_after_the_look(folder: OutboundFolder) -> None:
+    """What is put there after the look, which tells stamp and identity at once, isn't moved as the document."""
+    document, file = accepted(claimed(folder)), folder.path / "sending" / "invoice.xml"
+    move = begin(folder, document, resumed=False, posted=stamp(folder.at("sending") / "invoice.xml"))
+    assert isinstance(move, Move)
+    file.rename(folder.path.parent / "the posted one")
+    file.write_bytes(b"<another/>")
+    with Drafts(folder.at("sending")) as drafts:
+        move.write(drafts, set())
+        drafts.flush()
+        with pytest.raises(FileGone):
+            move.complete(drafts, lambda *_: False)
+    assert lying(folder) == {"sending/invoice.xml"}
 
 
 def test_what_was_just_posted_is_not_read_again(folder: OutboundFolder) -> None:
