@@ -74,8 +74,6 @@ class Commands(click.Group):
         gc.disable()  # nothing of what is being loaded is garbage: looking for some takes a tenth of the time
         try:
             found: click.Command = getattr(import_module(f"filedrop.cli.{COMMANDS[cmd_name][0]}"), cmd_name)
-            for one in (found, *getattr(found, "commands", {}).values()):
-                one.help = (one.help or "").replace("\\b", "\b")  # click's mark in a raw docstring
         except ModuleNotFoundError as error:
             if cmd_name not in EXTRAS:
                 raise

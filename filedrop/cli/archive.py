@@ -47,7 +47,7 @@ LONG_AGO = datetime.min.replace(tzinfo=UTC)
 ACCOUNT = click.option("--account", metavar="NAME", help="Whose; may be left out where there is one account.")
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop messages --direction IN --sent '>=2026-11-01'")
 @click.option("--sent", metavar="'>=2026-11-01'", help="A day after one of >= <= > < =")
 @click.option("--sender", metavar="PARTICIPANT")
 @click.option("--receiver", metavar="PARTICIPANT")
@@ -66,11 +66,7 @@ def messages(
     as_json: bool,
     **asked_for: str | None,
 ) -> None:
-    r"""List the access point's archive, all that is asked for, the newest first.
-
-    \b
-    Example: filedrop messages --direction IN --sent '>=2026-11-01'
-    """
+    """List the access point's archive, all that is asked for, the newest first."""
     first, on_day = _days(sent)
     troubles: list[NoClearAnswer] = []
     with open_access_point(choose_account(open_config(config_option), account)) as access_point:
@@ -121,18 +117,14 @@ def _row(message: Message) -> list[object]:
     return [message.msg_no, message.direction, *times, message.sender, message.receiver, document]
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop download 4300000017 --deliver")
 @click.argument("msg_no", type=click.IntRange(1))
 @click.option("-o", "--output", metavar="FILE", help="Where to, - for stdout; MSG_NO.xml if left out.")
 @click.option("--deliver", is_flag=True, help="Into the inbound folder of its receiver, again.")
 @ACCOUNT
 @click.pass_obj
 def download(config_option: str | None, msg_no: int, *, output: str | None, deliver: bool, account: str | None) -> None:
-    r"""Fetch a message's document; no file is ever overwritten.
-
-    \b
-    Example: filedrop download 4300000017 --deliver
-    """
+    """Fetch a message's document; no file is ever overwritten."""
     if output and deliver:
         raise click.UsageError("write -o or --deliver, not both")
     config = open_config(config_option)
@@ -156,16 +148,12 @@ def download(config_option: str | None, msg_no: int, *, output: str | None, deli
             say(target)
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop read 4300000017")
 @click.argument("msg_no", type=click.IntRange(1))
 @ACCOUNT
 @click.pass_obj
 def read(config_option: str | None, msg_no: int, *, account: str | None) -> None:
-    r"""Mark a message of the inbox as read: filedrop will not fetch it any more.
-
-    \b
-    Example: filedrop read 4300000017
-    """
+    """Mark a message of the inbox as read: filedrop will not fetch it any more."""
     config = open_config(config_option)
     chosen = choose_account(config, account)
     with open_access_point(chosen) as access_point:
@@ -174,16 +162,12 @@ def read(config_option: str | None, msg_no: int, *, account: str | None) -> None
     say(f"message {msg_no} is marked as read")
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop statistics")
 @click.option("--json", "as_json", is_flag=True, help="One object.")
 @ACCOUNT
 @click.pass_obj
 def statistics(config_option: str | None, *, account: str | None, as_json: bool) -> None:
-    r"""Show the account's figures.
-
-    \b
-    Example: filedrop statistics
-    """
+    """Show the account's figures."""
     with open_access_point(choose_account(open_config(config_option), account)) as access_point:
         figures = access_point.statistics()
     if as_json:

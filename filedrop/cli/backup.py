@@ -15,17 +15,14 @@ from filedrop.files import Directory, place
 from filedrop.text import size
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop backup journal-2026-11-22.sqlite")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
 @click.pass_obj
 def backup(config_option: str | None, file: Path) -> None:
-    r"""Copy the journal to FILE, whole and as of one moment, while filedrop runs.
+    """Copy the journal to FILE, whole and as of one moment, while filedrop runs.
 
     FILE is complete once it is there, and must not be there before. How a copy is put back, the manual says: filedrop
     manual operations.
-
-    \b
-    Example: filedrop backup journal-2026-11-22.sqlite
     """
     if file.exists():
         raise FiledropError(f"{file} is there already: name another file, or delete that one")

@@ -50,18 +50,14 @@ STATE = "state"
 PATIENCE = 10.0  # seconds for a folder to answer
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop check --alert")
 @click.option("--take-over", is_flag=True, help="Make folders ours that another filedrop has marked, or lost our mark.")
 @click.option("--as-service", is_flag=True, help="With the rights of the service's account; for administrators.")
 @click.option("--alert", is_flag=True, help="Also send a test mail and the like, by all that is configured for alerts.")
 @click.option("--json", "as_json", is_flag=True, help="One object a line.")
 @click.pass_obj
 def check(config_option: str | None, *, take_over: bool, as_service: bool, alert: bool, as_json: bool) -> None:
-    r"""Look over configuration, state, folders, login, TLS and clock; it leaves nothing behind.
-
-    \b
-    Example: filedrop check --alert
-    """
+    """Look over configuration, state, folders, login, TLS and clock; it leaves nothing behind."""
     left_out = {"--take-over": take_over, "--alert": alert}
     unit = _become_service(config_option, left_out, as_json=as_json) if as_service else None
     config = open_config(config_option)

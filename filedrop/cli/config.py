@@ -20,15 +20,11 @@ def config() -> None:
     """Show what the configuration means, or what it may say."""
 
 
-@config.command()
+@config.command(epilog="\b\nExample: filedrop config show")
 @click.option("--json", "as_json", is_flag=True, help="One object.")
 @click.pass_obj
 def show(config_option: str | None, *, as_json: bool) -> None:
-    r"""Show the configuration as filedrop understands it, with all defaults; secrets are hidden.
-
-    \b
-    Example: filedrop config show
-    """
+    """Show the configuration as filedrop understands it, with all defaults; secrets are hidden."""
     held: Config = open_config(config_option)
     for warning in held.warnings:
         complain(warning)
@@ -38,14 +34,11 @@ def show(config_option: str | None, *, as_json: bool) -> None:
         click.echo(as_yaml(shown(held)), nl=False)
 
 
-@config.command()
+@config.command(epilog="\b\nExample: filedrop config schema > filedrop.schema.json")
 def schema() -> None:
-    r"""Print the configuration's JSON Schema, by which editors complete and check what is written.
+    """Print the configuration's JSON Schema, by which editors complete and check what is written.
 
     An editor with the YAML language server finds it by the file's first line:
     # yaml-language-server: $schema=filedrop.schema.json
-
-    \b
-    Example: filedrop config schema > filedrop.schema.json
     """
     show_json(json_schema(EXAMPLE.read_text("utf-8")))

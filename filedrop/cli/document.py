@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from filedrop.readable.sheets import Block, Fact
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop show invoice.xml")
 @click.argument("document", metavar="FILE|MSG_NO", type=click.Path(readable=False))
 @click.option("--html", metavar="FILE", type=click.Path(path_type=Path), help="Write it as a page to this new file.")
 @click.option("--language", type=click.Choice(readable.LANGUAGES), help="Else inbound.readable_language, else English.")
@@ -44,13 +44,10 @@ def show(
     as_json: bool,
     account: str | None,
 ) -> None:
-    r"""Show an invoice, order or another document for reading, or write it as a page that can be printed.
+    """Show an invoice, order or another document for reading, or write it as a page that can be printed.
 
     FILE needs no configuration, and may be - for what comes from stdin. A message number has the document fetched from
     the access point.
-
-    \b
-    Example: filedrop show invoice.xml
     """
     path = Path(document)
     is_file = os.path.lexists(path) or not document.isdecimal()

@@ -28,18 +28,15 @@ PATIENCE = 3.0  # seconds for a folder to say whether the file is there
 LIES = {True: "lies in", False: "was last in", None: "is, if its folder answers again, in"}
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop history invoice-1001.xml")
 @click.argument("name", metavar="NAME|MSG_NO|ID")
 @click.option("--json", "as_json", is_flag=True, help="One object a line.")
 @click.pass_obj
 def history(config_option: str | None, name: str, *, as_json: bool) -> None:
-    r"""Show all that has happened to a document or a message, the newest first.
+    """Show all that has happened to a document or a message, the newest first.
 
     It is found by the name of its file, by its message number, or by the id that its sidecar shows, also when its file
     is gone.
-
-    \b
-    Example: filedrop history invoice-1001.xml
     """
     with open_journal(open_config(config_option)) as journal:
         documents, messages = journal.called(name, unnumbered(name)), _messages(journal, name)

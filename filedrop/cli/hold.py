@@ -24,16 +24,13 @@ if TYPE_CHECKING:
     from filedrop.storage.folders import OutboundFolder
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop hold acme")
 @click.argument("company")
 @click.pass_obj
 def hold(config_option: str | None, company: str) -> None:
-    r"""Send nothing more for COMPANY until it is released: a file HOLD is put into its outbound folders.
+    """Send nothing more for COMPANY until it is released: a file HOLD is put into its outbound folders.
 
     What is dropped meanwhile is claimed and waits. What is on the wire goes through.
-
-    \b
-    Example: filedrop hold acme
     """
     undo = command("filedrop", "release", company)
     note = f"Held since {local(datetime.now().astimezone())}. Delete this file to send what waits, or run: {undo}\n"
@@ -48,15 +45,11 @@ def hold(config_option: str | None, company: str) -> None:
     _in_each(open_config(config_option), company, put)
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop release acme")
 @click.argument("company")
 @click.pass_obj
 def release(config_option: str | None, company: str) -> None:
-    r"""Send again for COMPANY: the file HOLD is taken out of its outbound folders.
-
-    \b
-    Example: filedrop release acme
-    """
+    """Send again for COMPANY: the file HOLD is taken out of its outbound folders."""
 
     def take_away(folder: OutboundFolder) -> str:
         if not folder.held():

@@ -40,7 +40,7 @@ BELOW = " " * 15  # the indent of what stands below a word that says what it is
 A_LINK = "It is a symbolic link, and filedrop follows none, nor sends what it leads to. Name the file itself."
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop identify --explain invoice.xml")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option("--explain", is_flag=True, help="Say of each mapping rule why it applies or not, and what it sets.")
 @click.option("--company", metavar="NAME", help="Take the files for this company's, wherever they lie.")
@@ -49,13 +49,10 @@ A_LINK = "It is a symbolic link, and filedrop follows none, nor sends what it le
 def identify(
     config_option: str | None, files: Sequence[Path], *, explain: bool, company: str | None, as_json: bool
 ) -> None:
-    r"""Show the ids of files, and where each comes from.
+    """Show the ids of files, and where each comes from.
 
     A file inside a company's outbound folder is identified as that company's. FILE may be - for what comes from stdin,
     which has no name for mapping rules to go by.
-
-    \b
-    Example: filedrop identify --explain invoice.xml
     """
     path = found(config_option)
     config = load(path) if path else None

@@ -64,7 +64,9 @@ _url, _user = _checked(base_url, "the address"), _checked(username, "that")
 _name, _ids, _pair = _checked(folder_name, "that"), _checked(_participants), _checked(_company, "--company:")
 
 
-@click.command()
+@click.command(
+    epilog="\b\nExample: filedrop init --base-url https://ap.example.com --username acme --company acme=0192:987654321"
+)
 @click.option("--base-url", metavar="URL", help="Where the access point is, like https://ap.example.com.")
 @click.option("--username", metavar="NAME", help="The user name that it knows you by.")
 @click.option("--password-file", metavar="FILE", help="Where the password is to stand; beside the configuration.")
@@ -80,12 +82,9 @@ def init(
     root: str | None,
     companies: Sequence[str],
 ) -> None:
-    r"""Write a first configuration, with all keys explained, then check it and try the login.
+    """Write a first configuration, with all keys explained, then check it and try the login.
 
     What no option says is asked. A configuration that is there already is left alone, unless it is the example.
-
-    \b
-    Example: filedrop init --base-url https://ap.example.com --username acme --company acme=0192:987654321
     """
     path, text = configuration.find(ctx.obj).absolute(), example()
     if path.exists() and path.read_text("utf-8", "replace") != text:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CONNECTED = {True: "can be reached", False: "is not in the directory", None: "can't be looked up"}
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop lookup 0192:810418052 Invoice")
 @click.argument("participant")
 @click.argument("document", required=False)
 @click.option("--json", "as_json", is_flag=True, help="One object.")
@@ -33,13 +33,10 @@ CONNECTED = {True: "can be reached", False: "is not in the directory", None: "ca
 def lookup(
     config_option: str | None, participant: str, document: str | None, *, account: str | None, as_json: bool
 ) -> None:
-    r"""Ask the directory whether PARTICIPANT can be reached, and what it accepts as DOCUMENT.
+    """Ask the directory whether PARTICIPANT can be reached, and what it accepts as DOCUMENT.
 
     PARTICIPANT is a ParticipantID, such as 0192:810418052. DOCUMENT is a type, such as Invoice, or a whole document id:
     then the ids nearest to it come first.
-
-    \b
-    Example: filedrop lookup 0192:810418052 Invoice
     """
     receiver = participant.strip().removeprefix(PARTICIPANT_PREFIX)
     wrong = participants.fault(receiver)

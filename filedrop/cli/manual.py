@@ -47,15 +47,12 @@ _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"!?\[([^\]]+)\]\(([^)\s]+)\)")
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop manual mapping")
 @click.argument("topic", type=click.Choice(list(TOPICS), case_sensitive=False), required=False, metavar="[TOPIC]")
 def manual(topic: str | None) -> None:
-    r"""Show a page of the manual: on a terminal for reading, elsewhere as the Markdown that it is written in.
+    """Show a page of the manual: on a terminal for reading, elsewhere as the Markdown that it is written in.
 
     Without TOPIC, the list of pages.
-
-    \b
-    Example: filedrop manual mapping
     """
     if topic is None:
         show_table(("topic", "what it is about"), [(name, what) for name, (_, what) in TOPICS.items()])

@@ -32,17 +32,14 @@ OFTEN = 0.1  # seconds between looks at what the daemon says
 A_WHILE = 5.0  # seconds after which a share that can't be written to is why nothing is said
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop reload")
 @click.pass_obj
 def reload(config_option: str | None) -> None:
-    r"""Have the running daemon take up the changed configuration, and wait until it has.
+    """Have the running daemon take up the changed configuration, and wait until it has.
 
     What is on the wire ends as it would have. A configuration with a mistake is not taken up: the one before stays in
     use. Only `state` can't be changed so; and what a service may write to, or which passwords it is given, is said by
     `filedrop service install`.
-
-    \b
-    Example: filedrop reload
     """
     config = open_config(config_option)
     asked = now()

@@ -21,19 +21,16 @@ if TYPE_CHECKING:
     from filedrop.model.message import Message
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop resolve invoice-1001.xml --sent 4300000017")
 @click.argument("name")
 @click.option("--sent", "msg_no", type=int, metavar="MSG_NO", help="The access point has it under this number.")
 @click.option("--send-again", is_flag=True, help="The access point doesn't have it.")
 @click.option("--json", "as_json", is_flag=True, help="One object.")
 @click.pass_obj
 def resolve(config_option: str | None, name: str, *, msg_no: int | None, send_again: bool, as_json: bool) -> None:
-    r"""End a doubt: NAME is the file's name in sending/, or the id that `status` shows.
+    """End a doubt: NAME is the file's name in sending/, or the id that `status` shows.
 
     --sent asks the access point for the message, which must be from and to the same participants.
-
-    \b
-    Example: filedrop resolve invoice-1001.xml --sent 4300000017
     """
     if (msg_no is None) == (not send_again):
         raise click.UsageError("write either --sent and the message number, or --send-again")

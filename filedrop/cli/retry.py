@@ -112,19 +112,16 @@ def _clear(beside: Entry, seen: FileStamp) -> None:
     discard(taken)
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop retry acme invoice-1001.xml")
 @click.argument("words", nargs=-1, metavar="[COMPANY] [NAME...]")
 @click.option("--all", "everything", is_flag=True, help="All that failed (of the company).")
 @click.option("--anyway", is_flag=True, help="Send them even though the same content was sent before.")
 @click.option("--json", "as_json", is_flag=True, help="One object a line.")
 @click.pass_obj
 def retry(config_option: str | None, words: Sequence[str], *, everything: bool, anyway: bool, as_json: bool) -> None:
-    r"""Put failed documents back in line, by their names in failed/ or all of them.
+    """Put failed documents back in line, by their names in failed/ or all of them.
 
     Without names and --all it shows what could be retried.
-
-    \b
-    Example: filedrop retry acme invoice-1001.xml
     """
     config = open_config(config_option)
     company = words[0] if words and words[0] in config.companies else None

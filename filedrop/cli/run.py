@@ -81,19 +81,16 @@ NOT_DONE: tuple[Count, ...] = ("waiting", "sending", "doubt")
 OFTEN = 0.2  # seconds between two looks at how much is left
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop run --once")
 @click.option("--once", is_flag=True, help="Send and fetch what is there now, then exit.")
 @click.option("--dry-run", is_flag=True, help="With --once: only say what would be sent as whom.")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: one object a line.")
 @click.pass_obj
 def run(config_option: str | None, *, once: bool, dry_run: bool, as_json: bool) -> None:
-    r"""Watch, send, track and fetch until stopped.
+    """Watch, send, track and fetch until stopped.
 
     What is on the wire when it is stopped gets 20 seconds. With --once it waits for `settle` and for what is in doubt,
     not for delivery.
-
-    \b
-    Example: filedrop run --once
     """
     if dry_run and not once:
         raise click.UsageError("--dry-run goes with --once")

@@ -36,7 +36,9 @@ def _accounts(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[
         raise click.BadParameter(str(error)) from error
 
 
-@click.command()
+@click.command(
+    epilog="\b\nExample: filedrop sandbox --port 8080 --state ./sandbox --account acme:secret:0192:987654321"
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="0, the default, chooses a free one.")
 @click.option("--state", type=click.Path(path_type=Path), required=True, help="The folder that keeps its messages.")
 @click.option("--deliver-after", default="1s", callback=_duration, help="How long the network takes; 1s if left out.")
@@ -52,13 +54,10 @@ def _accounts(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[
 def sandbox(
     *, port: int, state: Path, deliver_after: timedelta, quirks: bool, accounts: Sequence[SandboxAccount]
 ) -> None:
-    r"""Run an access point of your own on this computer, until stopped.
+    """Run an access point of your own on this computer, until stopped.
 
     It has the whole interface, keeps its messages in --state, and delivers between its accounts. The first line that it
     prints is its base URL.
-
-    \b
-    Example: filedrop sandbox --port 8080 --state ./sandbox --account acme:secret:0192:987654321
     """
     stopped = threading.Event()
     stop_on_signals(stopped)

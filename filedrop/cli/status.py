@@ -36,12 +36,12 @@ MATTERS = ("overdue", "failed", "stuck")  # counts of what needs a person in any
 SILENT = timedelta(minutes=5)  # a daemon reports each minute
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop status --check")
 @click.option("--check", "is_check", is_flag=True, help="For monitoring: one line, and an exit status.")
 @click.option("--json", "as_json", is_flag=True, help="One object.")
 @click.pass_obj
 def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
-    r"""Show what needs a person, what waits, is on its way, in doubt, overdue or failed, per company, and why.
+    """Show what needs a person, what waits, is on its way, in doubt, overdue or failed, per company, and why.
 
     What only the daemon knows, it writes to status.json in the root: whether the access point can be reached and lets
     us in, what is unread there. Where you may not read the daemon's state, or the configuration has a mistake,
@@ -49,9 +49,6 @@ def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
 
     With --check the exit status is 0 if all is well, 1 if a person is needed, or if no daemon has reported for some
     minutes, 2 if the configuration is wrong, and 3 if the access point is away or refuses the login.
-
-    \b
-    Example: filedrop status --check
     """
     try:
         config = open_config(config_option)

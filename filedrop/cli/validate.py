@@ -27,19 +27,16 @@ if TYPE_CHECKING:
 RESULTS = {True: "valid", False: "invalid", None: "not validated"}
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop validate --rules /etc/filedrop/rules invoice.xml")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option("--rules", metavar="DIR", type=click.Path(path_type=Path), help="A folder with rules and its rules.yaml.")
 @click.option("--json", "as_json", is_flag=True, help="One object a line.")
 @click.pass_obj
 def validate(config_option: str | None, files: Sequence[Path], *, rules: Path | None, as_json: bool) -> None:
-    r"""Validate files, as `outbound.validate` does before it sends them: by the rules in DIR, or as configured.
+    """Validate files, as `outbound.validate` does before it sends them: by the rules in DIR, or as configured.
 
     Each is valid, invalid, or not validated, where it can't be read or the validator has no verdict. The exit status is
     1 where one isn't valid. A file named - is the standard input.
-
-    \b
-    Example: filedrop validate --rules /etc/filedrop/rules invoice.xml
     """
     if rules is not None:
         load_rules(rules)  # all of its mistakes, at once

@@ -42,17 +42,14 @@ OFTEN = 0.05  # seconds between two looks
 LAST_LINES = 5  # of the log, when something went wrong
 
 
-@click.command()
+@click.command(epilog="\b\nExample: filedrop demo")
 @click.argument("folder", default="filedrop-demo", type=click.Path(path_type=Path))
 @click.option("--stay", is_flag=True, help="Keep it running until stopped, to try things out.")
 def demo(folder: Path, *, stay: bool) -> None:
-    r"""Watch an invoice go from one company to another.
+    """Watch an invoice go from one company to another.
 
     Everything is made in FOLDER (./filedrop-demo if left out): the companies' folders, the configuration, what the
     access point keeps.
-
-    \b
-    Example: filedrop demo
     """
     stopped = threading.Event()
     stop_on_signals(stopped)

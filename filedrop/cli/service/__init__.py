@@ -27,14 +27,11 @@ else:
     from filedrop.cli.service.systemd import install, remove, start, status, stop
 
 
-@click.group()
+@click.group(epilog="\b\nExample: filedrop service status")
 def service() -> None:
-    r"""Install filedrop as a service of the system, remove, start or stop it, or show how it stands.
+    """Install filedrop as a service of the system, remove, start or stop it, or show how it stands.
 
     INSTANCE: one of several filedrops on a machine, by INSTANCE.yaml beside the usual configuration.
-
-    \b
-    Example: filedrop service status
     """
 
 
