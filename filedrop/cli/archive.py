@@ -72,6 +72,7 @@ def messages(
     with open_access_point(choose_account(open_config(config_option), account)) as access_point:
 
         def since(day: date | None) -> Iterable[Message]:
+            troubles.clear()  # those of fewer days
             archive = access_point.messages(after=day, **asked_for)
             return filter(on_day, _as_far_as_it_leads(archive, troubles))
 

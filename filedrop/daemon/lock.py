@@ -11,6 +11,7 @@ from filelock import FileLock, Timeout
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.files.disk import file_system
 from filedrop.journal import JOURNAL, Journal
+from filedrop.validation import clear_copies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,6 +81,7 @@ def locked_state(state: Path) -> Iterator[Journal]:
             with suppress(OSError):  # nothing but `filedrop reload` needs it
                 (state / PROCESS).write_text(str(os.getpid()))
                 (state / PROCESS).chmod(0o600)
+            clear_copies(state)
             with closing(Journal(state / JOURNAL, migrates=True)) as journal:
                 journal.check_integrity()
                 yield journal

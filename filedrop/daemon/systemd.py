@@ -14,7 +14,7 @@ from pathlib import Path
 from filedrop.text import command
 
 BOOTED = Path("/run/systemd/system")  # sd_booted(3)
-ETC = Path("/etc/filedrop")  # each other configuration there is an instance's
+ETC = Path("/etc/filedrop")  # config.yaml there is the only filedrop's, each other one an instance's
 UNITS = Path("/etc/systemd/system")
 VENDOR = Path("/usr/lib/systemd/system")
 FOLDERS = (
@@ -53,15 +53,16 @@ else:
 
     def start_command(configuration: Path) -> str:
         """The command that starts the filedrop of this configuration: its service's, where one is installed."""
-        if BOOTED.is_dir() and _has_unit("filedrop.service"):
-            return command("filedrop", "service", "start")
-        if BOOTED.is_dir() and configuration.parent == ETC and _has_unit("filedrop@.service"):
-            return command("filedrop", "service", "start", configuration.stem)
+        instance = instance_by(configuration)
+        unit = "filedrop@.service" if instance else "filedrop.service"
+        if BOOTED.is_dir() and any((folder / unit).exists() for folder in FOLDERS):
+            return command("filedrop", "service", "start", *filter(None, (instance,)))
         return command("filedrop", "run")
 
 
-def _has_unit(name: str) -> bool:
-    return any((folder / name).exists() for folder in FOLDERS)
+def instance_by(configuration: Path) -> str | None:
+    """Which of several filedrops goes by this configuration, None for the only one."""
+    return configuration.stem if configuration.parent == ETC and configuration.stem != "config" else None
 
 
 def notify(state: str) -> None:

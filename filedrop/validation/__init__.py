@@ -10,6 +10,7 @@ places      where in a document a finding is, for people
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 from filedrop.validation.process import ByRules
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from filedrop.config import Validation
 
 FOLDER = "validating"  # in `state`
-__all__ = ["ByRules", "Kind", "Validator", "Verdict", "validator_of"]
+__all__ = ["ByRules", "Kind", "Validator", "Verdict", "clear_copies", "validator_of"]
 
 
 def validator_of(validation: Validation, state: Path | None = None) -> Validator | None:
@@ -33,3 +34,8 @@ def validator_of(validation: Validation, state: Path | None = None) -> Validator
         folder = state / FOLDER if state is not None else None
         return ByProgram(validation.command, seconds=seconds, folder=folder)
     return None
+
+
+def clear_copies(state: Path) -> None:
+    """Remove the copies that a filedrop which was killed has left in `state`, while no validator uses them."""
+    shutil.rmtree(state / FOLDER, ignore_errors=True)

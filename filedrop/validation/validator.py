@@ -73,8 +73,6 @@ class ByProgram:
         self._running: set[Program] = set()
         self._change = threading.Lock()
         self._is_closed = False
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)  # what a filedrop that was killed has left
 
     def judge(self, kind: Kind, content: Iterable[bytes]) -> Verdict:  # noqa: ARG002 - the program looks for itself
         """As `Validator.judge`."""

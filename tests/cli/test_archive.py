@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cli.conftest import COMMAND, PROJECT
 from support.documents import BUYER, SELLER, invoice, order
+from support.faults import answered, instead
 from support.terminal import on_terminal
 
 if TYPE_CHECKING:
@@ -48,6 +49,16 @@ def test_the_newest_come_first(filedrop: Filedrop, world: World) -> None:
     assert told("--limit", 40) == numbers[::-1]
     first = filedrop("messages", "--limit", 1).stdout.splitlines()[1]
     assert first.startswith(str(numbers[-1]))
+
+
+def test_enough_of_them_are_whole(filedrop: Filedrop, world: World) -> None:
+    """That one day could not be read to its end is no trouble where ten days could be."""
+    for nth in range(30):
+        world.receive(order(str(nth), receiver=SELLER))
+    world.front.next("GET /messages", answered, instead(200, b"<no page"))
+    done = filedrop("messages", "--json", "--limit", 28)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 28
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a terminal is made with pty")

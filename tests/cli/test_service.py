@@ -181,20 +181,23 @@ def test_beside_the_systems_package(machine: Machine) -> None:
 
 
 def test_several(machine: Machine) -> None:
-    """Each instance goes by its own configuration; what they have in common goes with the last one."""
-    for name in ("acme", "fjord"):
+    """Each instance goes by its own configuration, also one named like a part of `filedrop`.
+
+    What they have in common goes with the last one.
+    """
+    for name in ("acme", "drop"):
         machine.configure(f"state: /var/lib/filedrop/{name}\nroot: /srv/{name}\n", name)
         machine.ask("install", name).check_returncode()
-    unit = Unit.read("filedrop@fjord.service", machine.root)
+    unit = Unit.read("filedrop@drop.service", machine.root)
     assert unit is not None
-    assert Path("/srv/fjord") in unit.writable
+    assert Path("/srv/drop") in unit.writable
     assert Path("/srv/acme") not in unit.writable
     machine.ask("remove", "acme").check_returncode()
-    assert machine.ask("status", "fjord").returncode == 0
+    assert machine.ask("status", "drop").returncode == 0
     assert machine.ask("status", "acme").returncode == 1
-    machine.ask("remove", "fjord").check_returncode()
-    assert machine.files().keys() == {"etc/filedrop/acme.yaml", "etc/filedrop/fjord.yaml"}
-    assert "nothing to be done" in machine.ask("remove", "fjord").stdout
+    machine.ask("remove", "drop").check_returncode()
+    assert machine.files().keys() == {"etc/filedrop/acme.yaml", "etc/filedrop/drop.yaml"}
+    assert "nothing to be done" in machine.ask("remove", "drop").stdout
     assert machine.ask("install", "a/b").returncode == 2
 
 

@@ -123,22 +123,23 @@ def test_folders_that_filedrop_makes(world: World) -> None:
 
 @pytest.mark.skipif(WINDOWS, reason="there, the registry tells which services there are")
 @pytest.mark.parametrize(
-    ("unit", "configuration", "command"),
+    ("units", "configuration", "command"),
     [
         ("", "config.yaml", "filedrop run"),
         ("filedrop.service", "config.yaml", "filedrop service start"),
         ("filedrop@.service", "north.yaml", "filedrop service start north"),
+        ("filedrop.service filedrop@.service", "north.yaml", "filedrop service start north"),
         ("filedrop@.service", "../north.yaml", "filedrop run"),
     ],
 )
 def test_how_it_is_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: str, configuration: str, command: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, units: str, configuration: str, command: str
 ) -> None:
     """By its service where one is installed, and else by hand."""
     monkeypatch.setattr(systemd, "BOOTED", tmp_path)
     monkeypatch.setattr(systemd, "FOLDERS", (tmp_path / "none", tmp_path))
     monkeypatch.setattr(systemd, "ETC", tmp_path / "etc")
-    if unit:
+    for unit in units.split():
         (tmp_path / unit).touch()
     assert systemd.start_command((tmp_path / "etc" / configuration).resolve()) == command
     monkeypatch.setattr(systemd, "BOOTED", tmp_path / "none")

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from support.rules import OWN, OWN_LIST, own_rules
 
 from filedrop.config import Validation
 from filedrop.config.rules import load_rules
+from filedrop.daemon.lock import locked_state
 from filedrop.errors import ConfigError, NoVerdict
 from filedrop.validation import ByRules, Kind, Validator, validator_of
 from filedrop.validation import process as processes
@@ -319,5 +321,21 @@ def test_what_a_kill_has_left(tmp_path: Path) -> None:
     left = tmp_path / "validating" / "tmp123"
     left.mkdir(parents=True)
     (left / "document.xml").write_text("secret")
-    by_program(tmp_path, "")
-    assert not left.exists()
+    with locked_state(tmp_path):
+        assert not left.exists()
+
+
+def test_a_changed_configuration(tmp_path: Path) -> None:
+    """The validator of a changed configuration takes no copy from a program of the one before it."""
+    wait = "while not os.path.exists('go'): time.sleep(0.01)"
+    script = f"os.chdir({str(tmp_path)!r})\nopen('begun', 'w').close()\n{wait}\nopen(path).close()"
+    validator = by_program(tmp_path, script)
+    with ThreadPoolExecutor() as pool:
+        findings = pool.submit(said, validator, invoice())
+        deadline = time.monotonic() + PATIENCE
+        while not (tmp_path / "begun").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        by_program(tmp_path, "")
+        (tmp_path / "go").touch()
+        assert findings.result(PATIENCE) == []

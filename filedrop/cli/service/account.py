@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from filedrop import config as configuration
 from filedrop.cli.service.installed import Unit, unit_name
-from filedrop.daemon.systemd import ETC
+from filedrop.daemon.systemd import instance_by
 from filedrop.errors import FiledropError
 
 if TYPE_CHECKING:
@@ -34,12 +34,10 @@ if sys.platform != "win32":
         Raises FiledropError where there is no such unit, or nobody may.
         """
         path = configuration.find(option).absolute()
-        instance = path.stem if path.parent == ETC and path.stem != "config" else None
-        unit = Unit.read(unit_name(instance))
+        name = unit_name(instance_by(path))
+        unit = Unit.read(name)
         if unit is None:
-            raise FiledropError(
-                f"{unit_name(instance)} isn't installed, so there is no account to try: run filedrop service install"
-            )
+            raise FiledropError(f"{name} isn't installed, so there is no account to try: run filedrop service install")
         become(unit, at_end)
         return unit
 

@@ -38,7 +38,7 @@ class Unit:
     def read(cls, name: str, root: Path = Path("/")) -> Unit | None:
         """The unit of this name, None where there is none. Raises OSError where it can't be read."""
         instance = instance_of(name)
-        names = (name, name.replace(instance, "", 1)) if instance else (name,)
+        names = (name, "filedrop@.service") if instance else (name,)
         folders = [root / folder.relative_to("/") for folder in FOLDERS]
         files = [folder / one for one in names for folder in folders if (folder / one).is_file()]
         if not files:
