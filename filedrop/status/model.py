@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Literal, get_args
+
+from typing_extensions import TypedDict  # Python's own can't be checked by pydantic before 3.12
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-VERSION = 1
+VERSION: Literal[1] = 1
 Count = Literal["waiting", "sending", "doubt", "sent", "overdue", "failed", "received", "stuck"]
 COUNTS: tuple[Count, ...] = get_args(Count)
 
@@ -167,7 +169,7 @@ class Status(TypedDict):
     `matters` is what needs a person.
     """
 
-    filedrop: int
+    filedrop: Literal[1]
     written: str
     heard: str | None
     running: bool | None
