@@ -214,7 +214,8 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
     folder = _folder(config, message)
     from filedrop.daemon import logs  # noqa: PLC0415 - structlog is a fifth of a start: none for those who read
 
-    log = logs.configure(config.log.model_copy(update={"level": "error"}))
+    log = logs.open_log(config.log.model_copy(update={"level": "error"}))
+    logs.hear_others(log)
     retry = config.outbound.retry
     with open_journal(config) as journal:
         folder.take_up(journal)

@@ -193,7 +193,8 @@ def run_once(config: Config, stopped: threading.Event) -> int:
         # Opened now because the bar has redirected stderr: log lines go above it.
         said_anyway = terminal and config.log.file is None  # the sentences say all but errors
         how = config.log.model_copy(update={"level": "error"}) if said_anyway else config.log
-        log = logs.configure(how, tally.hear)
+        log = logs.open_log(how, tally.hear)
+        logs.hear_others(log)
         with locked_state(config.state) as journal:
             daemon = Daemon(config, journal, stopped=stopped, log=log, watch=False)
             done = daemon.run_once(progress)

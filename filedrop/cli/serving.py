@@ -52,8 +52,8 @@ def serve(
     log; `is_up` is called when all works, and every few seconds from then on.
     """
     _share_one_heap()
-    log = _log(config, hear)
-    logs.hear_python(log)
+    log = logs.open_log(config.log, hear)
+    _begin_log(log, config)
     try:
         with locked_state(config.state) as journal:
             Process(Serving(config, journal, log), control, reread, hear, is_up).run()
@@ -68,11 +68,10 @@ def _share_one_heap() -> None:
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
-def _log(config: Config, hear: Hear | None) -> structlog.stdlib.BoundLogger:
-    log = logs.configure(config.log, hear)
+def _begin_log(log: structlog.stdlib.BoundLogger, config: Config) -> None:
+    logs.hear_others(log)
     for warning in config.warnings:
         log.warning("configuration.doubtful", why=warning)
-    return log
 
 
 @dataclass
@@ -171,6 +170,7 @@ class Process:
             current.report()
         current.give_way()
         self.current = following
+        _begin_log(following.log, following.config)
         following.start()
 
     def _following(self) -> Serving:
@@ -185,4 +185,4 @@ class Process:
             raise FiledropError(f"not before the journal can be written again: {daemon.journal.trouble}")
         if hung := daemon.workers.hung():
             raise FiledropError(f"not while {hung} doesn't answer; when it does, reload again, or restart filedrop now")
-        return Serving(config, daemon.journal, _log(config, self.hear))
+        return Serving(config, daemon.journal, logs.open_log(config.log, self.hear))

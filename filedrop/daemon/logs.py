@@ -1,4 +1,4 @@
-"""The form of log lines and where they go; the one place where structlog is configured.
+"""The form of log lines and where they go; the one place where structlog is set up.
 
 All lines have this form, also those about what a library or Python itself reports.
 """
@@ -16,10 +16,10 @@ import structlog
 
 from filedrop.daemon.journald import with_fields
 from filedrop.errors import ConfigError
+from filedrop.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping
-    from pathlib import Path
     from typing import Any
 
     from filedrop.config import Log
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     Event = MutableMapping[str, Any]
 
 
-def configure(log: Log, listener: Callable[[Event], None] | None = None) -> structlog.stdlib.BoundLogger:
-    """Set up logging as the configuration says. Raises ConfigError when the log file can't be opened.
+logging.raiseExceptions = False  # work goes on where a line can't be written
+
+
+def open_log(log: Log, listener: Callable[[Event], None] | None = None) -> structlog.stdlib.BoundLogger:
+    """The log that the configuration asks for. Raises ConfigError when its file can't be opened.
 
     `listener` is called with every event of any level: its name is in `event`, its facts are beside it.
     """
@@ -37,14 +40,18 @@ def configure(log: Log, listener: Callable[[Event], None] | None = None) -> stru
 
     def pass_on(_logger: Any, method: str, event: Event) -> Event:
         if listener is not None:
-            with suppress(OSError):  # it prints, and may fail like `_Lines`
+            with suppress(OSError):  # it prints, and nobody may read that any more
                 listener(event)
         if levels[method.upper()] < lowest:
             raise structlog.DropEvent
         return event
 
     try:
-        lines = _FileLines(log.file, log.max_size, log.keep) if log.file else _Lines(sys.stderr)
+        handler = (
+            _Rotated(log.file, maxBytes=log.max_size, backupCount=log.keep, encoding="utf-8", errors="backslashreplace")
+            if log.file
+            else logging.StreamHandler(sys.stderr)
+        )
     except OSError as error:
         raise ConfigError([f"log.file: {log.file} can't be written: {error.strerror}; name another"]) from error
     console = log.format == "console" or (log.format == "auto" and log.file is None and sys.stderr.isatty())
@@ -56,26 +63,26 @@ def configure(log: Log, listener: Callable[[Event], None] | None = None) -> stru
     )
     if log.file is None:
         renderer = with_fields(renderer, sys.stderr)
-    structlog.configure(
+    logger: structlog.stdlib.BoundLogger = structlog.wrap_logger(
+        _Lines(handler),
         processors=[
             pass_on,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info if not console else _same,
+            *([] if console else [structlog.processors.format_exc_info]),
             _one_line,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if listener else lowest),
-        logger_factory=lambda *_: lines,
         cache_logger_on_first_use=True,
     )
-    logger: structlog.stdlib.BoundLogger = structlog.get_logger()
-    _log_libraries(logger)
     return logger
 
 
-def hear_python(log: structlog.stdlib.BoundLogger) -> None:
-    """Log as events what Python itself reports: warnings, and exceptions that end a thread or the process."""
+def hear_others(log: structlog.stdlib.BoundLogger) -> None:
+    """Log as events, from now on, what others report: libraries, and Python about what ends a thread or the process."""
+    root = logging.getLogger()
+    root.handlers = [*(one for one in root.handlers if not isinstance(one, _Libraries)), _Libraries(log)]
     logging.captureWarnings(capture=True)
 
     def failed(what: str, error: BaseException | None) -> None:
@@ -88,13 +95,6 @@ def hear_python(log: structlog.stdlib.BoundLogger) -> None:
     threading.excepthook = ended
     sys.unraisablehook = lambda ignored: failed(ignored.err_msg or repr(ignored.object), ignored.exc_value)
     sys.excepthook = lambda _kind, error, _trace: failed("filedrop", error)
-
-
-def _log_libraries(log: structlog.stdlib.BoundLogger) -> None:
-    root = logging.getLogger()
-    for handler in [handler for handler in root.handlers if isinstance(handler, _Libraries)]:
-        root.removeHandler(handler)  # from an earlier call
-    root.addHandler(_Libraries(log))
 
 
 class _Libraries(logging.Handler):
@@ -110,24 +110,14 @@ class _Libraries(logging.Handler):
         self._log.log(level, "library.warned", library=record.name, says=record.getMessage().strip(), **exception)
 
 
-class _Lines(structlog.WriteLogger):
-    """The output. A line that can't be written (full disk, closed pipe) is lost, so that work goes on."""
+class _Lines:
+    """The output, by one of Python's handlers. A line that it can't write (full disk, closed pipe) is lost."""
+
+    def __init__(self, handler: logging.Handler) -> None:
+        self._handler = handler
 
     def msg(self, message: str) -> None:
-        with suppress(OSError, ValueError):  # ValueError: the stream is closed
-            super().msg(message)
-
-    debug = info = warning = error = critical = exception = msg
-
-
-class _FileLines(_Lines):
-    """The output into a file, which is put aside when it is large. What can't be written is lost here, too."""
-
-    def __init__(self, file: Path, max_size: int, keep: int) -> None:
-        self._rotated = _Rotated(file, maxBytes=max_size, backupCount=keep, encoding="utf-8", errors="backslashreplace")
-
-    def msg(self, message: str) -> None:
-        self._rotated.handle(logging.makeLogRecord({"msg": message}))
+        self._handler.handle(logging.makeLogRecord({"msg": message}))
 
     debug = info = warning = error = critical = exception = msg
 
@@ -141,17 +131,10 @@ class _Rotated(RotatingFileHandler):
         except OSError:
             self.stream = self._open()
 
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - likewise
-        """Ignore that a line could not be written."""
-
-
-def _same(_logger: Any, _method: str, event: Event) -> Event:
-    return event
-
 
 def _one_line(_logger: Any, _method: str, event: Event) -> Event:
     """Escape what is not printable: file names and other people's texts can't forge a line or drive a terminal."""
     for key, value in event.items():
-        if isinstance(value, str) and key != "exception" and not value.isprintable():
-            event[key] = value.encode("unicode_escape", "backslashreplace").decode()
+        if isinstance(value, str) and key != "exception":
+            event[key] = printable(value)
     return event

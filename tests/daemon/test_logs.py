@@ -28,7 +28,7 @@ def numbers(*files: Path) -> list[int]:
 def test_a_large_file_is_put_aside(tmp_path: Path) -> None:
     """No more than `keep` older files are there, none is much larger than `max_size`, and no line is in two."""
     file = tmp_path / "filedrop.log"
-    log = logs.configure(Log(file=file, max_size=2000, keep=2))
+    log = logs.open_log(Log(file=file, max_size=2000, keep=2))
     for number in range(200):
         log.info("event", number=number)
     older = [tmp_path / "filedrop.log.2", tmp_path / "filedrop.log.1"]
@@ -42,7 +42,7 @@ def test_a_file_that_can_not_be_put_aside(tmp_path: Path) -> None:
     """Where it can't be renamed, no line is lost: it grows, and is put aside when that is possible again."""
     file, hindrance = tmp_path / "filedrop.log", tmp_path / "filedrop.log.1"
     hindrance.mkdir()
-    log = logs.configure(Log(file=file, max_size=2000, keep=1))
+    log = logs.open_log(Log(file=file, max_size=2000, keep=1))
     for number in range(100):
         log.info("event", number=number)
     assert numbers(file) == list(range(100))

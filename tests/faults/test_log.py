@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -29,8 +30,8 @@ class Ends:
     def __del__(self):
         raise RuntimeError("at its end")
 
-log = logs.configure(Log(format="json"))
-logs.hear_python(log)
+log = logs.open_log(Log(format="json"))
+logs.hear_others(log)
 logging.getLogger("some.library").warning("two\\nlines of %s", "it")
 logging.getLogger("some.library").info("nobody wants to know")
 try:
@@ -43,6 +44,27 @@ thread.start()
 thread.join()
 Ends()
 raise RuntimeError("the last words")
+"""
+
+
+A_RELOAD = """
+import logging, sys, threading
+from pathlib import Path
+from filedrop.daemon import logs
+from filedrop.config import Log
+
+def fail():
+    thread = threading.Thread(target=lambda: 1 / 0, name="a thread")
+    thread.start()
+    thread.join()
+    logging.getLogger("some.library").warning("it")
+
+before = logs.open_log(Log(file=Path("before").absolute()))
+logs.hear_others(before)
+after = logs.open_log(Log(file=Path("after").absolute()))
+fail()
+logs.hear_others(after)
+fail()
 """
 
 
@@ -75,6 +97,14 @@ def test_whoever_speaks() -> None:
         assert text in done.stderr
     assert "nobody wants" not in done.stderr
     assert (done.returncode, done.stdout) == (1, "")
+
+
+def test_whoever_speaks_after_a_reload(tmp_path: Path) -> None:
+    """By another log from then on, and by the one before until then."""
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    subprocess.run([sys.executable, "-c", A_RELOAD], cwd=tmp_path, env=environment, check=True, timeout=60)
+    for file in ("before", "after"):
+        assert [event["event"] for event in lines((tmp_path / file).read_text())] == ["work.failed", "library.warned"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux")

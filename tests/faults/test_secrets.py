@@ -197,7 +197,7 @@ def job():
     login = password.encode()
     raise RuntimeError("a crash")
 
-attempt(logs.configure(settings.log), "work", job)
+attempt(logs.open_log(settings.log), "work", job)
 """
 
 

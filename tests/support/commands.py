@@ -6,7 +6,6 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import structlog
 from click.testing import CliRunner
 
 from filedrop.cli import filedrop as group
@@ -17,11 +16,7 @@ if TYPE_CHECKING:
 
 def run_here(*words: str) -> subprocess.CompletedProcess[str]:
     """Run `filedrop WORDS` to its end. Whatever isn't told as a sentence is raised."""
-    log = structlog.get_config()  # a command's own would be that of all later loggers, too
-    try:
-        done = CliRunner(env={"FILEDROP_CONFIG": None}).invoke(group, list(words))
-    finally:
-        structlog.configure(**log)
+    done = CliRunner(env={"FILEDROP_CONFIG": None}).invoke(group, list(words))
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
     return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
