@@ -175,22 +175,27 @@ class InboundDelivery:
         self, context: InboundContext, whole: Sequence[tuple[Arrival, Fetched]], pending: set[Arrival]
     ) -> list[Arrival]:
         """Name whole temporary files in the journal, in one commit. Returns the arrivals named. Raises JournalError."""
-        here = self.folder.at()
         there: list[Arrival] = []
-        for arrival, one in whole:
-            try:
+        try:
+            here = self.folder.at()
+            for arrival, one in whole:
                 # A row means that its temporary file exists, so that must lie in the folder that is here now.
-                if one.whereabouts != here.whereabouts():
-                    away = f"{self.folder.path} went away while messages were fetched into it, and is back"
-                    raise FolderUnavailable(away)
-                see_there(here / one.row.temporary)
-            except (FolderUnavailable, OSError) as error:
+                try:
+                    if one.whereabouts != here.whereabouts():
+                        away = f"{self.folder.path} went away while messages were fetched into it, and is back"
+                        raise FolderUnavailable(away)
+                    see_there(here / one.row.temporary)
+                    there.append(arrival)
+                except (FolderUnavailable, OSError) as error:
+                    self._discard(arrival)
+                    self._end(arrival, error, pending)
+            if there:
+                here.sync()
+        except OSError as error:  # of the folder, and so of all
+            for arrival in pending.intersection(arrival for arrival, _ in whole):
                 self._discard(arrival)
                 self._end(arrival, error, pending)
-            else:
-                there.append(arrival)
-        if there:
-            here.sync()
+            return []
         # From here on, the temporary files stay: rows may name them, and after an error the next step begins here.
         fetched = _fetched(there)
         self._unnamed |= {_key(one.row): one for one in fetched.values()}

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from filedrop.journal import statements
 from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
 from filedrop.journal.store import Store
-from filedrop.model.document import participant_key, same_participant
-from filedrop.times import moment, same_moment
+from filedrop.model.document import same_participant
+from filedrop.times import same_moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from filedrop.model.message import Message
-
-Key = tuple[int, str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +42,6 @@ class MessageRow:
     due: datetime | None = None
     why: str = ""
     placed: datetime | None = None
-
-    @property
-    def key(self) -> Key:
-        """The key of the message within its account."""
-        at = moment(self.received)
-        received = at.astimezone(UTC).isoformat() if at else self.received
-        return self.msg_no, received, participant_key(self.sender), participant_key(self.receiver)
 
 
 def is_same(message: Message | MessageRow, row: MessageRow) -> bool:
@@ -95,16 +85,12 @@ class Messages(Store):
         values = {"identity": row.identity, "msg_no": row.msg_no, "received": row.received, "state": row.state}
         self.write(lambda connection: connection.execute(statements.FORGET_MESSAGE, values))
 
-    def messages(self, identity: str, numbers: Iterable[int]) -> dict[Key, MessageRow]:
-        """The rows of the messages with these numbers, by key."""
-        rows = self.read(statements.NUMBERED, identity=identity, numbers=json.dumps(list(numbers)))
-        return {row.key: row for row in map(_row, rows)}
-
     def known(self, identity: str, messages: Iterable[Message]) -> dict[int, MessageRow]:
         """The rows of these messages, by number; also those recorded when the account had another identity."""
         asked = {message.msg_no: message for message in messages}
         found: dict[int, MessageRow] = {}
-        for row in self.messages(identity, asked).values():
+        numbers = json.dumps(list(asked))
+        for row in map(_row, self.read(statements.NUMBERED, identity=identity, numbers=numbers)):
             if is_same(asked[row.msg_no], row) and (row.msg_no not in found or row.state == "read"):
                 found[row.msg_no] = row
         left = json.dumps([number for number in asked if number not in found])

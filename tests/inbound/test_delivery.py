@@ -585,6 +585,25 @@ def test_one_that_lies_in_a_folder_that_is_away(landing: Landing, mounted_there:
 # What couldn't be named
 
 
+def test_a_folder_that_can_not_be_brought_to_the_disk(landing: Landing) -> None:
+    """What was fetched is removed, why is told of each, and all are fetched again when it can be."""
+
+    def refuse(what: str) -> None:
+        if what == "fsync":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    landing.fetched("1", "2")
+    with tapped(refuse):
+        landing.step()
+    why = str(OSError(errno.EIO, os.strerror(errno.EIO), str(landing.world.inbound)))
+    assert landing.ended() == [(1, why, False), (2, why, False)]
+    assert landing.lying() == landing.rows() == []
+    landing.bring()
+    landing.all()
+    assert landing.lying() == pair(1, 2)
+    landing.world.invariants()
+
+
 def test_what_could_not_be_named(landing: Landing) -> None:
     """It stays, and is named when the journal can be written, whether or not it was called stuck meanwhile."""
     landing.fetched("1", "2")
