@@ -130,7 +130,7 @@ class Documents(Store):
             yield from_name(file), id_
 
     def kept_in_sending(self, folder: str, before: datetime, now: datetime) -> list[tuple[str, State]]:
-        """Ids and states of what waits or is in doubt, claimed before then or, by another clock, later than now."""
+        """Ids and states of what isn't accepted yet, claimed before then or, by another clock, later than now."""
         rows = self.read(statements.KEPT_IN_SENDING, folder=folder, before=as_moment(before), now=as_moment(now))
         return [(id_, State(state)) for id_, state in rows]
 
@@ -168,7 +168,8 @@ class Documents(Store):
 
     def duplicate_of(self, document: Document, *, by_number: bool) -> Document | None:
         """The document with the same content (`by_number`: or number) that is, or may be, at the access point."""
-        return self.write(lambda connection: _duplicate_of(connection, document, by_number=by_number))
+        with self._reader() as connection:
+            return _duplicate_of(connection, document, by_number=by_number)
 
     def given_to(self, folder: str, file: str, reading: Reading) -> str | None:
         """The original name of the latest document with this file name, and this content or number, in a folder."""
@@ -210,10 +211,9 @@ class Documents(Store):
         """When the first of an account's documents in `sent/` is due to be checked; None where there is none."""
         return from_moment(self.value(statements.TRACKING_DUE, identity=identity))
 
-    def counts(self, folder: str, *, identified: bool = False) -> dict[str, int]:
-        """The number of a folder's open documents in each state, by its name; `identified`: only those with all ids."""
-        statement = statements.COUNTS_IDENTIFIED if identified else statements.COUNTS
-        return dict(self.read(statement, folder=folder))  # type: ignore[arg-type] # a row of two is a pair
+    def counts(self, folder: str) -> dict[str, int]:
+        """The number of a folder's open documents in each state, by its name."""
+        return dict(self.read(statements.COUNTS, folder=folder))  # type: ignore[arg-type] # a row of two is a pair
 
     def elsewhere(self, identities: Iterable[str]) -> list[tuple[str, str, State, int]]:
         """Unfinished posted documents of other accounts: identity, company, state, number of documents."""

@@ -98,9 +98,6 @@ TRACKED = f"{_ALL} {_ON_ITS_WAY} AND {_IS_DUE} {_IN_ORDER}"
 TRACKING_DUE = f"SELECT coalesce(due, 0.0) FROM documents WHERE {_ON_ITS_WAY} ORDER BY due LIMIT 1"
 _IN_EACH_STATE = "SELECT state, count(*) FROM documents WHERE open AND folder = :folder"
 COUNTS = f"{_IN_EACH_STATE} GROUP BY state"
-COUNTS_IDENTIFIED = (
-    f"{_IN_EACH_STATE} AND sender <> '' AND receiver <> '' AND document_id <> '' AND process_id <> '' GROUP BY state"
-)
 # By the index of what has ended: the oldest first.
 ARCHIVED = (
     f"SELECT id FROM documents WHERE company = :company AND state = '{State.DELIVERED}' AND ended < :before"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop import identify
@@ -202,16 +203,13 @@ class FolderContext:
 
 def identification_of(company: Company, mapping: Rules) -> Identification:
     """The identification of one company's documents."""
-    default_sender = company.participants[0] if company.participants else None
-
-    def identified(reading: Reading, name: str) -> Identity:
-        return identify.identify(
-            reading,
-            company=company.name,
-            file_name=name,
-            default_sender=default_sender,
-            channel=company.channel,
-            mapping=mapping,
-        )
-
-    return Identification(company.participants, identified, mapping.xpaths)
+    identified = partial(
+        identify.identify,
+        company=company.name,
+        default_sender=company.participants[0] if company.participants else None,
+        channel=company.channel,
+        mapping=mapping,
+    )
+    return Identification(
+        company.participants, lambda reading, name: identified(reading, file_name=name), mapping.xpaths
+    )

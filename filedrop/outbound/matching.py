@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from filedrop.model.message import contradiction
+from filedrop.model.message import Message, contradiction
 from filedrop.times import moment
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from filedrop.model.document import Document
-    from filedrop.model.message import Message
 
 CLOCK_SLACK = timedelta(seconds=5)  # Date has whole seconds, and several machines' clocks may differ
 SUMMER_TIME = timedelta(hours=1)
@@ -100,17 +99,8 @@ class Candidate:
     contested_for: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The document is this message."""
-
-    message: Message
-
-
-NotFound = Literal["not found"]
-Undecided = Literal["undecided"]
-AskAPerson = Literal["ask a person"]
-Verdict = Found | NotFound | Undecided | AskAPerson
+Verdict = Message | Literal["not found", "undecided", "ask a person"]
+"""What became of a document in doubt; a message: the document is this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +132,7 @@ def decide(
         for document in doubtful:
             match = next((one for one in free if same(document, one) and _is_certain(document, one, clocks)), None)
             if document.id not in verdicts and match is not None:
-                verdicts[document.id] = Found(match.message)
+                verdicts[document.id] = match.message
                 free.remove(match)
     found = [document for document in doubtful if document.id in verdicts]
     lost = [document for document in doubtful if document.id not in verdicts]

@@ -42,7 +42,7 @@ def write_notes(
             continue
         noted = notes.get(document_id)
         if written >= NOTES_AT_ONCE or (
-            noted == waits and state is not State.DOUBT and document_id not in at.unvalidated
+            noted == waits and state is State.WAITING and document_id not in at.unvalidated
         ):
             continue
         document = journal.document(document_id)
@@ -64,6 +64,8 @@ def write_notes(
 def _why_it_is_there(at: FolderContext, document: Document, waits: str) -> str:
     if document.state is State.DOUBT:
         return _why_in_doubt(at, document)
+    if document.state is State.SENDING:
+        return "it is being sent at this moment, or comes next"
     return why_not_identified(document) or why_not_validated(document) or waits
 
 

@@ -17,7 +17,7 @@ from filedrop.outbound.filing import lies_at
 from filedrop.outbound.handover import Handover, Returned
 from filedrop.outbound.leftovers import Leftovers
 from filedrop.outbound.moves import Moves
-from filedrop.outbound.reconcile import Reconciliation
+from filedrop.outbound.reconcile import Reconciliation, mark
 from filedrop.outbound.responses import tie_responses
 from filedrop.outbound.retention import Retention
 
@@ -100,7 +100,7 @@ class OutboundPipeline:
         with self.folder.in_use():
             self._file_returned()
             if self.folder.id and not self.at.health.trouble:
-                self.reconciliation.mark()
+                mark(self.at)
 
     def concluded(self, document: Document) -> None:
         """Take back a document that doubt or tracking has finished, or returned to waiting."""
@@ -130,11 +130,11 @@ class OutboundPipeline:
             return True
         if self.due() <= steady or at.scanner.ready or at.scanner.waits_for_writers():
             return False
-        counts = self._shared.journal.counts(self.folder.id, identified=bool(at.unanswered))
+        counts = self._shared.journal.counts(self.folder.id)
         if not self.was_compared or counts.get(State.SENDING):
             return False
         try:
-            waits = len(self._leftovers.unreadable | self.at.unvalidated.keys())
+            waits = len(self._leftovers.unreadable | at.unvalidated.keys() | at.unanswered.keys())
             return counts.get(State.WAITING, 0) <= waits or self.folder.held()
         except OSError:  # the share is away, or fails: the next scan reports it
             return True

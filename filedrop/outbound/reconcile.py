@@ -104,10 +104,6 @@ class Reconciliation:
         self._begun, self._findings.is_first = None, False
         self.next = steady() + at.shared.rules.rescan.total_seconds()
 
-    def mark(self) -> None:
-        """Write into the folder's marker how far the journal has counted; errors of the disk are ignored."""
-        _mark(self._at)
-
 
 def _compare(at: FolderContext, findings: Findings) -> Slices:
     """Compare `outbound/`, `sending/`, `sent/` and `failed/` with the journal. Raises OSError, JournalError."""
@@ -124,8 +120,9 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     _end_gone(at, findings, "sending", [document_id for name, document_id in files if name not in there])
     lying = {document_id: name for name, document_id in files if name in there}
     unwritten = yield from write_notes(at, findings.notes, lying)
-    for document_id in at.unvalidated.keys() - {document_id for _, document_id in files}:
-        del at.unvalidated[document_id]
+    for waiting in (at.unanswered, at.unvalidated):
+        for document_id in waiting.keys() - {document_id for _, document_id in files}:
+            del waiting[document_id]
     del files, sending, known_names, there, lying  # each may have a hundred thousand
     yield from _compare_sent(at, findings)
     _clear_notes(at, findings, "failed", (yield from _names(folder.documents("failed"))))
@@ -138,7 +135,7 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
         raise trouble
     if not known:
         journal.settle(folder.id)
-    _mark(at)
+    mark(at)
     if unwritten is not None:
         raise unwritten
 
@@ -211,7 +208,8 @@ def _adopted(at: FolderContext, file: str, *, doubtful: bool) -> Document | None
     return document
 
 
-def _mark(at: FolderContext) -> None:
+def mark(at: FolderContext) -> None:
+    """Write into the folder's marker how far the journal has counted; errors of the disk are ignored."""
     with suppress(OSError):
         at.folder.mark(at.shared.journal)
 

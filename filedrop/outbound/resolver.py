@@ -17,8 +17,8 @@ from filedrop import identify
 from filedrop.accesspoint import Gone
 from filedrop.errors import DocumentError, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.document import UNCLEAR_AT_MOST, UNEXPLAINED_AT_MOST, State
-from filedrop.model.message import contradiction, difference, is_known
-from filedrop.outbound.matching import Candidate, Clocks, Found, decide, may_be, same_document
+from filedrop.model.message import Message, contradiction, difference, is_known
+from filedrop.outbound.matching import Candidate, Clocks, decide, may_be, same_document
 from filedrop.outbound.question import asked, question, sentence
 from filedrop.outbound.sender import no_answer, rejected
 from filedrop.times import moment
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from filedrop.identify import Reading
     from filedrop.model.document import Document
-    from filedrop.model.message import Message
     from filedrop.outbound.context import Context
     from filedrop.outbound.matching import Decision
 
@@ -160,9 +159,9 @@ class DoubtResolver:
         doubt = shared.rules.doubt.total_seconds()
         for_long = memory.hindered is not None and begun - memory.hindered >= doubt
         memory.needs_a_person = verdict == "ask a person" or for_long
-        if isinstance(verdict, Found):
-            message, now = verdict.message, shared.now()
-            found = document.sent(now, message.msg_no, received=message.received, uuid=message.uuid, event="found")
+        if isinstance(verdict, Message):
+            now = shared.now()
+            found = document.sent(now, verdict.msg_no, received=verdict.received, uuid=verdict.uuid, event="found")
             return found.later(now + shared.rules.track)
         if memory.needs_a_person:
             memory.next = shared.steady() + max(BEFORE_A_PERSON, doubt)

@@ -56,7 +56,7 @@ def send(shared: Context, document: Document, opened: OpenedDocument, folder: Ou
 
 def _posted(shared: Context, document: Document, opened: OpenedDocument, *, local: bool) -> Answer:
     try:
-        message = opened.post(shared.access_point, document.ids, local=local)
+        message = shared.access_point.send(document.ids, opened.upload(local=local))
         message = _accepted(shared, document, message)
     except BrokenOff as error:  # the file has changed: due now, to be put back; or it can't be read: due later
         due = _next_try(shared, document) if isinstance(error.__cause__, OSError) else None

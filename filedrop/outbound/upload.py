@@ -23,12 +23,9 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from filedrop.accesspoint import AccessPoint
     from filedrop.files import Where
     from filedrop.files.patience import Ask
     from filedrop.identify import Reading
-    from filedrop.model.document import Ids
-    from filedrop.model.message import Message
 
 LATEST = 2.0**32  # seconds: a file's time may be any number
 IN_MEMORY = 256 * 1024  # bytes: files up to this size are kept in memory; larger ones are read again when sent
@@ -75,10 +72,6 @@ class OpenedDocument:
             if not self.unchanged():
                 raise Changing
         return self.reading
-
-    def post(self, access_point: AccessPoint, ids: Ids, *, local: bool) -> Message:
-        """Post what was read. Raises as `AccessPoint.send` does. `local`: the file is on a disk of this computer."""
-        return access_point.send(ids, self.upload(local=local))
 
     def upload(self, *, local: bool) -> Upload:
         """What was read, as it is sent. `local`: the file is on a disk of this computer."""

@@ -194,24 +194,14 @@ def restore(content: dict[str, Any], *, folder: str, company: str, place: str) -
             size=checked.number(content["size"]),
             sha256=checked.text(content["sha256"]),
             meaning=checked.text(content["meaning"]),
-            sender=said["sender"],
-            receiver=said["receiver"],
-            document_id=said["document_id"],
-            process_id=said["process_id"],
             channel=checked.text(content.get("channel") or ""),
             sources={checked.text(what): checked.text(where) for what, where in (content.get("sources") or {}).items()},
-            type=about["type"],
-            number=about["number"],
-            issue_date=about["issue_date"],
             warnings=tuple(map(checked.text, content.get("warnings") or ())),
             msg_no=None if content.get("msg_no") is None else checked.number(content["msg_no"]),
-            uuid=said["uuid"],
-            received=said["received"],
-            delivered=said["delivered"],
             accepted=accepted,
             error=error,
             history=history,
-        )
+        ).but(**said, **about)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -513,6 +514,16 @@ def test_what_tells_of_the_access_points_clocks(journal: Journal) -> None:
     assert journal.times("another@ap.example.com") == []
     assert journal.received_before(later) == [known.received]
     assert journal.received_before(known) == []
+
+
+def test_a_duplicate_is_looked_for_without_waiting(journal: Journal) -> None:
+    """Whoever only asks for a document's like doesn't wait for another program that writes."""
+    first = journal.record(accepted(journal.record(drop(1, meaning="the same"))))
+    with closing(sqlite3.connect(journal.path)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        found = journal.duplicate_of(drop(2, meaning="the same"), by_number=False)
+    assert found is not None
+    assert found.id == first.id
 
 
 def test_messages_are_known_by_more_than_their_number(journal: Journal) -> None:

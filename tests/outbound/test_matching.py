@@ -13,7 +13,7 @@ import pytest
 
 from filedrop.model.document import Document, State
 from filedrop.model.message import Message
-from filedrop.outbound.matching import Candidate, Clocks, Found, decide, last_attempt, may_be
+from filedrop.outbound.matching import Candidate, Clocks, decide, last_attempt, may_be
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 SELLER, BUYER, STRANGER = "0192:987654325", "0192:810418052", "0192:999999999"
@@ -118,7 +118,7 @@ def test_decide(case: Case) -> None:
     """For each document in doubt, what is in the archive says what becomes of it."""
     decision = decide(case.documents, case.candidates)
     says = [decision.verdicts[document.id] for document in case.documents]
-    assert [verdict.message.msg_no if isinstance(verdict, Found) else verdict for verdict in says] == case.says
+    assert [verdict.msg_no if isinstance(verdict, Message) else verdict for verdict in says] == case.says
     assert tuple(message.msg_no for message, _ in decision.surplus) == case.surplus
 
 
@@ -126,7 +126,7 @@ def test_decide(case: Case) -> None:
 def test_what_a_rival_may_be_is_nobodys(rival: Document, surplus: list[int]) -> None:
     """A message too many is left to a document that isn't looked for yet and may be it, whatever the clocks say."""
     decision = decide([A], [candidate(7, "A"), candidate(8, "A")], rivals=[rival])
-    assert decision.verdicts == {A.id: Found(message(7))}
+    assert decision.verdicts == {A.id: message(7)}
     assert [one.msg_no for one, _ in decision.surplus] == surplus
 
 
@@ -134,7 +134,7 @@ def test_each_message_is_one_documents() -> None:
     """However many documents in doubt are alike, no message is given to two of them."""
     twins = [replace(A, id=str(number)) for number in range(5)]
     decision = decide(twins, [candidate(7, "A"), candidate(8, "A"), candidate(9, "?", "A")])
-    found = [verdict.message.msg_no for verdict in decision.verdicts.values() if isinstance(verdict, Found)]
+    found = [verdict.msg_no for verdict in decision.verdicts.values() if isinstance(verdict, Message)]
     assert sorted(found) == [7, 8, 9]
 
 
@@ -170,7 +170,7 @@ UNKNOWN = Clocks(known=False, late=timedelta(minutes=15))
 def test_what_clocks_say(clocks: Clocks, minutes: float, same: int | str, incomparable: str) -> None:
     """Clocks speak against a message only as far as they are known, and not alone against one that means the same."""
     verdict = decide([A], [candidate(7, "A", minutes=minutes)], clocks).verdicts[A.id]
-    assert (verdict.message.msg_no if isinstance(verdict, Found) else verdict) == same
+    assert (verdict.msg_no if isinstance(verdict, Message) else verdict) == same
     unread = replace(other(7, "incomparable"), message=message(7, minutes=minutes))
     assert decide([A], [unread], clocks).verdicts[A.id] == incomparable
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.bench import CONTENT, lay, row
 from support.documents import SELLER, invoice
-from support.drops import IDENTITY, accepted, drop
+from support.drops import IDENTITY, accepted, drop, posted
 from support.rights import as_anyone
 from support.stepping import Life
 from support.systems import modes
@@ -21,7 +21,7 @@ from filedrop.files import FileStamp
 from filedrop.files.disk import is_local
 from filedrop.journal import Waiver
 from filedrop.model.document import Document, State
-from filedrop.outbound.reconcile import _adopted, _end_or_ask
+from filedrop.outbound.reconcile import _adopted, _end_or_ask, mark
 from filedrop.storage import sidecar
 from filedrop.storage.marker import read_marker
 
@@ -194,9 +194,9 @@ def test_a_marker_that_cannot_be_written(bench: Bench) -> None:
     lay(bench, "sending", drop())
     (bench.outbound / "sending").chmod(0o500)
     with as_anyone():
-        bench.life.pipeline.reconciliation.mark()
+        mark(bench.at)
     (bench.outbound / "sending").chmod(0o700)
-    bench.life.pipeline.reconciliation.mark()
+    mark(bench.at)
     marker = read_marker(bench.outbound)
     assert marker is not None
     assert marker.changes == bench.life.journal.changes(bench.at.folder.id).counted
@@ -533,6 +533,29 @@ def test_notes_in_sending(bench: Bench) -> None:
     (bench.outbound / "sending" / document.file).unlink()
     compare(bench, 3)
     assert bench.lying() == set()
+
+
+def test_a_note_of_what_is_being_sent(bench: Bench) -> None:
+    """What has waited for five minutes and is being sent now has a note that says so."""
+    (bench.outbound / "HOLD").touch()
+    document = lay(bench, "sending", drop(claimed=bench.clock.now() - timedelta(hours=1)))
+    note = bench.outbound / "sending" / f"{document.file}.why.txt"
+    compare(bench)
+    assert "HOLD" in note.read_text()
+    bench.life.journal.record(posted(row(bench, document)))
+    compare(bench)
+    assert "It is being sent at this moment" in note.read_text()
+
+
+def test_what_waits_for_nothing_any_more(bench: Bench) -> None:
+    """A document that a person has taken isn't counted as one that waits for a mapping rule's table."""
+    document = lay(bench, "sending", drop(claimed=bench.clock.now()))
+    bench.at.unanswered[document.id] = "the table doesn't answer"
+    compare(bench)
+    assert bench.at.unanswered
+    (bench.outbound / "sending" / document.file).unlink()
+    compare(bench, 3)
+    assert not bench.at.unanswered
 
 
 @modes
