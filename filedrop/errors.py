@@ -10,6 +10,7 @@
         Changed            another writer has changed the document's row: leave the document to the next step
       AccessPointError
         Rejected           the access point refused this document, and said why
+        Gone               it has no document for this message number
         Unauthorized       it refused the login; no document is at fault
         WrongAddress       another server answers at this address; no document is at fault
         Unavailable        it did not receive the request: retry later
@@ -82,6 +83,10 @@ class Rejected(AccessPointError):
         super().__init__(message)
         self.status = status
         self.text = text
+
+
+class Gone(AccessPointError):
+    """The access point no longer has this document, or never had it."""
 
 
 class Unauthorized(AccessPointError):

@@ -14,22 +14,16 @@
 The import is cheap: requests and lxml are loaded with the first request.
 """
 
-from filedrop.accesspoint.answers import Flow, Page, Statistics, clean
+from filedrop.accesspoint.answers import Flow
 from filedrop.accesspoint.client import AccessPoint, Pair
-from filedrop.accesspoint.download import Gone
 from filedrop.accesspoint.listing import MOST_LISTED, Listing
-from filedrop.accesspoint.multipart import BrokenOff, Source
+from filedrop.accesspoint.multipart import BrokenOff
 
 __all__ = [
     "MOST_LISTED",
     "AccessPoint",
     "BrokenOff",
     "Flow",
-    "Gone",
     "Listing",
-    "Page",
     "Pair",
-    "Source",
-    "Statistics",
-    "clean",
 ]

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import verdict
-from filedrop.errors import AccessPointError, NoClearAnswer, Unavailable
+from filedrop.errors import Gone, NoClearAnswer, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 _HOPS = 3  # contract 6, Credentials
 _REDIRECTS = (301, 302, 303, 307, 308)
 _NOT_THERE = (204, 404, 410)
-
-
-class Gone(AccessPointError):
-    """The access point no longer has this document, or never had it."""
 
 
 def fetch(transport: Transport, address: Address, message: Message, target: BinaryIO, max_size: int) -> int:

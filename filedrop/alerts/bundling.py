@@ -33,8 +33,8 @@ class Known:
     """What is remembered of a matter: since when it is there, or gone, and when and how it was last told.
 
     All moments are in seconds since 1970. `told` is None where it hasn't been. `number` and `newest` are those that
-    were told; `number` falls when the matter's falls. `what` was told to be wrong ("" by an earlier version); since
-    `changed`, something else is.
+    were told; `number` falls when the matter's falls. `what` was told to be wrong; since `changed`, something else
+    is.
     """
 
     title: str

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from filedrop import __version__
-from filedrop.errors import AccessPointError, ConfigError, FiledropError, Rejected
+from filedrop.errors import AccessPointError, ConfigError, FiledropError, Gone, Rejected
 from filedrop.text import command
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def exit_status(error: FiledropError) -> int:
     """Which of the statuses an error ends in."""
     if isinstance(error, ConfigError):
         return MISUSED
-    is_away = isinstance(error, AccessPointError) and not isinstance(error, Rejected)
+    is_away = isinstance(error, AccessPointError) and not isinstance(error, Rejected | Gone)
     return UNREACHABLE if is_away else FAILED
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from filedrop.accesspoint import Gone
 from filedrop.accesspoint.breaker import CircuitBreaker
 from filedrop.cli.opening import choose_account, open_access_point, open_config, open_journal, write_new
 from filedrop.cli.show import say, show_json, show_table
@@ -135,11 +134,7 @@ def download(config_option: str | None, msg_no: int, *, output: str | None, deli
             say(deliver_again(config, chosen, access_point, msg_no))
             return
         with cast("BinaryIO", TemporaryFile()) as fetched:  # on Windows it is a wrapper, which is used as any other
-            try:
-                access_point.download(Message(msg_no), fetched, max_size=config.inbound.max_size)
-            except Gone as error:
-                why = f"the access point has no document for message {msg_no} of {chosen.name}"
-                raise FiledropError(why) from error
+            access_point.download(Message(msg_no), fetched, max_size=config.inbound.max_size)
             fetched.seek(0)
             if output == "-":
                 shutil.copyfileobj(fetched, sys.stdout.buffer)

@@ -23,7 +23,7 @@ from filedrop.daemon.lock import is_running
 from filedrop.daemon.watcher import mode
 from filedrop.errors import FolderUnavailable, JournalError
 from filedrop.files import Directory, is_missing, may_use
-from filedrop.files.disk import file_system, mapped_drive, shortage
+from filedrop.files.disk import file_system, free_space, mapped_drive, shortage
 from filedrop.files.patience import within
 from filedrop.journal import JOURNAL, Journal
 from filedrop.outbound.former import left_behind
@@ -218,7 +218,7 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
         how, why = mode(folder.path, config.companies[folder.company].watch)
         yield Finding(about, "ok", f"new files are found by {how}: {why}")
     if isinstance(folder, InboundFolder):
-        free, least = folder.free_space(), config.inbound.min_free
+        free, least = free_space(folder.path), config.inbound.min_free
         if free is None:
             yield Finding(about, "ok", "what is free isn't told by its file system, so inbound.min_free plays no part")
         elif free < least:

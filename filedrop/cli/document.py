@@ -13,7 +13,6 @@ import click
 
 from filedrop import config as configuration
 from filedrop import readable
-from filedrop.accesspoint import Gone
 from filedrop.cli.identify import opened
 from filedrop.cli.opening import choose_account, open_access_point, open_config, write_new
 from filedrop.cli.show import say, show_json, show_table, tell
@@ -84,10 +83,7 @@ def _fetched(config_option: str | None, msg_no: int, account: str | None) -> Bin
     config = open_config(config_option)
     file = cast("BinaryIO", TemporaryFile())  # noqa: SIM115 - the caller closes it
     with open_access_point(choose_account(config, account)) as access_point:
-        try:
-            access_point.download(Message(msg_no), file, max_size=config.inbound.max_size)
-        except Gone as error:
-            raise FiledropError(f"the access point has no document for message {msg_no}") from error
+        access_point.download(Message(msg_no), file, max_size=config.inbound.max_size)
     file.seek(0)
     return file
 

@@ -24,7 +24,7 @@ def advise(written: str, known: Iterable[str]) -> str:
 
 
 class Section(BaseModel):
-    """Keys and their values. Each key is one field here, and is nowhere else but in config.example.yaml."""
+    """Keys and their values. Each key is one field."""
 
     # The input stays out of pydantic's own messages because it may be a password.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)

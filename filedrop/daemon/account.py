@@ -112,6 +112,8 @@ class Account:
         self.pipelines = [
             self._pipeline(settings, company, path, mapping) for company in companies for path in company.outbound
         ]
+        self._follow = Loop(f"follow-{account.name}", self.follow, stopped=stopped, log=log)
+        self._poll = Loop(f"poll-{account.name}", self.poll, stopped=stopped, log=log)
         self.follower = Follower(self.context, self._concluded)
         inbound = {
             company.name: InboundDelivery(
@@ -143,10 +145,8 @@ class Account:
             },
             unassigned,
             is_hung=workers.is_hung,
-            wake=self._wake_poll,
+            wake=self._poll.wake,
         )
-        self._follow = Loop(f"follow-{account.name}", self.follow, stopped=stopped, log=log)
-        self._poll = Loop(f"poll-{account.name}", self.poll, stopped=stopped, log=log)
 
     def _pipeline(
         self, settings: config.Config, company: config.Company, path: Path, mapping: Rules
@@ -154,7 +154,7 @@ class Account:
         folder = outbound_folder(settings, company, path)
         scanner = Scanner(folder, self._workers.wake)
         at = FolderContext(self.context, folder, identification_of(company, mapping), scanner)
-        watch = partial(self._watch, at, company.watch)
+        watch = partial(self._watcher.watch, at, company.watch) if self._watcher else lambda: None
         return OutboundPipeline(at, watch=watch, wake=self._workers.wake, stepped=self._stepped)
 
     def start(self) -> None:
@@ -255,10 +255,6 @@ class Account:
         there = (one for one in self.pipelines if one.folder.path == path)
         return any(one.at.health.trouble or self._workers.is_hung(one) for one in there)
 
-    def _watch(self, at: FolderContext, wanted: config.Watch) -> None:
-        if self._watcher is not None:
-            self._watcher.watch(at, wanted)
-
     def _stepped(self, *, has_news: bool) -> None:
         """Wake the follower if a pipeline's step has news for it."""
         if not self._was_ready:
@@ -266,12 +262,8 @@ class Account:
         if has_news:
             self._follow.wake()
 
-    def _wake_poll(self) -> None:
-        self._poll.wake()
-
     def _concluded(self, document: Document) -> None:
-        pipeline = next((one for one in self.pipelines if one.folder.id == document.folder), None)
-        if pipeline is None:
-            return
         if document.state is not State.DOUBT:
-            pipeline.concluded(document)
+            for pipeline in self.pipelines:
+                if pipeline.folder.id == document.folder:
+                    pipeline.concluded(document)

@@ -1,8 +1,7 @@
 """Builds the accounts from the configuration; start and shutdown.
 
-Every stop sets one event, and every wait waits on it. The order of the shutdown: watcher, validators, requests
-(each on the wire gets its time), recorder, folders, commands; whoever opened the journal closes it. A second signal
-ends the process at once, which is safe.
+The order of the shutdown: watcher, validators, requests (each on the wire gets its time), recorder, folders, commands;
+whoever opened the journal closes it. A second signal ends the process at once, which is safe.
 """
 
 from __future__ import annotations

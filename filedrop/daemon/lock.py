@@ -22,10 +22,6 @@ PROCESS = "pid"
 A_GLANCE = 1.0  # seconds: `is_running` in another process may hold the lock for a moment
 
 
-class AlreadyRunning(ConfigError):
-    """Another daemon uses this state."""
-
-
 def is_running(state: Path) -> bool | None:
     """Whether a filedrop uses this state now; None where that can't be determined."""
     lock = FileLock(state / LOCK)
@@ -54,7 +50,7 @@ def running_process(state: Path) -> int | None:
 def locked_state(state: Path) -> Iterator[Journal]:
     """The journal of a state folder, locked for other processes meanwhile.
 
-    Raises AlreadyRunning; FiledropError where the folder or the journal can't be used.
+    Raises ConfigError where another filedrop uses it; FiledropError where the folder or the journal can't be used.
     """
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -69,7 +65,7 @@ def locked_state(state: Path) -> Iterator[Journal]:
             raise ConfigError([f"the state folder {state} {damaged}: set `state` to a folder on a local disk"])
         held = FileLock(state / LOCK, mode=0o600).acquire(timeout=A_GLANCE)
     except Timeout:
-        raise AlreadyRunning(
+        raise ConfigError(
             [f"another filedrop runs with the state {state}: stop that one, or give this one a `state` of its own"]
         ) from None
     except OSError as error:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from filedrop import files
 from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
-from filedrop.files.disk import is_local
+from filedrop.files.disk import free_space, is_local
 from filedrop.inbound.arrival import mark_read
 from filedrop.inbound.fetcher import Fetched, NotTaken, fetch
 from filedrop.inbound.placing import place, resume
@@ -254,7 +254,7 @@ class InboundDelivery:
             folder.local = is_local(folder.path)
             folder.clear_drafts_once(lambda: self._journal.drafts(str(folder.path)))
             self._clear_leftovers()
-            free = folder.free_space()
+            free = free_space(folder.path)
             if free is not None and free < self._min_free:
                 least = size(self._min_free)
                 raise FolderUnavailable(

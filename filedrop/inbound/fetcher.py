@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from filedrop import files, identify
-from filedrop.accesspoint import Gone
-from filedrop.errors import DocumentError, FiledropError
+from filedrop.errors import DocumentError, FiledropError, Gone
 from filedrop.files.patience import asking
 from filedrop.inbound.attachments import unpack
 from filedrop.inbound.temporary import DRAFT, Asked, discard

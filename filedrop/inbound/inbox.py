@@ -138,7 +138,7 @@ class Inbox:
 
 
 def _first_day(oldest: date | None) -> date:
-    """The day from which the archive is read for what came on this day at the earliest; None where that isn't told."""
+    """The day from which the archive is read for what came on this day at the earliest; None: nobody knows."""
     return max(oldest or EARLIEST, EARLIEST) - timedelta(days=DAYS_WIDER)
 
 

@@ -14,8 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from filedrop import identify
-from filedrop.accesspoint import Gone
-from filedrop.errors import DocumentError, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
+from filedrop.errors import DocumentError, Gone, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.document import UNCLEAR_AT_MOST, UNEXPLAINED_AT_MOST, State
 from filedrop.model.message import Message, contradiction, difference, is_known
 from filedrop.outbound.matching import Candidate, Clocks, decide, may_be, same_document

@@ -30,9 +30,8 @@ class Scanner:
     """The names of one folder. All times are of the steady clock. `wake` requests a step.
 
     `closed`: names whose writers have closed them, as far as there is room. `seen`: what was seen of files that weren't
-    ready; `settling`: when each may be ready. `ready`: names to be claimed. `has_more`: the last listing had more
-    names; `had_turn`: those that had their turn meanwhile. `woken`: something has happened in the folder. `last_scan`:
-    when the folder was last listed to its end.
+    ready. `ready`: names to be claimed. `has_more`: the last listing had more names. `woken`: something has happened
+    in the folder. `last_scan`: when the folder was last listed to its end.
     """
 
     def __init__(self, folder: OutboundFolder, wake: Callable[[], None]) -> None:

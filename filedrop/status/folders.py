@@ -37,7 +37,7 @@ LISTED = 20  # of each kind by name: enough to act on, little enough to read
 LONGEST = 2000  # letters of a reason that anybody may have written
 WITHOUT_SIDECAR = "it lies here without a sidecar of ours"
 IGNORED_AFTER = 3600.0  # seconds (contract 1, never documents)
-_NEVER_NAMED = frozenset({"thumbs.db", "desktop.ini", ".ds_store", MARKER, *HOLDS})
+_NEVER_NAMED = frozenset({"thumbs.db", "desktop.ini", ".ds_store", MARKER})
 
 
 class Lying(NamedTuple):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from filedrop.files import clear_drafts, stamp
 from filedrop.files.directory import DRAFT
-from filedrop.files.disk import free_space
 from filedrop.storage import sidecar
 from filedrop.storage.folder import Folder
 from filedrop.storage.marker import Marker
@@ -174,10 +173,6 @@ class InboundFolder(Folder):
             if f".{sidecar.document_id_in(here / name)}.part" in drafts:
                 with suppress(PermissionError):
                     withdraw(here, name.removesuffix(".json"))
-
-    def free_space(self) -> int | None:
-        """The number of free bytes; None where the system doesn't say. Raises OSError."""
-        return free_space(self.path)
 
 
 def outbound_folder(config: Config, company: Company, path: Path) -> OutboundFolder:

@@ -12,13 +12,14 @@ import trustme
 from support.scripted import Script, Scripted, answer, bomb, cut, endless, reply, reset
 from support.systems import certificates
 
-from filedrop.accesspoint import AccessPoint, Gone
-from filedrop.errors import AccessPointError, NoClearAnswer, Unauthorized, Unavailable
+from filedrop.errors import AccessPointError, Gone, NoClearAnswer, Unauthorized, Unavailable
 from filedrop.model.message import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from filedrop.accesspoint import AccessPoint
 
 DOCUMENT = b"<Invoice>" + b"\xc3\xb8" * 200_000 + b"</Invoice>"
 PATH = "/messages/5/xml-document"

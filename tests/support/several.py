@@ -21,6 +21,7 @@ from support.story import lengths, nths
 from support.surroundings import Surroundings
 
 from filedrop.daemon import lock
+from filedrop.errors import ConfigError
 from filedrop.journal import Journal
 from filedrop.status.folders import folders
 from filedrop.storage.marker import MARKER
@@ -85,7 +86,7 @@ class Several(Surroundings):
     def one_more(self) -> None:
         """Another with the state of the one that runs is started, and says why it can't be."""
         if self.life is not None:
-            with pytest.raises(lock.AlreadyRunning):
+            with pytest.raises(ConfigError):
                 self.untouched(lambda: Life(self.world, self.clock))
 
     @rule()

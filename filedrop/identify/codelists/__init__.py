@@ -1,1 +1,1 @@
-"""The Peppol code lists as data, and the script that makes them; filedrop.identify.codelist reads them."""
+"""The Peppol code lists as data; filedrop.identify.codelist reads them."""
