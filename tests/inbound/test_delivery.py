@@ -24,7 +24,7 @@ from werkzeug.http import http_date
 from filedrop import config
 from filedrop.accesspoint import AccessPoint
 from filedrop.errors import FolderUnavailable, JournalError
-from filedrop.files.disk import is_local
+from filedrop.files.disk import free_space, is_local
 from filedrop.model.document import new_id
 from filedrop.sandbox import Sandbox, SandboxAccount
 from filedrop.storage import sidecar
@@ -375,7 +375,7 @@ def test_a_disk_with_too_little_left(make_landing: Callable[..., Landing], tmp_p
         landing = make_landing()
         landing.step()
         landing.receive("1")
-        free = landing.delivery.folder.free_space()
+        free = free_space(landing.world.inbound)
         assert free
         landing.min_free = free + 1
         landing.start()
