@@ -194,14 +194,17 @@ class Known:
                 return server, message.msg_no
         return self._here(said["msg_no"])
 
-    def _fetched_anew(self, listed: Key, content: bytes) -> Key:
+    def _fetched_anew(self, listed: Key, content: bytes, said: dict[str, Any]) -> Key:
         """The message that was fetched by the number of one that was listed, on a server that was set up anew since.
 
-        The number is all that a message can be asked for by: docs/reliability.md names it among the limits.
+        The number is all that a message can be asked for by: docs/reliability.md names it among the limits. Where both
+        hold the same, it was the later one if that was there when the document was fetched.
         """
+        fetched = moment(said["fetched"])
         for server in range(listed[0] + 1, len(self.world.servers)):
             book = self._book(server)
-            if listed[1] in book.all and book.content(listed[1]) == content:
+            message = book.all.get(listed[1])
+            if message and fetched and message.received <= fetched and book.content(listed[1]) == content:
                 return server, listed[1]
         return listed
 

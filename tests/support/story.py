@@ -228,4 +228,6 @@ class Story(RuleBasedStateMachine):
                     if meaning(self.ledger.content_of(document_id)) == meaning(
                         self.world.sandbox.store.content(int(number))
                     ):
-                        ask(self.world, *said.split())
+                        answer = ask(self.world, *said.split())
+                        if "belongs to another document already" in answer.says:  # its twin's, which is there, too
+                            ask(self.world, "resolve", document_id, "--send-again")

@@ -110,8 +110,9 @@ class Surroundings(Story):
     @rule(which=some, lie=some)
     def a_sidecar_is_forged(self, which: int, lie: int) -> None:
         document = self.neighbour.forge(which, lie)
-        if document is not None and document.exists():
-            self.people.papers[document.stat().st_ino].meddled = document
+        paper = self.people.papers.get(document.stat().st_ino) if document and document.exists() else None
+        if paper is not None:
+            paper.meddled = document
 
     @rule(nth=nths, seconds=lengths, place=st.sampled_from(PLACES))
     def a_link_in_between(self, nth: int, seconds: float, place: str) -> None:
