@@ -223,11 +223,17 @@ class Story(RuleBasedStateMachine):
         """What only a person can tell, as where the clocks disagree, is said by one who has looked there."""
         for note in (self.world.outbound / "sending").glob("*.why.txt"):
             question = " ".join(note.read_text().split())
-            for said, document_id, number in re.findall(r"filedrop (resolve (\w+) --sent (\d+))", question):
+            for document_id in re.findall(r"filedrop resolve (\w+) --sent", question):
                 with suppress(FileNotFoundError, KeyError, ValueError):  # none of it may be there any more
-                    if meaning(self.ledger.content_of(document_id)) == meaning(
-                        self.world.sandbox.store.content(int(number))
-                    ):
-                        answer = ask(self.world, *said.split())
-                        if "belongs to another document already" in answer.says:  # its twin's, which is there, too
-                            ask(self.world, "resolve", document_id, "--send-again")
+                    self.a_person_says_of(document_id)
+
+    def a_person_says_of(self, document_id: str) -> None:
+        """The document is one of the messages that hold the same; where all are other documents', it isn't there."""
+        store, means = self.world.sandbox.store, meaning(self.ledger.content_of(document_id))
+        like = [message.msg_no for message in store.sent("acme") if meaning(store.content(message.msg_no)) == means]
+        for number in like:
+            answer = ask(self.world, "resolve", document_id, "--sent", str(number))
+            if "belongs to another document already" not in answer.says:
+                return
+        if like:
+            ask(self.world, "resolve", document_id, "--send-again")
