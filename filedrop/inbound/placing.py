@@ -30,7 +30,7 @@ from filedrop.storage.marker import read_marker
 from filedrop.storage.withdrawal import withdraw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from filedrop.files import Entry
     from filedrop.inbound.context import InboundContext
@@ -166,14 +166,11 @@ class _Placing:
     def _left(self) -> list[int]:
         return [msg_no for msg_no in self._rows if msg_no not in self._results]
 
-    def _each(self, rename: Callable[[Fetched, str], None]) -> None:
-        """Rename something of each document, and bring all that to the disk.
-
-        Where another file has taken a name meanwhile (FileExistsError), the next attempt reserves another one.
-        """
+    def _each(self, rename: Callable[[Fetched, str], str]) -> None:
+        """Rename something of each document, which may get another name by it, and bring all that to the disk."""
         for msg_no in self._left():
             try:
-                rename(self._whole[msg_no], self._names[msg_no])
+                self._names[msg_no] = rename(self._whole[msg_no], self._names[msg_no])
             except OSError as error:
                 self._results[msg_no] = error
                 if isinstance(error, FileNotFoundError) or _is_there(self._here / self._rows[msg_no].temporary):
@@ -186,13 +183,48 @@ class _Placing:
         except OSError as error:
             self._results |= dict.fromkeys(self._left(), error)
 
-    def _rename_attachments(self, one: Fetched, name: str) -> None:
-        for attachment in one.attachments:
-            if attachment.temporary:
-                files.place(self._here / attachment.temporary, self._here / attachment.named(name))
+    def _rename_attachments(self, one: Fetched, name: str) -> str:
+        """Rename a document's attachments to their names, or to those of its next free name. Returns the document's."""
+        while True:
+            placed: list[tuple[str, str]] = []
+            try:
+                for temporary, target in _pairs(one, name):
+                    files.place(self._here / temporary, self._here / target)
+                    placed.append((temporary, target))
+            except FileExistsError:  # another file took the name meanwhile
+                name = self._rename_back(one, name, placed)
+            else:
+                return name
 
-    def _rename(self, one: Fetched, name: str) -> None:
-        files.place(self._here / one.row.temporary, self._here / name)
+    def _rename(self, one: Fetched, name: str) -> str:
+        """Rename a document to its reserved name, or to the next free one. Returns the name."""
+        while True:
+            try:
+                files.place(self._here / one.row.temporary, self._here / name)
+            except FileExistsError:  # likewise
+                name = self._rename_back(one, name, _pairs(one, name))
+                if one.attachments:
+                    name = self._rename_attachments(one, name)
+                    self._here.sync()
+            else:
+                return name
+
+    def _rename_back(self, one: Fetched, name: str, placed: Iterable[tuple[str, str]]) -> str:
+        """Give up a name and the attachments that have theirs by it, and reserve another."""
+        for temporary, target in placed:
+            files.place(self._here / target, self._here / temporary)
+        (self._here / f"{name}.json").unlink(missing_ok=True)
+        result = reserve(self._context, self._folder, self._here, {one.row.msg_no: one})[one.row.msg_no]
+        if isinstance(result, OSError):
+            raise result
+        return result
+
+
+def _pairs(one: Fetched, document: str) -> list[tuple[str, str]]:
+    """The temporary name of each attachment, with the one that it gets beside a document of this name."""
+    return [
+        (attachment.temporary, attachment.named(document)) for attachment in one.attachments if attachment.temporary
+    ]
 
 
 def _not_placed(context: InboundContext, row: MessageRow) -> MessageRow:

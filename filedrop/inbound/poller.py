@@ -135,7 +135,7 @@ class InboxPoller:
                 self._stuck(one, delivery, str(error))
         elif isinstance(error, NotTaken | DocumentError):
             self._stuck(one, delivery, str(error))
-        elif not isinstance(error, InUse | FileExistsError) and delivery:  # else the next poll places it
+        elif not isinstance(error, InUse) and delivery:  # InUse, by a virus scanner say: the next poll places it
             delivery.refuse(error)
 
     def _stuck(self, one: Unread, delivery: InboundDelivery | None, why: str) -> None:
