@@ -59,13 +59,16 @@ def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
     now = _look(config)
     if as_json:
         show_json(now)
-    if is_check:
-        line, exit_status = checked(now, datetime.now().astimezone())
+    try:
+        if is_check:
+            line, exit_status = checked(now, datetime.now().astimezone())
+            if not as_json:
+                say(line)
+            raise SystemExit(exit_status)
         if not as_json:
-            say(line)
-        raise SystemExit(exit_status)
-    if not as_json:
-        _show(now)
+            _show(now)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:  # anybody may write to the share
+        raise FiledropError(f"{statusfile.NAME} doesn't say what it should; the daemon writes it again") from error
 
 
 def checked(status: Status, now: datetime) -> tuple[str, int]:
@@ -116,12 +119,13 @@ def _show_by_the_one_before(path: Path) -> None:
     told = statusfile.read(root) if root else None
     if told is None or not told["running"]:
         return
-    written, read = moment(told["written"]), moment(told["configured"])
-    if written is None or read is None or abs(datetime.now().astimezone() - written) > SILENT:
-        return
-    which = "the one before" if told["troubles"].get("configuration") else "what it was then"
-    say(f"filedrop read its configuration at {local(read)}, and works by {which}. At {local(written)} it wrote:")
-    _show(told)
+    with suppress(KeyError, TypeError, AttributeError, ValueError):  # anybody may write to the share
+        written, read = datetime.fromisoformat(told["written"]), datetime.fromisoformat(told["configured"])
+        if abs(datetime.now().astimezone() - written) > SILENT:
+            return
+        which = "the one before" if told["troubles"].get("configuration") else "what it was then"
+        say(f"filedrop read its configuration at {local(read)}, and works by {which}. At {local(written)} it wrote:")
+        _show(told)
 
 
 def _show(now: Status) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args
-
-from typing_extensions import TypedDict  # Python's own can't be checked by pydantic before 3.12
+from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-VERSION: Literal[1] = 1
+VERSION = 1
 Count = Literal["waiting", "sending", "doubt", "sent", "overdue", "failed", "received", "stuck"]
 COUNTS: tuple[Count, ...] = get_args(Count)
 
@@ -169,7 +167,7 @@ class Status(TypedDict):
     `matters` is what needs a person.
     """
 
-    filedrop: Literal[1]
+    filedrop: int
     written: str
     heard: str | None
     running: bool | None

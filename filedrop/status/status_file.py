@@ -14,9 +14,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from pydantic import TypeAdapter, ValidationError
+from typing import TYPE_CHECKING, cast
 
 from filedrop.daemon.loop import attempt
 from filedrop.daemon.systemd import notify
@@ -24,7 +22,7 @@ from filedrop.files import Directory, clear_drafts, replace_whole
 from filedrop.files.patience import within
 from filedrop.status.folders import LISTED
 from filedrop.status.matters import in_a_line
-from filedrop.status.model import Status, folders_of
+from filedrop.status.model import NO_REPORT, VERSION, Status, folders_of
 from filedrop.status.page_file import ANYWAY, Pages, is_at_home, without_trifles
 from filedrop.status.reasons import left_where_they_are
 from filedrop.status.survey import DaemonReport, Survey, account_status
@@ -170,28 +168,33 @@ def _standing(account: Account) -> object:
 
 
 def read(root: Path) -> Status | None:
-    """What status.json says; None where there is none of its form that can be read, or its share doesn't answer."""
+    """What status.json says; None where there is none that can be read, or its share doesn't answer."""
     try:
         status = within(PATIENCE, lambda: checked.read_object(root / NAME, LARGEST))
-        return TypeAdapter(Status).validate_python(status, strict=True)  # anybody may write to the share
-    except (OSError, ValidationError):
+    except OSError:
         return None
+    if status is None or status.keys() != Status.__annotations__.keys() or status["filedrop"] != VERSION:
+        return None
+    return cast("Status", status)
 
 
 def told_in(status: Status | None) -> DaemonReport:
-    """What the daemon has told in a status.json."""
+    """What the daemon has told in a status.json; nothing where its form is wrong: anybody may write to the share."""
     if status is None:
         return DaemonReport()
-    documents = [one for company in status["companies"].values() for one in company["documents"]]
-    return DaemonReport(
-        heard=status["written"],
-        accounts=status["accounts"],
-        tables=status["tables"],
-        troubles=status["troubles"],
-        alerts=status["alerts"],
-        warnings={one["path"]: one["warning"] for _, one in folders_of(status)},
-        refused={one["path"]: one["refused"] for _, one in folders_of(status)},
-        waiting={Path(one["path"]): one["why"] for one in documents if one["state"] == "waiting"},
-        journal=status["journal"],
-        configured=status["configured"],
-    )
+    try:
+        documents = [one for company in status["companies"].values() for one in company["documents"]]
+        return DaemonReport(
+            heard=str(status["written"]),
+            accounts={name: one for name, one in status["accounts"].items() if one.keys() == NO_REPORT.keys()},
+            tables=[*map(str, status["tables"])],
+            troubles={about: str(why) for about, why in status["troubles"].items()},
+            alerts=[*map(str, status["alerts"])],
+            warnings={str(one["path"]): str(one["warning"]) for _, one in folders_of(status)},
+            refused={str(one["path"]): str(one["refused"]) for _, one in folders_of(status)},
+            waiting={Path(one["path"]): str(one["why"]) for one in documents if one["state"] == "waiting"},
+            journal=str(status["journal"]),
+            configured=str(status["configured"]),
+        )
+    except (KeyError, TypeError, AttributeError):
+        return DaemonReport()
