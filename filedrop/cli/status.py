@@ -56,10 +56,10 @@ def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
         if not (is_check or as_json):
             _show_by_the_one_before(configuration.find(config_option))
         raise
-    now = _look(config)
-    if as_json:
-        show_json(now)
     try:
+        now = _look(config)
+        if as_json:
+            show_json(now)
         if is_check:
             line, exit_status = checked(now, datetime.now().astimezone())
             if not as_json:

@@ -62,7 +62,19 @@ else:
 
 def instance_by(configuration: Path) -> str | None:
     """Which of several filedrops goes by this configuration, None for the only one."""
-    return configuration.stem if configuration.parent == ETC and configuration.stem != "config" else None
+    if configuration.parent != ETC or configuration.stem == "config" or _is_the_only_ones(configuration):
+        return None
+    return configuration.stem
+
+
+def _is_the_only_ones(configuration: Path) -> bool:
+    """Whether a drop-in of filedrop.service, which has no instances, names this configuration."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        texts = (
+            file.read_text("utf-8") for folder in FOLDERS for file in (folder / "filedrop.service.d").glob("*.conf")
+        )
+        return any(f"FILEDROP_CONFIG={configuration}" in text for text in texts)
+    return False
 
 
 def notify(state: str) -> None:

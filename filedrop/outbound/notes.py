@@ -46,7 +46,9 @@ def write_notes(
         ):
             continue
         document = journal.document(document_id)
-        if document is None or noted == (why := _why_it_is_there(at, document, waits)):
+        if document is None or document.home != "sending":  # it has gone on since the list
+            continue
+        if noted == (why := _why_it_is_there(at, document, waits)):
             continue
         written += 1
         note = at.folder.at("sending") / f"{document.file}.why.txt"

@@ -108,6 +108,7 @@ class Reconciliation:
 def _compare(at: FolderContext, findings: Findings) -> Slices:
     """Compare `outbound/`, `sending/`, `sent/` and `failed/` with the journal. Raises OSError, JournalError."""
     folder, journal = at.folder, at.shared.journal
+    waiting = at.unanswered.keys() | at.unvalidated.keys()  # what waits from now on is none of this comparison's
     known = journal.is_settled(folder.id)
     if findings.is_first:
         folder.clear_drafts()
@@ -120,9 +121,9 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     _end_gone(at, findings, "sending", [document_id for name, document_id in files if name not in there])
     lying = {document_id: name for name, document_id in files if name in there}
     unwritten = yield from write_notes(at, findings.notes, lying)
-    for waiting in (at.unanswered, at.unvalidated):
-        for document_id in waiting.keys() - {document_id for _, document_id in files}:
-            del waiting[document_id]
+    for document_id in waiting - {document_id for _, document_id in files}:
+        at.unanswered.pop(document_id, None)
+        at.unvalidated.pop(document_id, None)
     del files, sending, known_names, there, lying  # each may have a hundred thousand
     yield from _compare_sent(at, findings)
     _clear_notes(at, findings, "failed", (yield from _names(folder.documents("failed"))))

@@ -22,7 +22,7 @@ from filedrop.files import Directory, clear_drafts, replace_whole
 from filedrop.files.patience import within
 from filedrop.status.folders import LISTED
 from filedrop.status.matters import in_a_line
-from filedrop.status.model import NO_REPORT, VERSION, Status, folders_of
+from filedrop.status.model import NO_REPORT, VERSION, AccountStatus, Status, folders_of
 from filedrop.status.page_file import ANYWAY, Pages, is_at_home, without_trifles
 from filedrop.status.reasons import left_where_they_are
 from filedrop.status.survey import DaemonReport, Survey, account_status
@@ -186,7 +186,7 @@ def told_in(status: Status | None) -> DaemonReport:
         documents = [one for company in status["companies"].values() for one in company["documents"]]
         return DaemonReport(
             heard=str(status["written"]),
-            accounts={name: one for name, one in status["accounts"].items() if one.keys() == NO_REPORT.keys()},
+            accounts={name: one for name, one in status["accounts"].items() if _is_of_an_account(one)},
             tables=[*map(str, status["tables"])],
             troubles={about: str(why) for about, why in status["troubles"].items()},
             alerts=[*map(str, status["alerts"])],
@@ -198,3 +198,8 @@ def told_in(status: Status | None) -> DaemonReport:
         )
     except (KeyError, TypeError, AttributeError):
         return DaemonReport()
+
+
+def _is_of_an_account(told: AccountStatus) -> bool:
+    """Has it an account's keys, and moments as texts?"""
+    return told.keys() == NO_REPORT.keys() and isinstance(told["next_attempt"], str | None)

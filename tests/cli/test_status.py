@@ -401,3 +401,17 @@ def test_a_share_full_of_nonsense(filedrop: Filedrop, world: World) -> None:
     done = filedrop("status", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["accounts"]["main"]["login"] == "unknown"
+
+
+@pytest.mark.parametrize("key", NO_REPORT)
+def test_a_value_that_nobody_would_write(filedrop: Filedrop, world: World, key: str) -> None:
+    """A status.json in which somebody else has changed a value ends no command without a sentence."""
+    filedrop("run", "--once")
+    file = world.root / "status.json"
+    told = json.loads(file.read_bytes())
+    told["accounts"]["main"] |= {"unread": 5, key: [{"something": "else"}]}
+    file.write_text(json.dumps(told))
+    for words in (["status"], ["status", "--check"], ["check"]):
+        done = filedrop(*words)
+        assert done.returncode in (0, 1), done.stderr
+        assert "Traceback" not in done.stderr

@@ -21,7 +21,8 @@ from filedrop.files import FileStamp
 from filedrop.files.disk import is_local
 from filedrop.journal import Waiver
 from filedrop.model.document import Document, State
-from filedrop.outbound.reconcile import _adopted, _end_or_ask, mark
+from filedrop.outbound.notes import write_notes
+from filedrop.outbound.reconcile import Findings, _adopted, _compare, _end_or_ask, mark
 from filedrop.storage import sidecar
 from filedrop.storage.marker import read_marker
 
@@ -545,6 +546,30 @@ def test_a_note_of_what_is_being_sent(bench: Bench) -> None:
     bench.life.journal.record(posted(row(bench, document)))
     compare(bench)
     assert "It is being sent at this moment" in note.read_text()
+
+
+def test_no_note_of_what_has_gone_on(bench: Bench) -> None:
+    """What was accepted while notes are written gets none."""
+    documents = [lay(bench, "sending", drop(nth, claimed=bench.clock.now() - timedelta(hours=1))) for nth in (1, 2)]
+    there = {document.id: document.file for document in documents}
+    notes = write_notes(bench.at, {}, there)
+    next(notes)
+    (noted,) = (bench.outbound / "sending").glob("*.why.txt")
+    (other,) = (document for document in documents if noted.name != f"{document.file}.why.txt")
+    bench.life.journal.record(accepted(row(bench, other)))
+    assert not list(notes)
+    assert list((bench.outbound / "sending").glob("*.why.txt")) == [noted]
+
+
+@pytest.mark.usefixtures("in_slices")
+def test_what_begins_to_wait_during_a_comparison(bench: Bench) -> None:
+    """It isn't forgotten by that comparison, which doesn't know it."""
+    lay(bench, "sending", drop(claimed=bench.clock.now()))
+    slices = _compare(bench.at, Findings())
+    next(slices)
+    bench.at.unanswered["another"] = "the table doesn't answer"
+    assert list(slices)
+    assert bench.at.unanswered.keys() == {"another"}
 
 
 def test_what_waits_for_nothing_any_more(bench: Bench) -> None:

@@ -146,6 +146,21 @@ def test_how_it_is_started(
     assert systemd.start_command((tmp_path / "etc" / configuration).resolve()) == "filedrop run"
 
 
+@pytest.mark.skipif(WINDOWS, reason="there, the registry tells which services there are")
+def test_how_the_only_one_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only service may go by a configuration of another name, which its drop-in says."""
+    monkeypatch.setattr(systemd, "BOOTED", tmp_path)
+    monkeypatch.setattr(systemd, "FOLDERS", (tmp_path,))
+    monkeypatch.setattr(systemd, "ETC", tmp_path / "etc")
+    for unit in ("filedrop.service", "filedrop@.service"):
+        (tmp_path / unit).touch()
+    drop_in, north = tmp_path / "filedrop.service.d" / "50-filedrop.conf", tmp_path / "etc" / "north.yaml"
+    drop_in.parent.mkdir()
+    drop_in.write_text(f"[Service]\nEnvironment=FILEDROP_CONFIG={north}\n")
+    assert systemd.start_command(north) == "filedrop service start"
+    assert systemd.start_command(north.with_name("south.yaml")) == "filedrop service start south"
+
+
 def test_each_has_its_own_reason(make_world: Callable[..., World]) -> None:
     """While the access point is away, a file that isn't whole, and one that isn't validated, have their own reasons."""
     world = make_world()
