@@ -582,6 +582,24 @@ def test_one_that_lies_in_a_folder_that_is_away(landing: Landing, mounted_there:
     assert (landing.world.inbound / temporary).exists()
 
 
+def test_a_name_that_is_taken_after_it_was_reserved(landing: Landing) -> None:
+    """The message gets the next name at once, and nothing of ours stays beside what somebody has put there."""
+    document = landing.world.inbound / NAME.format(1)
+
+    def take(what: str) -> None:
+        if what == "place" and document.with_name(f"{document.name}.json").exists():
+            document.write_bytes(b"<another/>")
+
+    landing.fetched("1")
+    with tapped(take):
+        landing.step()
+    assert document.read_bytes() == b"<another/>"
+    second = f"{document.stem}-2.xml"
+    assert landing.lying() == sorted([document.name, second, f"{second}.json"])
+    landing.read()
+    assert landing.ended() == [(1, "", True)]
+
+
 # What couldn't be named
 
 
