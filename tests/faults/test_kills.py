@@ -77,6 +77,7 @@ def test_killed_ten_times(make_world: Callable[..., World]) -> None:
 def test_killed_with_everything_on(make_world: Callable[..., World], tmp_path: Path) -> None:
     """With attachments, pages, validation and commands: all is there once, and each command has run, at least once."""
     told, validator, program = tmp_path / "told", tmp_path / "validator", tmp_path / "program"
+    told.touch()
     validator.write_text("sleep 0.01; ! grep -q 'To be refused' \"$1\"")
     program.write_text(f'echo "$FILEDROP_EVENT $FILEDROP_FILE" >> {told}')
     run = f"[/bin/sh, {program}]"
