@@ -243,9 +243,9 @@ class DoubtResolver:
         """The earliest time, by the clock of `received`, at which its message can have come. None if no clock tells."""
         if document.first_attempt:
             return document.first_attempt + min(clocks.least, timedelta(0))
-        theirs = self._shared.access_point.clock()
-        if theirs is not None:  # `claimed` may be wrong by as much as our clock is now
-            return document.claimed + min(theirs - self._shared.now(), timedelta(0))
+        theirs, now = self._shared.access_point.clock(), self._shared.now()
+        if theirs is not None and document.claimed <= now:  # `claimed` may be wrong by as much as our clock is now
+            return document.claimed + min(theirs - now, timedelta(0))
         before = [at for received in self._shared.journal.received_before(document) if (at := moment(received))]
         return min([document.claimed, *before]) if before else None
 

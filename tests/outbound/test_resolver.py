@@ -473,6 +473,17 @@ def test_how_far_back_without_a_first_attempt(bench: Bench, ahead: int, first: s
     assert after(bench) == first
 
 
+def test_how_far_back_from_a_claim_that_is_still_to_come(bench: Bench) -> None:
+    """Our clock was twenty years ahead at the claim, and was set right since: it is found, however old it seems."""
+    bench.clock.skew = timedelta(days=20 * 365)
+    document = doubtful(bench, cut_after)
+    bench.life.journal.record(document.but(first_attempt=None))
+    bench.clock.skew = timedelta(0)
+    (found,) = look(bench)
+    assert after(bench) is None
+    assert (found.id, found.state) == (document.id, State.SENT)
+
+
 @pytest.mark.parametrize("is_any_known", [False, True])
 def test_how_far_back_without_their_clock(bench: Bench, *, is_any_known: bool) -> None:
     """Then it is read from the last message before the claim on, if that is the earlier; where there is none, whole."""
