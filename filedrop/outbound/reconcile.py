@@ -110,8 +110,7 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     folder, journal = at.folder, at.shared.journal
     waiting = at.unanswered.keys() | at.unvalidated.keys()  # what waits from now on is none of this comparison's
     known = journal.is_settled(folder.id)
-    if findings.is_first:
-        folder.clear_drafts()
+    folder.clear_drafts_once()
     if not known:
         yield from restore(at)
     sending = yield from _listed(folder.documents("sending"))

@@ -49,6 +49,7 @@ class OutboundFolder(Folder):
         self._matches = re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns), re.IGNORECASE).match
         self._ready_suffix = ready_suffix
         self._marked_ahead = -math.inf
+        self._cleared = False
 
     def mark(self, journal: Journal) -> None:
         """Write the journal's count of changes to the marker; the journal records that first. Raises OSError."""
@@ -124,10 +125,12 @@ class OutboundFolder(Folder):
         """Is there a file of the document's size in `outbound/`? It may be the document, which then isn't taken."""
         return any(there.size == document.size for name in self.dropped() if (there := self.stamp("", name)))
 
-    def clear_drafts(self) -> None:
-        """Remove drafts that a killed process left. Only while no thread works in the folder."""
-        for place_in in ("", "archive", "sending"):
-            clear_drafts(self.at(place_in))
+    def clear_drafts_once(self) -> None:
+        """Remove drafts that a killed process left. Works only once; after an error, again. Raises OSError."""
+        if not self._cleared:
+            for place_in in ("", "archive", "sending"):
+                clear_drafts(self.at(place_in))
+            self._cleared = True
 
     def documents(self, place_in: str) -> Iterator[str]:
         """The names of files in `sending/`, `sent/` or `failed/`, except notes and sidecars. Raises OSError."""

@@ -147,6 +147,26 @@ def test_at_a_start(bench: Bench, clock: Clock) -> None:
     bench.life.drop()
 
 
+def test_drafts_are_cleared_after_a_first_comparison_that_broke_off(bench: Bench, clock: Clock) -> None:
+    """Where a link lay in the place of `sending/` at the start, a killed process's drafts go once that is gone."""
+    sending, aside = bench.outbound / "sending", bench.outbound / ".aside"
+    draft = sending / ".01JD0000000000000000000001.tmp"
+    draft.touch()
+    bench.life.drop()
+    bench.life = Life(bench.world, clock)
+    bench.life.pipeline.folder.take_up(bench.life.journal)
+    sending.rename(aside)
+    sending.symlink_to(aside)
+    bench.life.pipeline.reconciliation.step(comes_first=False)
+    assert "links are not followed" in bench.at.health.unreconciled
+    sending.unlink()
+    aside.rename(sending)
+    compare(bench)
+    assert not draft.exists()
+    assert bench.at.health.unreconciled == ""
+    bench.life.drop()
+
+
 @modes
 def test_a_place_that_cannot_be_listed(bench: Bench) -> None:
     """What can't be used is said, and logged once; the next comparison is made in its time, and ends what was said."""
