@@ -48,6 +48,8 @@ class Known:
     nothing of it, which it may then be sent once more. `again`: likewise, how often a message may come once more.
 
     `answers`: which document each message answers that is a response. `loses_answers`: some may never be tied.
+    `takes_turns`: the folders went to a filedrop whose journal was of before, which may take a file for another one of
+    its name and length, and one message for each of two documents with the same content.
 
     What was accepted and received is known by the server and the number: one that is set up anew gives the same again.
     """
@@ -62,6 +64,7 @@ class Known:
     again: Counter[Key] = field(default_factory=Counter)
     answers: dict[int, int] = field(default_factory=dict)
     loses_answers: bool = False
+    takes_turns: bool = False
     _books: list[Book] = field(default_factory=list)
     _told: set[Paper] = field(default_factory=set)  # of what a new journal may have to learn from the folders yet
     _only_told: set[Paper] = field(default_factory=set)  # likewise, and the access point can't tell it any more
@@ -82,7 +85,7 @@ class Known:
         self.world.received.clear()  # what was unread is lost with it
         self.world.set_up_anew(deliver_after=self.world.deliver_after)
 
-    def knows_less(self) -> None:
+    def knows_less(self, *, takes_turns: bool) -> None:
         """The folders are another journal's now, which knows only what folders and access point tell it.
 
         What it can't know, docs/reliability.md names among the limits.
@@ -90,6 +93,7 @@ class Known:
         self._look()
         self.ended += 1  # nobody knows what was under way
         self.loses_answers = True
+        self.takes_turns |= takes_turns
         lying = self.people.lying()
         self._told = told = self._that_is_told(lying)
         accepted = self._accepted(self._before | self._sent())

@@ -86,7 +86,7 @@ class Ledger(Known):
                 yield f"{path} is nobody's"
             else:
                 places[paper].append(path)
-        owners: Counter[Key] = Counter()
+        owners: dict[Key, list[Paper]] = defaultdict(list)
         for paper in self.people.papers.values():
             if len(places[paper]) != 1:
                 yield f"document {paper.number} lies in {len(places[paper])} places: {places[paper]}"
@@ -95,17 +95,20 @@ class Ledger(Known):
             if path.read_bytes() != paper.content:
                 yield f"{path} was changed"
             place = self._place(path).removeprefix("outbound/")
-            in_anothers_place = paper.closed and paper.laid is not None and paper.laid.parent.name == "sent"
+            laid_in_sent = paper.laid is not None and paper.laid.parent.name == "sent"
+            in_anothers_place = paper.closed and (laid_in_sent or self.takes_turns)
             by_hand = self._is_by_hand(path, paper) or in_anothers_place  # which could not be read (the limits)
             if (place == "sent" or place.startswith("archive/")) and not by_hand:
                 said = promises.sidecar(path)
                 server = self._server(said, paper.content, sent)
-                owners[server, said.get("msg_no", 0)] += 1
+                owners[server, said.get("msg_no", 0)].append(paper)
                 of_server = {msg_no: message for (where, msg_no), message in sent.items() if where == server}
                 holds = self._book(server).content
                 for problem in promises.of_accepted(holds, said, place, paper.content, of_server):
                     yield f"{path.name} in {place}: {problem}"
-        yield from (f"message {msg_no} is {owned} documents'" for msg_no, owned in owners.items() if owned > 1)
+        for key, papers in owners.items():
+            if len({paper.content for paper in papers} if self.takes_turns else papers) > 1:
+                yield f"message {key} is {len(papers)} documents'"
         yield from self._of_accepted(sent)
 
     def _is_by_hand(self, path: Path, paper: Paper) -> bool:
@@ -132,7 +135,7 @@ class Ledger(Known):
             "rejected": refused,
             "no-answer": unclear >= UNCLEAR_AT_MOST,
             "not-xml": paper.half,
-            "unreadable": paper.closed,
+            "unreadable": paper.closed or self.takes_turns,
             "no-receiver": paper.number == 0,
             "not-delivered": self._is_formers(said, paper.content),
         }

@@ -78,7 +78,7 @@ class Several(Surroundings):
         else:
             self.world.state, self.others_state = self.others_state, self.world.state
             self.life, self.other = self.other, None
-        self.ledger.knows_less()
+        self.ledger.knows_less(takes_turns=not lost)
         with as_anyone():
             take_over(self.world)
 
