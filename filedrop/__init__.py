@@ -1,15 +1,17 @@
 """filedrop carries business documents between shared folders and an access point of the PEPPOL network.
 
 **Documents are moved by one thread, requests are made by others, and the journal stands between them.** The worker in
-a folder claims what is ready (outbound/claim), looks for HOLD, then writes the row and hands the document over (both:
-outbound/handover); a duplicate's row says that it failed (journal/documents decides). A sender looks for HOLD once more
-and posts it (outbound/sender); the recorder writes what was heard (daemon/recorder); the worker writes sidecar and note
-(their content: storage/sidecar) and moves the file (outbound/filing). outbound/pipeline is the order of these. A
-document whose answer was unclear is in doubt: it is looked for at the access point (outbound/resolver), and a table
-decides which message it is (outbound/matching).
+a folder looks for HOLD (outbound/pipeline), claims what is ready (outbound/claim; outbound/readiness: is its writer
+done?), then writes the row and hands the document over (both: outbound/handover). A duplicate is refused with that row
+(journal/documents), in the words of outbound/sender. A sender looks for HOLD once more and posts it (outbound/sender);
+the recorder writes what was heard (daemon/recorder); the worker writes sidecar and note (their form: storage/sidecar)
+and moves the file (outbound/filing). outbound/pipeline is the order of these. A document whose answer was unclear is in
+doubt: it is looked for at the access point before it may be sent again (outbound/resolver), and a table decides which
+message it is (outbound/matching).
 
 A message comes the other way: listed (inbound/poller, as often as daemon/account says), fetched (inbound/fetcher),
 named in the journal (inbound/delivery) and placed (inbound/placing), and only then marked as read (inbound/arrival).
+inbound/delivery keeps this order.
 
 Whether a folder is there, storage/folder finds out; while it isn't, outbound/pipeline and inbound/delivery leave its
 files alone and try again. What is lost with a thread or a process, the next scan finds in the folder and the journal: a
@@ -18,8 +20,8 @@ start is a scan.
 The packages; each names its modules. Imports only point down, which tests/test_architecture.py keeps:
 
     cli          commands by subject, also the daemon as a process and its reloads; the only package that prints
-    alerts       mails and the like about what needs a person, the digest, the heartbeat, figures for Prometheus
-    status       what `status` and status.json show: folders, counts, reasons
+    alerts       mails and the like about what status/matters finds, the digest, the heartbeat, figures for Prometheus
+    status       what `status` and status.json show: folders, counts, reasons, what needs a person
     daemon       threads, clocks, start and stop; when the inbox is polled
     inbound      the way in
     outbound     the way out

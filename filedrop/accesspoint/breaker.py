@@ -31,7 +31,10 @@ UNCLEAR_IN_A_ROW = 3  # different documents without a clear answer: then the acc
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """An account's state for people: `why` is a sentence, "" when all is well; `next_attempt` is the next probe."""
+    """An account's state for people.
+
+    `why` is a sentence, "" where all is well or nothing is known yet; `next_attempt` is the next probe.
+    """
 
     condition: Condition
     why: str

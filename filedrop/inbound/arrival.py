@@ -46,9 +46,9 @@ class Arrival:
 
 
 def mark_read(folder: InboundFolder, arrival: Arrival) -> None:
-    """Mark a message as read whose document lies whole in its folder, on the disk (placing). For a fetcher's thread.
+    """Mark a message as read, once its document lies whole in its folder, on the disk (delivery). By a fetcher.
 
-    Where another has its number now, that one isn't marked: what is to be done, the next list tells.
+    Where its number is another message's by now, nothing is marked: the next list tells what is to be done.
     """
     context, row, error = arrival.context, arrival.unread.row, None
     is_marked = False

@@ -1,4 +1,4 @@
-"""Documents are handed to the senders, and come back; before that, they may be validated by another thread.
+"""Documents are handed to the senders and come back. Those to be validated are handed to another thread first.
 
 The order is the safety: the row "sending" is on the disk before a sender has the document, and the answer is on the
 disk before the document is back in its folder's mailbox.

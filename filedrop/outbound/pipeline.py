@@ -276,6 +276,7 @@ class OutboundPipeline:
         return has_news
 
     def _put_away(self, batch: Sequence[Returned]) -> None:
+        """Put away what came back; not while the folder is away: then it is found in the journal (`steps_due`)."""
         try:
             if not self.at.health.trouble:
                 posted = {one.document.id: one.opened.stamp for one in batch if one.opened}

@@ -4,7 +4,7 @@ A file's writer is done when the system reports that the file was closed or move
 for `settle`. Where the file system's clock is ours (local), `settle` counts from the last change. Elsewhere it counts
 by our own clock from when we first saw the file like this, and is at least ten seconds. The time of the change is used
 only at that first sight: setting a clock makes no file older. Windows tells besides who has a file open: while somebody
-writes it, it isn't ready, whatever else says so.
+writes it, it isn't ready, whatever else says so. Where ready files are configured, these alone tell (claim).
 """
 
 from __future__ import annotations

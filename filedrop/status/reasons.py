@@ -42,7 +42,7 @@ def reasons(
 ) -> dict[Count, str]:
     """The sentence of each count that isn't 0; `documents` are those that are named below it, each with its own.
 
-    `waits_for`: what keeps all that waits from being sent. `sending`: what becomes of what lies in `sending/`.
+    `waits_for`: what keeps all that waits from being sent (survey). `sending`: what becomes of what lies in `sending/`.
     `running`: does a daemon?
     """
     named = {document["state"] for document in documents}

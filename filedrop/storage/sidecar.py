@@ -94,7 +94,7 @@ def inbound(
     fetched: datetime,
     **more: Any,
 ) -> bytes:
-    """The sidecar of a received document with the name `file`; `more` are further keys."""
+    """The sidecar of a received document with the name `file`; `more` are further keys (inbound/reserving)."""
     return encoded(
         {
             "filedrop": VERSION,
