@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 TOLD = ("outbound/sending", "outbound/sent", "outbound/archive")
 """Where a document lies of which a new journal learns what has become of it: by its sidecar, or at the access point."""
+DOUBTED = "SELECT min(state IN ('sending', 'doubt')) FROM documents WHERE sha256 = ?"
+UNDELIVERED = "SELECT max(open AND state IN ('sending', 'doubt', 'sent')) FROM documents WHERE sha256 = ?"
 Key = tuple[int, int]
 """A server, by how many were before it, and a message's number there."""
 Lying = dict["Path", "Paper | None"]
@@ -79,8 +81,8 @@ class Known:
         lying = self.people.lying().items()
         undelivered = [paper for path, paper in lying if paper is not None and "archive" not in path.parts]
         self.lost.update(paper.number for paper in undelivered)
-        # Likewise what was taken while in doubt: the same, dropped again, is that document.
-        self.lost.update({paper.number for paper in self.people.gone if self._is_doubted(paper)})
+        # Likewise what was taken before it was delivered: the same, dropped again, is that document.
+        self.lost.update({paper.number for paper in self.people.gone if self._asked(UNDELIVERED, paper)})
         self._only_told |= self._told - set(undelivered)
         self.world.received.clear()  # what was unread is lost with it
         self.world.set_up_anew(deliver_after=self.world.deliver_after)
@@ -139,14 +141,17 @@ class Known:
 
     def _is_doubted(self, paper: Paper) -> bool | None:
         """Whether the journal knows no more of these bytes than that they may have been posted; None: not even that."""
+        return self._asked(DOUBTED, paper)
+
+    def _asked(self, question: str, paper: Paper) -> bool | None:
+        """What the journal says to this of the rows with a paper's bytes; None: it has none, or isn't there yet."""
         digest = hashlib.sha256(paper.content).hexdigest()
-        found = "SELECT min(state IN ('sending', 'doubt')) FROM documents WHERE sha256 = ?"
         try:
             with closing(sqlite3.connect(f"file:{self.world.state}/journal.sqlite?mode=ro", uri=True)) as journal:
-                (doubted,) = journal.execute(found, (digest,)).fetchone()
-        except sqlite3.OperationalError:  # there is none yet
+                (answer,) = journal.execute(question, (digest,)).fetchone()
+        except sqlite3.OperationalError:
             return None
-        return None if doubted is None else bool(doubted)
+        return None if answer is None else bool(answer)
 
     def _look(self) -> None:
         """At what the access point holds, and those that it was before."""
