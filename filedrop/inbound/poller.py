@@ -111,8 +111,12 @@ class InboxPoller:
         return {path: why for path, why in troubles if why}
 
     def _begins(self, one: Unread, delivery: InboundDelivery) -> bool:
+        """Note that a message is under way from now on. False where it is already, in a folder that hangs."""
         with self._lock:
-            return self._under_way.setdefault(one.message.msg_no, delivery) is delivery
+            if one.message.msg_no in self._under_way:
+                return False
+            self._under_way[one.message.msg_no] = delivery
+            return True
 
     def _ended(self, one: Unread, error: Exception | None = None, *, was_read: bool = False) -> None:
         """Note that a message has come as far as it can now; `error` says what keeps it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice
 from support.faults import instead
 from support.stepping import RULES, Life
@@ -82,4 +83,24 @@ def test_a_folder_that_was_away_while_the_inbox_was_blocked(make_world: Callable
     (world.base / "away").rename(world.inbound)
     life.go_on(130)
     assert len(world.delivered()) == 1
+    life.stop()
+
+
+@pytest.mark.parametrize("polls", [1, 4])
+def test_a_folder_hangs_for_some_polls(make_world: Callable[..., World], clock: Clock, polls: int) -> None:
+    """A message that was handed out before its share hung is handed out once, and delivered once when it answers."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    (delivery,) = life.service.accounts[0].deliveries
+    life.hang(delivery)
+    life.service.workers._busy[delivery] -= 1000.0
+    world.receive(invoice("1"))
+    life.go_on(60.0 * (polls + 1))
+    life.answer(delivery)
+    life.do_each("deliver")
+    life.do_each("fetched")
+    life.go_on(300)
+    assert len(world.delivered()) == 1
+    assert not [line for line in world.log() if line["event"] == "work.failed"]
     life.stop()
