@@ -48,10 +48,14 @@ def resume(
     """
     message = replace(message, received=row.received or message.received)  # names begin with that
     belongs = Path(row.folder) == folder.path
-    here = folder.at() if belongs else Directory.open(Path(row.folder))
+    away = FolderUnavailable(f"message {row.msg_no} was fetched into {row.folder}, which isn't there: bring it back")
+    try:
+        here = folder.at() if belongs else Directory.open(Path(row.folder))
+    except (FileNotFoundError, NotADirectoryError):
+        raise away from None
     marker = read_marker(here)
     if marker is None or (belongs and marker.folder != folder.id):  # a missing share isn't a missing file
-        raise FolderUnavailable(f"message {row.msg_no} was fetched into {here.path}, which isn't there: bring it back")
+        raise away
     temporary = here / row.temporary
     if temporary.is_file():  # a folder or link isn't what was fetched
         row = _not_placed(context, row)

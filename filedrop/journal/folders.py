@@ -44,10 +44,8 @@ class Folders(Store):
         return known
 
     def record_folder(self, folder: str, path: Path) -> None:
-        """Write that a folder is ours, and its path."""
-        self.write(
-            lambda connection: connection.execute(statements.RECORD_FOLDER, {"id": folder, "path": as_name(str(path))})
-        )
+        """Write that a folder is ours, and its path; where it was moved, what was begun in it is there now."""
+        self.write(lambda connection: _record(connection, folder, path))
 
     def is_settled(self, folder: str) -> bool:
         """Have all files in this folder been taken up since the journal first saw it?"""
@@ -86,7 +84,7 @@ class Folders(Store):
         """
 
         def work(connection: sqlite3.Connection) -> int:
-            connection.execute(statements.RECORD_FOLDER, {"id": folder, "path": as_name(str(path))})
+            _record(connection, folder, path)
             # The folder's last owner may have removed our drafts: a draft that is gone wasn't placed.
             connection.execute(statements.NAME_ALL, {"folder": as_name(str(path))})
             connection.execute(statements.SETTLE, {"id": folder, "settled": False})
@@ -95,6 +93,12 @@ class Folders(Store):
             return _counted(connection, folder)
 
         return self.write(work)
+
+
+def _record(connection: sqlite3.Connection, folder: str, path: Path) -> None:
+    there = {"id": folder, "path": as_name(str(path))}
+    connection.execute(statements.MOVE_MESSAGES, there)
+    connection.execute(statements.RECORD_FOLDER, there)
 
 
 def unsettle(connection: sqlite3.Connection, folder: str, seen: int) -> None:

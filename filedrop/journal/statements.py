@@ -176,6 +176,10 @@ RECORD_MESSAGE = (
 )
 _HAS_DRAFT = "folder = :folder AND state IN ('named', 'placing')"  # as its index has it
 NAME_ALL = f"UPDATE messages SET state = 'named' WHERE {_HAS_DRAFT}"
+MOVE_MESSAGES = """
+    UPDATE messages SET folder = :path
+    WHERE folder = (SELECT path FROM folders WHERE id = :id) AND state IN ('named', 'placing')
+"""
 FORGET_MESSAGE = """
     DELETE FROM messages WHERE identity = :identity AND msg_no = :msg_no AND received = :received AND state = :state
 """

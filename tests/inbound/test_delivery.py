@@ -876,3 +876,35 @@ def test_what_cannot_be_removed_yet(landing: Landing) -> None:
     landing.bring()
     landing.all()
     landing.world.invariants()
+
+
+@pytest.mark.parametrize("state", ["named", "placing", "placed"])
+def test_a_folder_that_was_moved(landing: Landing, state: str) -> None:
+    """What was begun in an inbound folder before it was moved goes on at its new place, and lies there once."""
+    if state == "placed":  # and filedrop was stopped before it could mark it as read
+        landing.fetched("1")
+        landing.step()
+        landing.life.service.accounts[0].fetchers.close()
+    else:
+        named(landing, "1")
+        landing.life.journal.record_message(replace(landing.rows()[0], state=state))
+    new = landing.world.base / "moved"
+    landing.world.inbound.rename(new)
+    landing.start(new)
+    landing.step()
+    landing.bring()
+    landing.all()
+    assert landing.states() == ["read"]
+    assert sorted(path.name for path in new.iterdir() if path.name != ".filedrop") == pair(1)
+
+
+def test_a_former_folder_that_is_gone(landing: Landing) -> None:
+    """Where a message was fetched into a folder that is nowhere any more, that is said by its name."""
+    named(landing, "1")
+    landing.life.journal.record_message(replace(landing.rows()[0], folder=str(landing.world.base / "former")))
+    landing.bring()
+    landing.all()
+    (ending,) = landing.endings
+    assert str(ending.error) == (
+        f"message 1 was fetched into {landing.world.base / 'former'}, which isn't there: bring it back"
+    )

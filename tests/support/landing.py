@@ -13,6 +13,8 @@ from filedrop.inbound.inbox import Inbox
 from filedrop.storage.folders import InboundFolder
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from support.stepping import Life
     from support.world import World
 
@@ -46,9 +48,9 @@ class Landing:
     def __post_init__(self) -> None:
         self.start()
 
-    def start(self) -> None:
-        """Have a filedrop begin with the folder, which knows of it what the journal does."""
-        folder = InboundFolder(self.world.inbound, company="acme", below=self.world.root)
+    def start(self, path: Path | None = None) -> None:
+        """Have a filedrop begin with the folder, or with one there, which knows of it what the journal does."""
+        folder = InboundFolder(path or self.world.inbound, company="acme", below=self.world.root)
         self.delivery = InboundDelivery(
             folder, self.life.journal, min_free=self.min_free, log=self.world._log, wake=self._wake
         )
