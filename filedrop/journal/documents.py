@@ -112,11 +112,12 @@ class Documents(Store):
     def steps_due(self, folder: str, now: datetime | None, *, longest: timedelta, limit: int) -> list[Document]:
         """Documents of a folder for its next step: left in state sending, not yet put away, or waiting and due.
 
-        `longest` is the longest possible wait. Where `now` is None, waiting documents are left out. `limit` is for
-        waiting documents and for the others, each.
+        `longest` is the longest possible wait. Where `now` is None, waiting documents are left out. `limit` is for each
+        of the three: what can't be put away must not hide the others.
         """
-        due = self._documents(statements.STEPS_ASTRAY, folder=folder, most=limit)
-        if now is not None:  # with a limit of their own: what can't be put away must not hide them
+        due = self._documents(statements.LEFT_IN_SENDING, folder=folder, most=limit)
+        due += self._documents(statements.NOT_PUT_AWAY, folder=folder, most=limit)
+        if now is not None:
             due += self._documents(statements.WAITING_DUE, folder=folder, **_due(now, longest), most=limit)
         return due
 

@@ -25,8 +25,8 @@ _IS_DUE = "(due IS NULL OR due <= :now OR due > :latest)"  # as `times.is_due`
 _ON_ITS_WAY = f"open AND identity = :identity AND state = '{State.SENT}' AND place = 'sent'"
 _STEP = f"{_ALL} open AND folder = :folder AND"
 # UNION ALL, so that each part uses the index: for a condition with OR, SQLite scans all open rows.
-_ASTRAY = (
-    f"{_STEP} state IN ('{State.SENDING}', '{State.DELIVERED}', '{State.FAILED}')"
+_NOT_PUT_AWAY = (
+    f"{_STEP} state IN ('{State.DELIVERED}', '{State.FAILED}')"
     f" UNION ALL {_STEP} state = '{State.SENT}' AND place = 'sending'"
 )
 _WAITING = f"open AND folder = :folder AND state = '{State.WAITING}' AND place = 'sending'"
@@ -40,7 +40,8 @@ UPDATE = (
     f" WHERE {_THE_SAME}"
 )
 MOVE = f"UPDATE documents SET open = :open, place = :place, file = :file, revision = :revision WHERE {_THE_SAME}"
-STEPS_ASTRAY = f"{_ASTRAY} {_IN_ORDER}"
+LEFT_IN_SENDING = f"{_STEP} state = '{State.SENDING}' {_IN_ORDER}"
+NOT_PUT_AWAY = f"{_NOT_PUT_AWAY} {_IN_ORDER}"
 WAITING_DUE = f"{_ALL} {_WAITING} AND {_IS_DUE} {_IN_ORDER}"
 LYING_IN = f"{_ALL} open AND folder = :folder AND place = :place"
 FILES_IN = "SELECT file, id FROM documents WHERE open AND folder = :folder AND place = :place"

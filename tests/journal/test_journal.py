@@ -422,8 +422,15 @@ def test_what_a_sweep_is_given(journal: Journal) -> None:
         == ["sending", "to put away", "failed", "waiting", "not yet"]
     )
     assert given(now=None) == ["sending", "to put away", "failed"]
-    assert given(limit=1) == ["sending", "waiting"]  # neither hides the other
+    assert given(limit=1) == ["sending", "to put away", "waiting"]  # none hides the others
     assert journal.next_due("f1") == LATER
+
+
+def test_what_cannot_be_put_away_hides_nothing(journal: Journal) -> None:
+    """Where more has failed than is read at once, what a kill has left as being sent is read all the same."""
+    journal.record_all([drop(number).failed(NOON, Fault("not-xml", "no")) for number in (1, 2)])
+    left = journal.record(posted(drop(3)))
+    assert left in journal.steps_due("f1", NOON, longest=LATER - NOON, limit=1)
 
 
 def test_years_of_documents_slow_nothing_down(journal: Journal) -> None:
