@@ -168,6 +168,8 @@ class Account:
 
     def look_round(self) -> None:
         """Look for work that can be done now. Called each second. Thread-safe."""
+        self.senders.look()
+        self.fetchers.look()
         self._wake_if_ready()
         if self.context.window.room < self.context.window.size:  # `_stepped` doesn't wake it meanwhile
             self._follow.wake()

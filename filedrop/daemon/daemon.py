@@ -156,6 +156,7 @@ class Daemon:
         self.workers.relieve()
         if self.validating is not None:
             self.validating.end_if_idle()
+            self.validators.look()
         self.commands.look()
         for account in self.accounts:
             account.look_round()

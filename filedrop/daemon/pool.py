@@ -33,10 +33,14 @@ class Pool:
             if not self._is_closed:
                 self._tasks.append((task, cancelled))
                 self._change.notify()
-                if len(self._tasks) > self._idle and len(self._threads) < self._workers:
-                    self._start()
+                self._start_if_needed()
                 return
         cancelled()
+
+    def look(self) -> None:
+        """Start a thread for what is queued, where the system had none before. Called each second. Thread-safe."""
+        with self._change:
+            self._start_if_needed()
 
     def is_idle(self) -> bool:
         """Whether no task is queued or running. Thread-safe."""
@@ -60,11 +64,12 @@ class Pool:
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _start(self) -> None:
-        thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads) + 1}", daemon=True)
-        with contextlib.suppress(RuntimeError):  # the system has no thread now: the next task tries again
-            thread.start()
-            self._threads.append(thread)
+    def _start_if_needed(self) -> None:
+        if len(self._tasks) > self._idle and len(self._threads) < self._workers:
+            thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads) + 1}", daemon=True)
+            with contextlib.suppress(RuntimeError):  # the system has no thread now: the next look tries again
+                thread.start()
+                self._threads.append(thread)
 
     def _work(self) -> None:
         while True:
