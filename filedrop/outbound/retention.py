@@ -68,20 +68,20 @@ class Retention:
         first_kept = (before - ANY_ZONE).strftime("%Y-%m")
         for month in folder.months():
             if _MONTH.fullmatch(month) and month < first_kept:
-                yield from self._remove_month(month)
+                yield from self._remove_month(month, before)
         while journal.forget_archived(folder.id, folder.company, before, f"archive/{first_kept}", ROWS_AT_ONCE):
             yield
         while journal.shrink():
             yield
 
-    def _remove_month(self, month: str) -> Iterator[None]:
+    def _remove_month(self, month: str, before: datetime) -> Iterator[None]:
         folder, shared, removed = self._at.folder, self._at.shared, 0
         sidecars = [name for name in folder.at(f"archive/{month}").names() if name.endswith(".json")]
         until = shared.steady() + AT_ONCE
         for name in sidecars:
             within = folder.at(f"archive/{month}")
             with self._at.tolerant():  # one that can't be removed now keeps neither the others nor the rows
-                removed += self._remove_document(within, name)
+                removed += self._remove_document(within, name, before)
             if shared.steady() >= until:
                 yield
                 until = shared.steady() + AT_ONCE
@@ -91,11 +91,11 @@ class Retention:
             facts = {"company": folder.company, "folder": str(folder.path)}
             shared.log.info("archive.removed", **facts, month=month, documents=removed)
 
-    def _remove_document(self, within: Directory, name: str) -> bool:
-        """Remove a document and its sidecar, if that is one. Returns whether it was."""
+    def _remove_document(self, within: Directory, name: str, before: datetime) -> bool:
+        """Remove a document and its sidecar, if that is one, and old by our clock too. Returns whether it was."""
         document_id = sidecar.document_id_in(within / name)
         row = self._at.shared.journal.document(document_id) if document_id else None
-        if document_id is None or (row and not row.state.finished):
+        if document_id is None or (row and not (row.state.finished and row.history[-1].at < before)):
             return False
         (within / name.removesuffix(".json")).unlink(missing_ok=True)
         (within / name).unlink(missing_ok=True)  # the last: without it the document would stay

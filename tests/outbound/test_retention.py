@@ -184,3 +184,17 @@ def test_one_that_can_not_be_removed(world: World, clock: Clock) -> None:
     assert not any(life.journal.called(name, name) for name in ("a.xml", "b.xml", "july.xml"))
     assert "folder.refuses" in [line["event"] for line in world.log()]
     life.stop()
+
+
+def test_a_delivery_of_long_ago(world: World, clock: Clock) -> None:
+    """What an access point with a wrong clock says it delivered a year ago is kept: by our clock it was just now."""
+    life = Life(world, clock)
+    life.take(world, "a.xml")
+    (document,) = life.journal.called("a.xml", "a.xml")
+    long_ago = "2019-06-01T12:00:00.000+00:00"
+    life.pipeline.concluded(life.journal.record(document.delivered_at(life.pipeline.at.shared.now(), long_ago, None)))
+    life.go_on(3 * 3600)
+    assert world.places()["a.xml"] == "archive/2019-06"
+    life = after(world, clock, life, 61)
+    life.stop()
+    assert "a.xml" not in world.places()
