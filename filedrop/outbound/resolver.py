@@ -245,7 +245,7 @@ class DoubtResolver:
             return document.first_attempt + min(clocks.least, timedelta(0))
         theirs, now = self._shared.access_point.clock(), self._shared.now()
         if theirs is not None and document.claimed <= now:  # `claimed` may be wrong by as much as our clock is now
-            return document.claimed + min(theirs - now, timedelta(0))
+            return document.claimed + min(theirs - now, timedelta(0)) + min(clocks.least, timedelta(0))
         before = [at for received in self._shared.journal.received_before(document) if (at := moment(received))]
         return min([document.claimed, *before]) if before else None
 

@@ -14,6 +14,7 @@ from support.bench import row
 from support.documents import credit_note, invoice
 from support.faults import answered, cut_after, instead, reset_before
 from support.stepping import Life
+from werkzeug.http import http_date
 
 from filedrop.errors import AccessPointError
 from filedrop.model.document import State
@@ -482,6 +483,28 @@ def test_how_far_back_from_a_claim_that_is_still_to_come(bench: Bench) -> None:
     (found,) = look(bench)
     assert after(bench) is None
     assert (found.id, found.state) == (document.id, State.SENT)
+
+
+def test_how_far_back_where_messages_are_dated_back(bench: Bench) -> None:
+    """Where `received` is known to be ten days behind `Date`, the list is read from ten days before a claim on, too."""
+    ten = timedelta(days=10)
+    bench.clock.skew = ten  # ours is right, as `Date` is
+    bench.world.front.date = lambda: http_date(bench.clock.true() + ten)
+    bench.life.drop()
+    bench.life = Life(bench.world, bench.clock)
+    try:
+        bench.life.turn()
+        bench.life.do_all()
+        bench.put("known.xml")
+        bench.at.scanner.was_closed("known.xml")
+        bench.at.scanner.look_now()
+        bench.life.do_all()
+        document = doubtful(bench, cut_after)
+        bench.life.journal.record(document.but(first_attempt=None))
+        (found,) = look(bench)
+        assert (found.id, found.state) == (document.id, State.SENT)
+    finally:
+        bench.life.drop()
 
 
 @pytest.mark.parametrize("is_any_known", [False, True])
