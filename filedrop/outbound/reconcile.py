@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from filedrop.model.document import Document
     from filedrop.outbound.context import Context, FolderContext
+    from filedrop.storage.folders import OutboundFolder
 
     Slices = Generator[None, None, None]
 
@@ -110,9 +111,8 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     folder, journal = at.folder, at.shared.journal
     waiting = at.unanswered.keys() | at.unvalidated.keys()  # what waits from now on is none of this comparison's
     known = journal.is_settled(folder.id)
-    folder.clear_drafts_once()
-    if not known:
-        yield from restore(at)
+    uncleared = _uncleared(folder)
+    unread = (yield from restore(at)) if not known else None
     sending = yield from _listed(folder.documents("sending"))
     files = yield from _listed(journal.files_in(folder.id, "sending"))
     known_names, there = {name for name, _ in files}, set(sending)
@@ -131,13 +131,22 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
         noted = {document for _, document in folder.notes(place)}
         _clear_notes(at, findings, place, noted.intersection(folder.names(place) if noted else ()))
         yield
-    if trouble is not None:
+    if (trouble := unread or trouble) is not None:
         raise trouble
     if not known:
         journal.settle(folder.id)
     mark(at)
-    if unwritten is not None:
-        raise unwritten
+    if (trouble := unwritten or uncleared) is not None:
+        raise trouble
+
+
+def _uncleared(folder: OutboundFolder) -> OSError | None:
+    """What keeps a killed process's drafts from being removed, which keeps nothing else from being compared."""
+    try:
+        folder.clear_drafts_once()
+    except OSError as error:
+        return error
+    return None
 
 
 def _listed(names: Iterable[T]) -> Generator[None, None, list[T]]:

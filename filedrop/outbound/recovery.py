@@ -18,7 +18,7 @@ from filedrop.storage import sidecar
 from filedrop.storage.marker import why_outdated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from filedrop.outbound.context import FolderContext
     from filedrop.storage.folders import OutboundFolder
@@ -48,10 +48,14 @@ def suspect_all(at: FolderContext) -> bool:
     return True
 
 
-def restore(at: FolderContext) -> Iterator[None]:
-    """Bring the rows up to the folder's sidecars, in slices. Raises OSError, JournalError."""
+def restore(at: FolderContext) -> Generator[None, None, OSError | None]:
+    """Bring the rows up to the folder's sidecars, in slices. Returns the last error of those that can't be read.
+
+    Raises OSError, JournalError.
+    """
     journal, moved, claimed = at.shared.journal, list[Document](), list[Document]()
-    for document in _restored(at.folder):
+    troubles: list[OSError] = []
+    for document in _restored(at.folder, troubles):
         row = journal.document(document.id)
         if row is None:
             claimed.append(document)
@@ -69,18 +73,30 @@ def restore(at: FolderContext) -> Iterator[None]:
     journal.record_all(moved)
     journal.restore(claimed)
     _end_replaced(at)
+    return troubles[-1] if troubles else None
 
 
-def _restored(folder: OutboundFolder) -> Iterator[Document]:
-    """The documents that lie there with a sidecar of ours, in the order of the places that a document goes through."""
+def _restored(folder: OutboundFolder, troubles: list[OSError]) -> Iterator[Document]:
+    """The documents that lie there with a sidecar of ours, in the order of the places that a document goes through.
+
+    A place or sidecar that can't be read goes to `troubles`: it keeps no other from being known.
+    """
     archive = folder.at("archive")
     for place in ("sent", "failed", *(f"archive/{month}" for month in folder.months())):
-        # A month is opened for this alone: there may be hundreds, and `at` would keep each open.
-        within = archive.folder(place.removeprefix("archive/")) if "/" in place else folder.at(place)
-        names = frozenset(within.names())
+        try:
+            # A month is opened for this alone: there may be hundreds, and `at` would keep each open.
+            within = archive.folder(place.removeprefix("archive/")) if "/" in place else folder.at(place)
+            names = frozenset(within.names())
+        except OSError as error:
+            troubles.append(error)
+            continue
         for name in sorted(names):
             if name.endswith(".json") and name.removesuffix(".json") in names:
-                content = sidecar.read(within / name) or {}
+                try:
+                    content = sidecar.read(within / name) or {}
+                except OSError as error:
+                    troubles.append(error)
+                    continue
                 document = sidecar.restore(content, folder=folder.id, company=folder.company, place=place)
                 if document is not None and document.home == place:
                     yield document.at(place, name.removesuffix(".json"))
@@ -93,9 +109,11 @@ def _end_replaced(at: FolderContext) -> None:
         document
         for place, is_its_own in (("sending", _has_its_bytes), ("sent", _has_its_sidecar))
         for document in journal.lying_in(folder.id, place)
-        if not is_its_own(folder, document)
+        if document.id not in at.under_way and not is_its_own(folder, document)
     ]
-    journal.record_all(document.gone(now) for document in replaced)
+    why = "filedrop was stopped before its answer came"
+    asked = (one.doubted(now, why) if one.state is State.SENDING else one for one in replaced)  # it may be accepted
+    journal.record_all(document.gone(now) for document in asked)
 
 
 def _whereabouts(document: Document) -> tuple[State, str, str]:

@@ -168,6 +168,25 @@ def test_drafts_are_cleared_after_a_first_comparison_that_broke_off(bench: Bench
 
 
 @modes
+def test_an_archive_that_cannot_be_read(bench: Bench, clock: Clock) -> None:
+    """What a kill has left in `sending/` is taken up all the same; drafts are cleared when all can be read again."""
+    left_over(bench)
+    bench.life.drop()
+    archive = bench.outbound / "archive"
+    archive.chmod(0)
+    with as_anyone():
+        bench.life = Life(bench.world, clock)
+        bench.life.pipeline.folder.take_up(bench.life.journal)
+        bench.life.pipeline.reconciliation.step(comes_first=False)
+    archive.chmod(0o700)
+    assert bench.at.health.unreconciled == f"{archive} can't be used: Permission denied"
+    assert only(bench).dropped_as == "invoice.xml"
+    compare(bench)
+    assert bench.at.health.unreconciled == ""
+    bench.life.drop()
+
+
+@modes
 def test_a_place_that_cannot_be_listed(bench: Bench) -> None:
     """What can't be used is said, and logged once; the next comparison is made in its time, and ends what was said."""
     sent = bench.outbound / "sent"

@@ -10,6 +10,8 @@ import pytest
 from support.bench import CONTENT, lay, row
 from support.documents import invoice
 from support.drops import NOON, accepted, drop
+from support.rights import as_anyone
+from support.systems import modes
 
 from filedrop.model.document import Document, State
 from filedrop.model.fault import Fault
@@ -277,3 +279,43 @@ def test_a_document_of_which_no_digest_is_known(bench: Bench) -> None:
     of_other_bytes(bench, document)
     restored(bench)
     assert row(bench, document).state is State.WAITING
+
+
+@modes
+@pytest.mark.parametrize("what", ["archive/2026-10", "archive/2026-10/1.xml.json"])
+def test_what_cannot_be_read_hides_nothing_else(bench: Bench, what: str) -> None:
+    """Where a month or a sidecar can't be read, all others are known all the same; it is said, and tried again."""
+    hidden = told(bench, accepted(drop(1), 1).delivered_at(NOON, DELIVERED.replace("-11-", "-10-"), None), name="1.xml")
+    others = [
+        told(bench, accepted(drop(2), 2), name="2.xml"),
+        told(bench, delivered(accepted(drop(3), 3)), place=ARCHIVE, name="3.xml"),
+    ]
+    unreadable = bench.outbound / what
+    mode = unreadable.stat().st_mode
+    unreadable.chmod(0)
+    with as_anyone():
+        compared = bench.life.pipeline.reconciliation
+        bench.life.journal.unsettle(bench.at.folder.id, bench.at.folder.changes, [])
+        compared.step(comes_first=True)
+    if what == "archive/2026-10":
+        assert bench.at.health.unreconciled == f"{unreadable} can't be used: Permission denied"
+        assert not bench.life.journal.is_settled(bench.at.folder.id)
+    known = {document.id for document in bench.life.journal.documents([one.id for one in (hidden, *others)])}
+    assert known == {one.id for one in others}
+    unreadable.chmod(mode)
+    bench.life.journal.unsettle(bench.at.folder.id, bench.at.folder.changes, [])
+    compared.step(comes_first=True)
+    assert bench.at.health.unreconciled == ""
+    assert bench.life.journal.is_settled(bench.at.folder.id)
+    assert row(bench, hidden).msg_no == 1
+
+
+def test_another_lies_where_one_was_being_posted(bench: Bench) -> None:
+    """A document whose request a kill broke off may be accepted, though its file was taken: it stays a duplicate."""
+    posted = drop(1).sending(NOON, identity=bench.at.shared.access_point.identity, clock=None)
+    document = lay(bench, "sending", posted)
+    (bench.outbound / "sending" / document.file).write_bytes(invoice("another"))
+    restored(bench)
+    ended = row(bench, document)
+    assert (ended.state, ended.unclear) == (State.TAKEN, 1)
+    assert ended.may_be_accepted
