@@ -189,11 +189,10 @@ def test_taken_while_it_is_in_doubt(watchful: World, fault: Fault, number: int |
     world.front.always("GET /messages", UNREADABLE)
     world.put(world.outbound / "invoice.xml", invoice())
     with world.service() as service:
-        in_state(world, service, State.DOUBT)
+        document = in_state(world, service, State.DOUBT)
     (world.outbound / "sending" / "invoice.xml").rename(world.base / "mine.xml")
     world.front.heal()
     with world.service() as service:
-        document = the_document(service, State.DOUBT)
         assert has_become(world, service, document, State.TAKEN).msg_no == number
         (world.base / "mine.xml").rename(world.outbound / "again.xml")
         world.until((world.outbound / "failed" / "again.xml").exists)
