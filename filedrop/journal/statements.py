@@ -239,6 +239,7 @@ COUNT_ON = """
 """
 MARK = "UPDATE changes SET marked = counted WHERE folder = :id"
 MARK_AT = "UPDATE changes SET marked = :seen WHERE folder = :id"
+COUNT_AS_OLDER = "UPDATE changes SET marked = marked - 1 WHERE marked > 0"
 LEAST = "UPDATE changes SET least = counted, marked = counted - 1 WHERE folder = :id"
 
 # Waivers

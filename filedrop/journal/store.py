@@ -85,10 +85,16 @@ class Store:
             self._writer.executescript(script)
 
     def copy_to(self, path: Path) -> None:
-        """Copy the journal as it is at one moment into a file, and bring that to the disk. Raises OSError."""
+        """Copy the journal as it is at one moment into a file, and bring that to the disk. Raises OSError.
+
+        The copy counts as older than all folders, also those of a share that was copied at the same moment: what waits
+        in either may have been sent since.
+        """
         with self._reader() as source, closing(sqlite3.connect(path)) as copy:
             try:
                 source.backup(copy)
+                copy.execute(statements.COUNT_AS_OLDER)
+                copy.commit()
                 copy.execute("PRAGMA journal_mode=DELETE")  # a copy is one file
             except sqlite3.Error as error:
                 raise OSError(None, str(error)) from error

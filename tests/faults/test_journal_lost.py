@@ -484,3 +484,24 @@ def test_two_rows_for_one_message(make_world: Callable[..., World]) -> None:
     assert (world.outbound / "failed" / "copy.xml").exists()
     assert not (world.outbound / "sent" / "copy.xml").exists()
     assert world.accepted() == {"invoice.xml": 1}
+
+
+def test_share_and_journal_of_one_moment_are_put_back(world: World) -> None:
+    """A copy by `filedrop backup` knows that it is one: what was sent since both were copied isn't sent again."""
+    claimed(world)
+    copied, share = world.base / "copy.sqlite", world.base / "copied share"
+    with world.service() as service:
+        service.journal.copy_to(copied)
+    shutil.copytree(world.root, share)
+    (world.outbound / "HOLD").unlink()
+    world.settle()
+    assert world.accepted() == {"invoice.xml": 1}
+    shutil.rmtree(world.root)
+    share.rename(world.root)
+    for path in world.state.iterdir():
+        path.unlink()
+    copied.rename(world.state / "journal.sqlite")
+    (world.outbound / "HOLD").unlink()
+    world.settle()
+    assert world.accepted() == {"invoice.xml": 1}
+    world.invariants()
