@@ -10,7 +10,7 @@ from filedrop.cli.checking import CONFIGURATION, Finding
 from filedrop.cli.opening import open_access_point
 from filedrop.daemon.lock import is_running
 from filedrop.errors import AccessPointError, ConfigError
-from filedrop.status.matters import asked_again
+from filedrop.status.reasons import asked_again
 from filedrop.status.status_file import read, told_in
 
 if TYPE_CHECKING:

@@ -19,9 +19,11 @@ from filedrop.files import is_missing, may_use
 from filedrop.files.disk import shortage
 from filedrop.status import status_file as statusfile
 from filedrop.status.folders import LISTED
-from filedrop.status.matters import asked_again, heading, in_a_line, line_of, unlisted, verdict
+from filedrop.status.matters import heading, in_a_line, line_of, unlisted, verdict
 from filedrop.status.model import COUNTS
+from filedrop.status.reasons import asked_again
 from filedrop.status.survey import Survey
+from filedrop.text import listed
 from filedrop.times import local, moment
 
 if TYPE_CHECKING:
@@ -186,7 +188,9 @@ def _account_lines(account: AccountStatus, *, with_why: bool) -> Iterator[str]:
     if account["fetched"]:
         yield account["fetched"]
     if for_nobody := account["for_nobody"]:
-        yield f"{for_nobody} unread for none of the companies: add their receivers to one, or set `unassigned`"
+        those = [*account["nobodys"], *(["others"] if for_nobody > len(account["nobodys"]) else [])]
+        which = f" ({listed(those)})" if those else ""
+        yield f"{for_nobody} unread for none of the companies{which}: add their receivers to one, or set `unassigned`"
     if account["surplus"]:
         numbers = ", ".join(map(str, account["surplus"][:LISTED]))
         more = f" and {more} more" if (more := len(account["surplus"]) - LISTED) > 0 else ""

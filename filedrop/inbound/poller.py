@@ -27,16 +27,18 @@ if TYPE_CHECKING:
     from filedrop.inbound.delivery import InboundDelivery
     from filedrop.model.message import Message
 
+NAMED = 3  # messages for none of the companies that are kept of a poll, to be shown
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)  # between tries of a message that can't be taken
 
 
 @dataclass(slots=True)
 class Summary:
-    """What the last poll found."""
+    """What the last poll found; `for_nobody`: how many for none of the companies, `nobodys`: the first few of them."""
 
     last_poll: datetime | None = None
     unread: int = 0
     for_nobody: int = 0
+    nobodys: list[Message] = field(default_factory=list)
     stuck: dict[str, int] = field(default_factory=dict)
 
 
@@ -172,6 +174,8 @@ class InboxPoller:
             delivery = self._delivery(one.message)
             if delivery is None:
                 summary.for_nobody += 1
+                if len(summary.nobodys) < NAMED:
+                    summary.nobodys.append(one.message)
             elif one.row is not None and one.row.state == "stuck":
                 company = delivery.folder.company
                 summary.stuck[company] = summary.stuck.get(company, 0) + 1

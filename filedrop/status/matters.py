@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from filedrop.outbound.question import commands_in, question
 from filedrop.status.folders import LISTED
 from filedrop.status.model import Item, Kind, Matter
-from filedrop.status.reasons import stuck, stuck_messages
+from filedrop.status.reasons import asked_again, stuck, stuck_messages
 from filedrop.storage.folder import NOT_YET
 from filedrop.storage.sidecar import ANYWAY
 from filedrop.text import command, listed
-from filedrop.times import as_duration, local, moment
+from filedrop.times import as_duration, moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,15 +22,9 @@ if TYPE_CHECKING:
     from filedrop.config import Company, Config
     from filedrop.journal import MessageRow
     from filedrop.model.document import Document
-    from filedrop.status.model import (
-        AccountStatus,
-        CompanyStatus,
-        DocumentStatus,
-        FolderStatus,
-        MessageStatus,
-        Status,
-    )
+    from filedrop.status.model import CompanyStatus, DocumentStatus, FolderStatus, MessageStatus, Status
 
+UNTIL_ASKED = timedelta(minutes=1)  # after a start or a reload: until then, nothing is amiss with an account
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _BY_THE_JOURNAL: tuple[Kind, ...] = ("rejected", "doubt", "decide", "overdue", "stuck")
 _DOUBT = (
@@ -95,7 +90,7 @@ def find(
     `for_nobody`: by account, what is stuck of the messages for none of the companies. `start`: the command that starts
     filedrop, where it isn't running.
     """
-    found = [*_stopped(status, start), *_accounts(status)]
+    found = [*_stopped(status, start), *_accounts(status, now)]
     if status["journal"]:
         found.append(_matter("journal", title=f"the journal can't be used: {status['journal']}"))
     for name, company in status["companies"].items():
@@ -182,10 +177,12 @@ def _stopped(status: Status, start: str) -> Iterator[Matter]:
         yield _matter("stopped", title="filedrop isn't running", advice=advice)
 
 
-def _accounts(status: Status) -> Iterator[Matter]:
+def _accounts(status: Status, now: datetime) -> Iterator[Matter]:
     """The accounts that can't be used. How they stood before filedrop stopped is no news."""
+    begun = moment(status["configured"])
+    is_new = begun is not None and abs(now - begun) < UNTIL_ASKED
     for name, account in status["accounts"].items() if status["running"] is not False else ():
-        if account["reachable"] and account["login"] == "ok":
+        if (account["reachable"] and account["login"] == "ok") or (is_new and account["reachable"] is None):
             continue
         what, says, why = "away", "the access point is away", account["why"]
         if account["login"] == "refused":
@@ -291,10 +288,3 @@ def _message(one: MessageStatus, account: str, config: Config) -> Item:
     do = [command("filedrop", "read", *config.account_option(account), str(one["msg_no"]))]
     name = f"message {one['msg_no']} from {one['sender']}"
     return Item(name=name, known="", path="", why=one["why"], do=do, since=None, order=float(one["msg_no"]))
-
-
-def asked_again(account: AccountStatus) -> str:
-    """When a running daemon asks an account's access point again, as the end of a sentence; "" where that isn't so."""
-    at = moment(account["next_attempt"])
-    sooner = ", or as soon as its password file is changed" if account["login"] == "refused" else ""
-    return f"; the next attempt is at {local(at, 'seconds')}{sooner}" if at else ""

@@ -140,7 +140,8 @@ class CompanyStatus(Counts):
 class AccountStatus(TypedDict):
     """How an account stands, as the daemon saw it; None, and login `unknown`, where nobody could tell.
 
-    `next_attempt`: when it is asked again, where that has failed. `lists` says which of the access point's lists could
+    `next_attempt`: when it is asked again, where that has failed. `nobodys`: the first few of those `for_nobody`, each
+    in a few words. `lists` says which of the access point's lists could
     not be read to their end, `left_behind` what is under way where the account was before, both in sentences; `surplus`
     are messages there that we did not mean to send. `fetched`: what becomes of the unread ones for companies here.
     """
@@ -149,6 +150,7 @@ class AccountStatus(TypedDict):
     login: str
     unread: int | None
     for_nobody: int | None
+    nobodys: list[str]
     last_poll: str | None
     why: str
     next_attempt: str | None
@@ -197,6 +199,7 @@ NO_REPORT = AccountStatus(
     login="unknown",
     unread=None,
     for_nobody=None,
+    nobodys=[],
     last_poll=None,
     why="",
     next_attempt=None,

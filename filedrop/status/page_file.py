@@ -152,7 +152,7 @@ def is_at_home(file: Entry, status: Status, journal: Journal) -> bool:
 def of_company(status: Status, company: Company) -> Status:
     """The part of a status that is about one company, with nothing of the others."""
     mine: AccountStatus = {
-        **status["accounts"][company.account], "unread": None, "for_nobody": None,
+        **status["accounts"][company.account], "unread": None, "for_nobody": None, "nobodys": [],
         "lists": [], "left_behind": [], "surplus": [], "fetched": "",
     }  # fmt: skip
     return {

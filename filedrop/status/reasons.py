@@ -14,7 +14,7 @@ from filedrop.status.folders import LISTED
 from filedrop.status.model import COUNTS, DocumentStatus, MessageStatus
 from filedrop.storage.sidecar import ANYWAY
 from filedrop.text import command
-from filedrop.times import as_duration, from_seconds, local, stated
+from filedrop.times import as_duration, from_seconds, local, moment, stated
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -227,3 +227,10 @@ def _why_left(at: FolderContext, name: str, seen: Seen, since: datetime) -> str:
         fails = local(since + at.shared.rules.incomplete_after)
         return f"{what}; it may not be whole yet: it fails at {fails} unless it changes before"
     return f"{what}; it is looked at again until that is mended"
+
+
+def asked_again(account: AccountStatus) -> str:
+    """When a running daemon asks an account's access point again, as the end of a sentence; "" where that isn't so."""
+    at = moment(account["next_attempt"])
+    sooner = ", or as soon as its password file is changed" if account["login"] == "refused" else ""
+    return f"; the next attempt is at {local(at, 'seconds')}{sooner}" if at else ""

@@ -14,7 +14,7 @@ import pytest
 import structlog
 from structlog.testing import LogCapture
 from support.disks import foreign
-from support.documents import BUYER, SELLER, invoice, order
+from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice, order
 from support.faults import cut_after, instead
 from support.systems import WINE
 
@@ -100,6 +100,37 @@ def test_check(filedrop: Filedrop, world: World) -> None:
     )
     (world.base / "config.yaml").write_text("companies: {}\n")
     assert filedrop("status", "--check").returncode == 2
+
+
+def test_check_before_the_access_point_was_asked(world: World) -> None:
+    """After a start or a reload, nothing is amiss with an account that nobody has had time to ask; later, it is."""
+    world.run_once()
+    now = datetime.now().astimezone()
+    for seconds, found in ((5, ("All is well.", 0)), (120, ("The access point has not been asked yet.", 3))):
+        configured = (now - timedelta(seconds=seconds)).isoformat()
+        told = DaemonReport(heard=now.isoformat(), accounts={"main": NO_REPORT}, configured=configured)
+        line, exit_status = checked(Survey(world.configuration(), None).take(told, running=True, now=now), now)
+        assert (line.partition(" (")[0], exit_status) == found
+
+
+def test_who_gets_what_is_for_nobody(filedrop: Filedrop, world: World) -> None:
+    """Of messages for none of the companies, status names the first few: who wrote them, and to whom."""
+    world.sandbox.store.connect({SELLER: "acme", BUYER: "acme"})
+    for number in range(5):
+        world.sandbox.store.receive(
+            sender=SELLER,
+            receiver=BUYER,
+            document_id=INVOICE_ID,
+            process_id=BILLING_PROCESS,
+            content=invoice(f"{number}"),
+        )
+    with world.daemon():
+        world.until(lambda: "5 unread for none" in filedrop("status").stdout)
+        shown = filedrop("status").stdout
+    assert (
+        f"main: 5 unread for none of the companies (message 1 from {SELLER} for {BUYER}, message 2 from {SELLER} for "
+        f"{BUYER}, message 3 from {SELLER} for {BUYER} and others): add their receivers to one, or set `unassigned`"
+    ) in shown
 
 
 def test_check_where_no_daemon_reports(world: World) -> None:
