@@ -14,8 +14,15 @@ import click
 
 from filedrop import config as configuration
 from filedrop.cli import FAILED, MISUSED, UNREACHABLE, reaching
-from filedrop.cli.checking import CONFIGURATION, Finding, mapping_found, participants_found, validation_found
-from filedrop.cli.opening import WHO_MAY, has_journal, journal_if_any, open_config
+from filedrop.cli.checking import (
+    CONFIGURATION,
+    Finding,
+    commands_found,
+    mapping_found,
+    participants_found,
+    validation_found,
+)
+from filedrop.cli.opening import WHO_MAY, act_as_owner, has_journal, journal_if_any, open_config
 from filedrop.cli.service.account import kept_from
 from filedrop.cli.show import complain, show_json, show_table
 from filedrop.cli.writing import why_not_writable
@@ -28,7 +35,7 @@ from filedrop.files.patience import within
 from filedrop.journal import JOURNAL, Journal
 from filedrop.outbound.former import left_behind
 from filedrop.status.folders import HUNG, folders, outdated
-from filedrop.storage.folder import NotYetThere
+from filedrop.storage.folder import ANOTHERS, NotYetThere
 from filedrop.storage.folders import InboundFolder, OutboundFolder
 from filedrop.storage.marker import MARKER, read_marker
 from filedrop.text import size
@@ -61,11 +68,14 @@ def check(config_option: str | None, *, take_over: bool, as_service: bool, alert
     left_out = {"--take-over": take_over, "--alert": alert}
     unit = _become_service(config_option, left_out, as_json=as_json) if as_service else None
     config = open_config(config_option)
+    if take_over and is_missing(config.state):
+        act_as_owner(config.root)  # else a state that root makes would be root's
     findings = [Finding(CONFIGURATION, "ok", config.source)]
     findings += [Finding(CONFIGURATION, "warning", warning) for warning in config.warnings]
     findings += participants_found(config)
     findings += mapping_found(config)
     findings += validation_found(config)
+    findings += commands_found(config)
     findings += [Finding(str(path), "failed", why) for path, why in (kept_from(unit, config) if unit else {}).items()]
     state = list(_state(config))
     findings += state
@@ -207,6 +217,9 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
         return
     except FolderUnavailable as error:
         yield Finding(about, "failed", str(error))
+        return
+    if is_missing(config.state / JOURNAL) and read_marker(Directory.open(folder.path)):  # a new one won't know it
+        yield Finding(about, "failed", ANOTHERS)
         return
     if why := why_not_writable(folder):
         yield Finding(about, "failed", why)

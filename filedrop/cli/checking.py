@@ -1,7 +1,8 @@
-"""What `filedrop check` finds without a folder or an access point: ids, mapping rules, the validator."""
+"""What `filedrop check` finds without a folder or an access point: ids, mapping rules, the validator, programs."""
 
 from __future__ import annotations
 
+import shutil
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
@@ -51,6 +52,14 @@ def mapping_found(config: Config) -> Iterator[Finding]:
         return
     yield from (Finding("mapping", "failed", trouble) for trouble in rules.troubles)
     yield from (Finding(CONFIGURATION, "warning", f"{config.source}: {doubt}") for doubt in rules.doubts)
+
+
+def commands_found(config: Config) -> Iterator[Finding]:
+    """Are the programs of `commands` there?"""
+    for event, (program, *_) in config.commands.wanted().items():
+        if shutil.which(program) is None:
+            says = f"there is no program {program}, or it may not be run: name another, with its whole path"
+            yield Finding(f"commands.after_{event}", "failed", says)
 
 
 def validation_found(config: Config) -> Iterator[Finding]:

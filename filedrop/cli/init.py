@@ -114,11 +114,13 @@ def init(
             _write(password, f"{secret}\n" if secret else "", mode=0o600)
     except OSError as error:
         raise FiledropError(
-            f"{error.filename or path} can't be written: {error.strerror}; run this as {WHO}"
+            f"{error.filename or path} can't be written: {error.strerror}; run this as {WHO}, or name another with "
+            "--config"
         ) from error
     say(f"{path} is written")
     if not _has_content(password):
-        tell(f"Now write the password into {password}, and run: {command('filedrop', 'check')}")
+        named = ("--config", str(path)) if ctx.obj else ()
+        tell(f"Now write the password into {password}, and run: {command('filedrop', *named, 'check')}")
         return
     ctx.obj = str(path)
     ctx.invoke(check, take_over=False, as_service=False, as_json=False)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 M_ARENA_MAX = -8  # malloc.h of glibc
 A_GLANCE = 0.05  # seconds between checks whether what is on the wire has ended
+_MEND = "mend it, and run: filedrop reload"
 
 
 def serve(
@@ -151,7 +152,8 @@ class Process:
         try:
             following = self._following()
         except FiledropError as error:
-            why = f"the changed configuration is not in use, the one before is: {error}"
+            wrong = "; ".join([*error.complaints, _MEND]) if isinstance(error, ConfigError) else error
+            why = f"the changed configuration is not in use, the one before is: {wrong}"
             current.daemon.configured = Configured(read, why)
             current.log.error("configuration.refused", why=why)  # noqa: TRY400 - a sentence says it
             return

@@ -14,6 +14,7 @@ Importing this package costs pydantic and PyYAML; who may do without a configura
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,10 @@ def load(path: Path, *, keys_only: bool = False) -> Config:
 def named_root(path: Path) -> Path | None:
     """The `root` of a configuration file that may be full of mistakes; None where that can't be told."""
     try:
-        root = read(path.read_text("utf-8-sig"), str(path)).values.get("root", Config.model_fields["root"].default)
+        text = path.read_text("utf-8-sig")
+        # From its line alone: the rest may be no YAML.
+        written = re.search(r"^root:.*", text, re.MULTILINE)
+        root = read(written[0] if written else "", str(path)).values.get("root", Config.model_fields["root"].default)
     except (OSError, UnicodeDecodeError, ConfigError):
         return None
     return Path(root) if isinstance(root, (str, Path)) and Path(root).is_absolute() else None

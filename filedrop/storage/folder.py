@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 TAKE_OVER = "filedrop check --take-over"
+ANOTHERS = f"another filedrop serves this folder; if that one is gone for good, run: {TAKE_OVER}"
 NOT_YET = "it isn't there yet; filedrop makes it when it runs"
 
 
@@ -191,7 +192,7 @@ class Folder:
 
     def _why_not_ours(self, marker: Marker, journal: Journal, seen_at: Path | None) -> str:
         if marker.journal != journal.id:
-            return f"another filedrop serves this folder; if that one is gone for good, run: {TAKE_OVER}"
+            return ANOTHERS
         if marker.changes < journal.changes(marker.folder).least:
             return (
                 f"it has the {MARKER} that it had before it was last taken over: it isn't mounted, or another disk is; "

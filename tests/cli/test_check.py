@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from cli.conftest import PROJECT
 from cli.test_run import everything_below
 from support.documents import invoice
 from support.faults import instead
@@ -242,6 +246,50 @@ def test_a_folder_of_another(filedrop: Filedrop, world: World) -> None:
     assert filedrop("check", "--take-over").returncode == 0
     assert json.loads(marker.read_text())["folder"] == "f1"
     assert filedrop("check").returncode == 0
+
+
+def test_folders_that_a_lost_journal_knew(filedrop: Filedrop, world: World) -> None:
+    """Where there is no journal, folders with a marker are another's: what `run` says, check says before."""
+    world.run_once()
+    shutil.rmtree(world.state)
+    done = filedrop("check", "--json")
+    assert done.returncode == 1
+    anothers = {about for about, _, says in findings(done.stdout) if "another filedrop serves this folder" in says}
+    assert anothers == {str(world.outbound), str(world.inbound)}
+    assert not world.state.exists()
+    assert filedrop("check", "--take-over").returncode == 0
+    assert filedrop("check").returncode == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root acts as another")
+def test_take_over_makes_no_state_of_roots(world: World) -> None:
+    """Where root takes over and there is no state yet, it becomes that of the folders' owner."""
+    world.run_once()
+    shutil.rmtree(world.state)
+    for path in (world.base, world.root, *world.root.rglob("*")):
+        os.chown(path, 12345, 54321)
+    # Loaded while we are root: Python may lie in root's own folder.
+    modules = "filedrop.cli.check, filedrop.accesspoint.transport, stdnum.no.orgnr"
+    load = f"import {modules}; from filedrop.cli import main; main()"
+    words = ["--config", str(world.config_file()), "check", "--take-over"]
+    done = subprocess.run([sys.executable, "-c", load, *words], cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert "taken over" in done.stdout, done.stdout + done.stderr
+    made = {path: path.stat().st_uid for path in (world.state, *world.state.iterdir(), world.outbound / ".filedrop")}
+    assert set(made.values()) == {12345}
+
+
+def test_a_program_that_is_not_there(filedrop: Filedrop, world: World) -> None:
+    """A command of one's own whose program is missing is found before a document needs it."""
+    world.more = "commands: {after_failed: [/opt/gone/tell, it]}"
+    (world.base / "config.yaml").write_text(world.config_text())
+    done = filedrop("check", "--json")
+    assert done.returncode == 1
+    assert [(about, says) for about, result, says in findings(done.stdout) if result == "failed"] == [
+        (
+            "commands.after_failed",
+            "there is no program /opt/gone/tell, or it may not be run: name another, with its whole path",
+        )
+    ]
 
 
 def test_a_folder_without_its_marker(filedrop: Filedrop, world: World) -> None:

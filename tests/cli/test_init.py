@@ -53,7 +53,8 @@ def test_no_password_yet(filedrop: Filedrop, world: World, tmp_path: Path) -> No
     """Where nobody can be asked for the password, its file is made, for its owner alone, and named."""
     path = tmp_path / "etc" / "config.yaml"
     done = filedrop(*options(world, "acme=0192:987654325"), config=path)
-    assert f"Now write the password into {path.with_name('password')}, and run: filedrop check" in done.stdout
+    then = f"filedrop --config {path} check"
+    assert f"Now write the password into {path.with_name('password')}, and run: {then}" in done.stdout
     assert path.with_name("password").read_bytes() == b""
     if sys.platform != "win32":
         assert stat.S_IMODE(path.with_name("password").stat().st_mode) == 0o600

@@ -121,8 +121,12 @@ def test_a_mistake(filedrop: Filedrop, world: World) -> None:
         assert "filedrop is running. All is well." in status.stdout
         daemon.send_signal(signal.SIGHUP)  # what `kill -HUP` does, which looks at nothing before
         world.until(lambda: "outbond: unknown key" in refused(world))
-        assert "outbond: unknown key" in events(world, "configuration.refused")[0]["why"]
+        why = events(world, "configuration.refused")[0]["why"]
+        assert "outbond: unknown key" in why
+        assert why.endswith("; mend it, and run: filedrop reload")
         assert "and works by the one before. At " in filedrop("status").stdout
+        (world.base / "config.yaml").write_text(f"{world.config_text()}mapping: [\n  - x: }}\n")
+        assert "filedrop is running." in filedrop("status").stdout
         world.drop("invoice.xml", invoice("1"))
         world.until(world.settled)
         world.more = ""
