@@ -173,7 +173,11 @@ class Teller:
 
     def _remembered(self) -> Memory:
         if self._memory is None:
-            self._memory = self._saved = memory.load(self._config.state)
+            try:
+                self._memory = self._saved = memory.load(self._config.state)
+            except OSError as error:
+                self._log.error("alerts.not_kept", why=error.strerror)
+                self._memory = memory.Memory()
         return self._memory
 
     def _save(self) -> None:

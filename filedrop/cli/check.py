@@ -8,6 +8,7 @@ import secrets
 import sys
 from contextlib import ExitStack, closing
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -46,8 +47,7 @@ else:
     from filedrop.cli.service.account import become_service
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from filedrop.cli.service.installed import Unit
     from filedrop.config import Config
@@ -59,15 +59,35 @@ PATIENCE = 10.0  # seconds for a folder to answer
 
 @click.command(epilog="\b\nExample: filedrop check --alert")
 @click.option("--take-over", is_flag=True, help="Make folders ours that another filedrop has marked, or lost our mark.")
+@click.option(
+    "--folder",
+    "only",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="With --take-over: this folder alone.",
+)
 @click.option("--as-service", is_flag=True, help="With the rights of the service's account; for administrators.")
 @click.option("--alert", is_flag=True, help="Also send a test mail and the like, by all that is configured for alerts.")
 @click.option("--json", "as_json", is_flag=True, help="One object a line.")
 @click.pass_obj
-def check(config_option: str | None, *, take_over: bool, as_service: bool, alert: bool, as_json: bool) -> None:
+def check(
+    config_option: str | None,
+    *,
+    take_over: bool,
+    only: Sequence[Path],
+    as_service: bool,
+    alert: bool,
+    as_json: bool,
+) -> None:
     """Look over configuration, state, folders, login, TLS and clock; it leaves nothing behind."""
     left_out = {"--take-over": take_over, "--alert": alert}
     unit = _become_service(config_option, left_out, as_json=as_json) if as_service else None
     config = open_config(config_option)
+    if only and not take_over:
+        raise click.UsageError("--folder goes with --take-over")
+    if unknown := [str(path) for path in only if path not in config.folders]:
+        raise click.UsageError(f"{', '.join(unknown)}: none of the folders of the configuration, by its whole path")
     if take_over and is_missing(config.state):
         act_as_owner(config.root)  # else a state that root makes would be root's
     findings = [Finding(CONFIGURATION, "ok", config.source)]
@@ -79,7 +99,8 @@ def check(config_option: str | None, *, take_over: bool, as_service: bool, alert
     findings += [Finding(str(path), "failed", why) for path, why in (kept_from(unit, config) if unit else {}).items()]
     state = list(_state(config))
     findings += state
-    findings += _folders(config, take_over=take_over, has_state=all(one.result != "failed" for one in state))
+    wanted = frozenset(only or config.folders) if take_over else None
+    findings += _folders(config, take_over=wanted, has_state=all(one.result != "failed" for one in state))
     logins = [finding for account in config.accounts.values() for finding in reaching.account(config, account)]
     findings += [*logins, *(reaching.alerts(config) if alert else ())]
     _show(findings, as_json=as_json)
@@ -158,14 +179,14 @@ def _why_not_made(state: Path, within: Path) -> str:
     return ""
 
 
-def _folders(config: Config, *, take_over: bool, has_state: bool) -> Iterator[Finding]:
-    """The journal, as far as there is one, and each folder."""
+def _folders(config: Config, *, take_over: Container[Path] | None, has_state: bool) -> Iterator[Finding]:
+    """The journal, as far as there is one, and each folder; `take_over` has those that are to be ours."""
     with ExitStack() as stack:
         journal = None
         try:
             if not has_state:
                 pass  # that has been said
-            elif take_over:
+            elif take_over is not None:
                 config.state.mkdir(parents=True, exist_ok=True, mode=0o700)
                 journal = stack.enter_context(closing(Journal(config.state / JOURNAL)))
             else:
@@ -181,7 +202,7 @@ def _folders(config: Config, *, take_over: bool, has_state: bool) -> Iterator[Fi
             if drive := mapped_drive(folder.path):
                 why = f"{drive} is mapped for one user, and a service has no such drive; write \\\\server\\share\\..."
                 yield Finding(str(folder.path), "warning", why)
-            if take_over and journal:
+            if take_over is not None and folder.path in take_over and journal:
                 yield from _patiently(folder, _take_over, folder, journal)
             yield from _patiently(folder, _folder, config, folder, journal)
 

@@ -123,7 +123,7 @@ def init(
         tell(f"Now write the password into {password}, and run: {command('filedrop', *named, 'check')}")
         return
     ctx.obj = str(path)
-    ctx.invoke(check, take_over=False, as_service=False, as_json=False)
+    ctx.invoke(check, take_over=False, only=(), as_service=False, as_json=False)
 
 
 def _ask_for_companies() -> list[Company]:

@@ -206,12 +206,12 @@ def _named(failed: Sequence[Failed], names: Sequence[str]) -> list[Failed]:
     """The one document of each name; a name that none or several have is complained about."""
     chosen = []
     for name in names:
-        found = [document for document in failed if document.name == name]
+        found = [document for document in failed if name in (document.name, str(document.path))]
         if len(found) == 1:
             chosen += found
         elif found:
             places = ", ".join(str(one.path.parent) for one in found)
-            complain(f"{name}: several have this name, in {places}; name the company")
+            complain(f"{name}: several have this name, in {places}; name the company, or write one's whole path")
         else:
             complain(f"{name}: no failed document has this name")
     return chosen

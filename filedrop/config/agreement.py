@@ -58,7 +58,7 @@ def _check_accounts(config: Config, complaints: Complaints) -> None:
                 complaints.add(
                     f'"{company.account}" is none of the accounts; {advice}', keys, ("accounts", company.account)
                 )
-        elif len(config.accounts) > 1:
+        elif config.accounts:
             complaints.add(f"missing; write one of {', '.join(config.accounts)}", keys)
 
 

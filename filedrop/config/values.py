@@ -35,6 +35,7 @@ HIDDEN = "(hidden)"
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _BYTES = {"GB": 10**9, "GiB": 2**30, "MB": 10**6, "MiB": 2**20, "KB": 10**3, "KiB": 2**10, "B": 1}
 _LONGEST_NAME = 100
+LONGEST = timedelta(days=36500)  # a date so long ago, or ahead, is one that every platform can name
 KEPT_AT_LEAST = timedelta(days=31)  # so long, a document in doubt may have to be compared with what was sent
 # Naming Files, Paths, and Namespaces (Microsoft): the devices, with or without a suffix. The last two are our own.
 _DEVICES = r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?"
@@ -46,7 +47,10 @@ def duration(value: str) -> timedelta:
     match = re.fullmatch(r"(\d{1,9})(ms|s|m|h|d)", value, re.ASCII)
     if match is None:
         raise ValueError(f'"{value}" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s')
-    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+    length = timedelta(**{_UNITS[match[2]]: int(match[1])})
+    if length > LONGEST:
+        raise ValueError(f'"{value}" is longer than clocks can count; write at most {LONGEST.days}d')
+    return length
 
 
 def kept_for(value: Any) -> Any:

@@ -124,12 +124,15 @@ def _conditions(identity: Identity, reading: Reading) -> dict[str, str]:
 
 
 def _pattern(name: str) -> str:
-    """A regular expression for a file's name, also where the file has been numbered or its name shortened."""
+    """A regular expression for a file's name, also where the file has been numbered or its name shortened.
+
+    A number of one digit: with any, that for `invoice.xml` would be for `invoice-1002.xml`, too.
+    """
     if not name:
         return ""
     stem, suffix = os.path.splitext(name)  # noqa: PTH122 - a name, not a path
     if len(os.fsencode(name)) <= _LONGEST_NAME:
-        return rf"{_literal(stem)}(-\d+)?{_literal(suffix)}"
+        return rf"{_literal(stem)}(-[2-9])?{_literal(suffix)}"
     while len(os.fsencode(stem)) > _LONGEST_NAME // 2:
         stem = stem[:-1]
     return f"{_literal(stem)}.*"

@@ -47,6 +47,12 @@ class Folders(Store):
         """Write that a folder is ours, and its path; where it was moved, what was begun in it is there now."""
         self.write(lambda connection: _record(connection, folder, path))
 
+    def hand_to(self, folder: str, company: str) -> None:
+        """Write that a folder's open documents are this company's, where that was called otherwise before."""
+        values = {"folder": folder, "company": company}
+        if self.value(statements.ANOTHER_COMPANYS, **values) is not None:
+            self.write(lambda connection: connection.execute(statements.HAND_TO, values))
+
     def is_settled(self, folder: str) -> bool:
         """Have all files in this folder been taken up since the journal first saw it?"""
         return bool(self.value(statements.SETTLED, id=folder))

@@ -49,6 +49,8 @@ KEPT_IN_SENDING = (
     "SELECT id, state FROM documents WHERE open AND folder = :folder AND place = 'sending'"
     f" AND (claimed <= :before OR claimed > :now) AND state IN ('{State.WAITING}', '{State.SENDING}', '{State.DOUBT}')"
 )
+ANOTHER_COMPANYS = "SELECT 1 FROM documents WHERE open AND folder = :folder AND company <> :company LIMIT 1"
+HAND_TO = "UPDATE documents SET company = :company WHERE open AND folder = :folder AND company <> :company"
 NAMED = "SELECT 1 FROM documents WHERE open AND folder = :folder AND place = :place AND file = :file LIMIT 1"
 KNOWS_OF = f"""
     SELECT EXISTS (SELECT 1 FROM documents WHERE open AND sha256 = :sha256 AND folder = :folder)
@@ -177,10 +179,8 @@ RECORD_MESSAGE = (
 )
 _HAS_DRAFT = "folder = :folder AND state IN ('named', 'placing')"  # as its index has it
 NAME_ALL = f"UPDATE messages SET state = 'named' WHERE {_HAS_DRAFT}"
-MOVE_MESSAGES = """
-    UPDATE messages SET folder = :path
-    WHERE folder = (SELECT path FROM folders WHERE id = :id) AND state IN ('named', 'placing')
-"""
+_LAST_SEEN = "(SELECT path FROM folders WHERE id = :id)"
+MOVE_MESSAGES = f"UPDATE messages SET folder = :path WHERE {_HAS_DRAFT}".replace(":folder", _LAST_SEEN)
 FORGET_MESSAGE = """
     DELETE FROM messages WHERE identity = :identity AND msg_no = :msg_no AND received = :received AND state = :state
 """

@@ -109,6 +109,8 @@ class Reconciliation:
 def _compare(at: FolderContext, findings: Findings) -> Slices:
     """Compare `outbound/`, `sending/`, `sent/` and `failed/` with the journal. Raises OSError, JournalError."""
     folder, journal = at.folder, at.shared.journal
+    if findings.is_first:
+        journal.hand_to(folder.id, folder.company)
     waiting = at.unanswered.keys() | at.unvalidated.keys()  # what waits from now on is none of this comparison's
     known = journal.is_settled(folder.id)
     uncleared = _uncleared(folder)

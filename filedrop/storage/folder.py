@@ -16,6 +16,7 @@ from filedrop.files import Directory, Tree, clear_drafts, is_missing, make_folde
 from filedrop.files.disk import shortage
 from filedrop.storage.marker import MARKER, Marker, read_marker
 from filedrop.storage.names import is_taken, numbered
+from filedrop.text import command
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
@@ -156,7 +157,7 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             if self._is_known(journal):
                 raise FolderUnavailable(
-                    f"it is gone: see that it is mounted; if it was deleted, make it again and run: {TAKE_OVER}"
+                    f"it is gone: see that it is mounted; if it was deleted, make it again and run: {self._taking_over}"
                 ) from None
             if self.path.exists():
                 raise FolderUnavailable("it is no folder; name another in the configuration") from None
@@ -177,16 +178,21 @@ class Folder:
                 raise FolderUnavailable(why)
         return here, marker, seen_at
 
+    @property
+    def _taking_over(self) -> str:
+        """The command that takes over this folder alone: others may be away, and must stay so."""
+        return f"{TAKE_OVER} --folder {command(str(self.path))}"
+
     def _is_known(self, journal: Journal | None) -> bool:
         return journal is not None and journal.folder_at(self.path) is not None
 
     def _why_not_marked(self, here: Directory, journal: Journal | None) -> str:
         if not is_missing(here / MARKER):
-            return f"its {MARKER} can't be read as a marker; if it is ours, run: {TAKE_OVER}"
+            return f"its {MARKER} can't be read as a marker; if it is ours, run: {self._taking_over}"
         if self._is_known(journal):
             return (
                 f"it has no {MARKER} any more: it isn't mounted, or another disk is; if this really is the folder, "
-                f"run: {TAKE_OVER}"
+                f"run: {self._taking_over}"
             )
         return ""
 

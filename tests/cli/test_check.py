@@ -272,7 +272,9 @@ def test_take_over_makes_no_state_of_roots(world: World) -> None:
     modules = "filedrop.cli.check, filedrop.accesspoint.transport, stdnum.no.orgnr"
     load = f"import {modules}; from filedrop.cli import main; main()"
     words = ["--config", str(world.config_file()), "check", "--take-over"]
-    done = subprocess.run([sys.executable, "-c", load, *words], cwd=PROJECT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", load, *words], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
     assert "taken over" in done.stdout, done.stdout + done.stderr
     made = {path: path.stat().st_uid for path in (world.state, *world.state.iterdir(), world.outbound / ".filedrop")}
     assert set(made.values()) == {12345}
@@ -290,6 +292,28 @@ def test_a_program_that_is_not_there(filedrop: Filedrop, world: World) -> None:
             "there is no program /opt/gone/tell, or it may not be run: name another, with its whole path",
         )
     ]
+
+
+def test_one_folder_is_taken_over_alone(filedrop: Filedrop, world: World) -> None:
+    """With --folder, the mount point of another folder that is away is left alone: nothing is delivered below it."""
+    world.run_once()
+    shutil.rmtree(world.outbound)  # by mistake; and made again, as is said
+    world.outbound.mkdir()
+    world.inbound.rename(world.base / "share")
+    world.inbound.mkdir()
+    taken = f"filedrop check --take-over --folder {world.outbound}"
+    assert any(taken in says for _, _, says in findings(filedrop("check", "--json").stdout))
+    done = filedrop("check", "--take-over", "--folder", str(world.outbound), "--json")
+    assert [about for about, _, says in findings(done.stdout) if says.startswith("taken over")] == [str(world.outbound)]
+    world.receive(invoice("1"))
+    world.run_once()
+    assert not list(world.inbound.iterdir())
+    world.inbound.rmdir()
+    (world.base / "share").rename(world.inbound)
+    world.run_once()
+    assert len(world.delivered()) == 1
+    for words in (("--folder", str(world.outbound)), ("--take-over", "--folder", "/elsewhere")):
+        assert filedrop("check", *words).returncode == 2
 
 
 def test_a_folder_without_its_marker(filedrop: Filedrop, world: World) -> None:

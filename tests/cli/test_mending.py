@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from support.documents import invoice
+from support.documents import SELLER, invoice
 from support.faults import cut_after, reset_before
 from support.misfortunes import only_a_location
 from support.rights import as_anyone
@@ -79,6 +79,23 @@ def test_what_is_no_file_is_no_document(filedrop: Filedrop, world: World) -> Non
     assert filedrop("retry", "--all").returncode == 0
     assert filedrop("retry", "folder.xml").returncode == 1
     assert all((place / "folder.xml").is_dir() for place in places)
+
+
+def test_retry_one_of_two_of_a_name(filedrop: Filedrop, world: World) -> None:
+    """Where two folders of a company have a failed file of one name, its whole path says which is meant."""
+    other = world.root / "acme" / "more"
+    other.mkdir()
+    world._companies = {"acme": f'{{participants: ["{SELLER}"], outbound: [{world.outbound}, {other}]}}'}
+    config = world.config_file()
+    world.drop("a.xml", invoice("1", receiver=None))
+    world.put(other / "a.xml", invoice("2", receiver=None))
+    world.run_once()
+    told = filedrop("retry", "acme", "a.xml", config=config)
+    assert told.returncode == 1
+    assert "write one's whole path" in told.stderr
+    assert filedrop("retry", "acme", other / "failed" / "a.xml", config=config).returncode == 0
+    assert (other / "a.xml").exists()
+    assert (world.outbound / "failed" / "a.xml").exists()
 
 
 def test_retry_overwrites_nothing(filedrop: Filedrop, world: World) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import structlog
 from structlog.testing import LogCapture
+from support.commands import ask
 from support.disks import foreign
 from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice, order
 from support.faults import cut_after, instead
@@ -131,6 +132,25 @@ def test_who_gets_what_is_for_nobody(filedrop: Filedrop, world: World) -> None:
         f"main: 5 unread for none of the companies (message 1 from {SELLER} for {BUYER}, message 2 from {SELLER} for "
         f"{BUYER}, message 3 from {SELLER} for {BUYER} and others): add their receivers to one, or set `unassigned`"
     ) in shown
+
+
+def test_a_company_that_is_called_otherwise(make_world: Callable[..., World]) -> None:
+    """What is on its way or in doubt in a company's folders is told of under the name that it has now."""
+    world = make_world(deliver_after=3600, outbound={"overdue": "1ms"})
+    world.drop("sent.xml", invoice("1"))
+    world.run_once()
+    world.front.always("GET /messages", instead(500))
+    world.front.next("POST /outbox", cut_after)
+    world.drop("doubtful.xml", invoice("2"))
+    with world.service() as service:
+        world.until(lambda: service.journal.in_state(State.DOUBT))
+    world._companies = {
+        "norge": f'{{participants: ["{SELLER}"], outbound: {world.outbound}, inbound: {world.inbound}}}'
+    }
+    with world.service() as service:
+        world.until(lambda: all(one.company == "norge" for one in service.journal.in_state(State.SENT)))
+    norge = json.loads(ask(world, "status", "--json").output)["companies"]["norge"]
+    assert (norge["overdue"], norge["doubt"], norge["sending"]) == (1, 1, 0)
 
 
 def test_check_where_no_daemon_reports(world: World) -> None:
