@@ -49,7 +49,7 @@ def duration(value: str) -> timedelta:
         raise ValueError(f'"{value}" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s')
     length = timedelta(**{_UNITS[match[2]]: int(match[1])})
     if length > LONGEST:
-        raise ValueError(f'"{value}" is longer than clocks can count; write at most {LONGEST.days}d')
+        raise ValueError(f'"{value}" is too long; write at most {LONGEST.days}d')
     return length
 
 

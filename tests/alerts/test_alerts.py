@@ -47,6 +47,14 @@ def test_forty_failures_are_one_mail(telling: Telling) -> None:
     assert mail.message["Date"]
 
 
+def test_what_was_told_cannot_be_read(telling: Telling) -> None:
+    """Where it can't be read what was told before, it is told once more: once too often is better than never."""
+    (telling.world.state / "alerts.json").mkdir()
+    fail(telling, "a", 2)
+    assert len(telling.told(30 * MINUTE)) == 1
+    assert [line["event"] for line in telling.world.log()].count("alerts.not_kept") >= 1
+
+
 def test_a_second_wave(telling: Telling) -> None:
     """A second wave is told when `quiet` is over, once, and marked as new; and without one nothing is told."""
     fail(telling, "a", 40)

@@ -112,14 +112,15 @@ def test_the_rule_in_the_note_mends(office: Office, content: bytes, rules: list[
     assert any(source.startswith("mapping") for source in office.world.sidecar(name)["sources"].values())
 
 
-def test_the_rule_is_for_no_other_file(office: Office) -> None:
+@pytest.mark.parametrize(("name", "other"), [("invoice-1.xml", "invoice-10.xml"), ("invoice.xml", "invoice-1002.xml")])
+def test_the_rule_is_for_no_other_file(office: Office, name: str, other: str) -> None:
     """The rule in a note leaves what other documents say as it is, also where their names only begin alike."""
-    office.world.drop("invoice-1.xml", invoice("1", receiver=None))
+    office.world.drop(name, invoice("1", receiver=None))
     office.run([])
-    office.world.drop("invoice-10.xml", invoice("2", receiver="0192:123456785"))
+    office.world.drop(other, invoice("2", receiver="0192:123456785"))
     office.run(office.mend([]), "retry", "--all")
-    assert office.world.sidecar("invoice-1.xml")["sources"]["receiver"] == "mapping 1"
-    assert office.world.sidecar("invoice-10.xml")["receiver"] == "0192:123456785"
+    assert office.world.sidecar(name)["sources"]["receiver"] == "mapping 1"
+    assert office.world.sidecar(other)["receiver"] == "0192:123456785"
 
 
 @pytest.mark.parametrize("name", ["invoice.xml", f"{'Rechnung für Bücher ' * 10}.xml", f"{'x' * 150}.{'y' * 60}.xml"])

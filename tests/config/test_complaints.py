@@ -21,6 +21,7 @@ APPENDED = {
         '9: keep.archive: "always" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s'
     ),
     "keep: {archive: [1]}": '9: keep.archive: write a duration, like 400d, or "forever"',
+    "inbound: {poll: 36501d}": '9: inbound.poll: "36501d" is too long; write at most 36500d',
     "inbound: {poll: 5M}": '9: inbound.poll: "5M" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s',
     "inbound: {poll: 0s}": "9: inbound.poll: too small; write a larger one",
     "inbound: {poll: [1m]}": "9: inbound.poll: a list where a duration is wanted; write one like 30s",
@@ -328,6 +329,13 @@ def test_a_company_says_which_account() -> None:
     other = "  other: {base_url: https://ap.example.com, username: other, password_env: E}\n"
     assert _complaints(BASE.replace("companies:\n", other + "companies:\n")) == [
         "config.yaml:8: companies.acme.account: missing; write one of main, other"
+    ]
+
+
+def test_an_account_that_is_empty() -> None:
+    """An empty name is none of the accounts, also where there is only one."""
+    assert _complaints(BASE.replace("  acme:\n", '  acme:\n    account: ""\n')) == [
+        "config.yaml:8: companies.acme.account: missing; write one of main"
     ]
 
 
