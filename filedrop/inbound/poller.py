@@ -93,13 +93,16 @@ class InboxPoller:
         if self._context.journal.trouble:  # before anything is fetched, which must be recorded
             self._context.journal.check_writable()
         self._has_read = False
+        with self._lock:  # in folders that hang: what is read of these from now on is older than what becomes of them
+            under_way = frozenset(self._under_way)
         asked = self._context.now()
         unread = self._inbox.unread(self._is_blocked)
         self._sum_up(unread)
         handed_to: set[InboundDelivery] = set()
         for one in unread:
             delivery = self._delivery(one.message)
-            if delivery is not None and self._is_due(one) and self._begins(one, delivery):
+            if delivery is not None and one.message.msg_no not in under_way and self._is_due(one):
+                self._begins(one, delivery)
                 handed_to.add(delivery)
                 delivery.put(Arrival(self._context, one, self._ended, asked))
         for delivery in self.deliveries - handed_to:  # no message has it look by itself
@@ -112,13 +115,10 @@ class InboxPoller:
         troubles = ((delivery.folder.path, delivery.trouble or delivery.refused) for delivery in self.deliveries)
         return {path: why for path, why in troubles if why}
 
-    def _begins(self, one: Unread, delivery: InboundDelivery) -> bool:
-        """Note that a message is under way from now on. False where it is already, in a folder that hangs."""
+    def _begins(self, one: Unread, delivery: InboundDelivery) -> None:
+        """Note that a message is under way from now on."""
         with self._lock:
-            if one.message.msg_no in self._under_way:
-                return False
             self._under_way[one.message.msg_no] = delivery
-            return True
 
     def _ended(self, one: Unread, error: Exception | None = None, *, was_read: bool = False) -> None:
         """Note that a message has come as far as it can now; `error` says what keeps it."""

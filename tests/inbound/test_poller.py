@@ -10,10 +10,12 @@ from support.faults import instead
 from support.stepping import RULES, Life
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from support.stepping import Clock
     from support.world import World
+
+    from filedrop.model.message import Message
 
 DAY = 86_400.0
 
@@ -103,4 +105,34 @@ def test_a_folder_hangs_for_some_polls(make_world: Callable[..., World], clock: 
     life.go_on(300)
     assert len(world.delivered()) == 1
     assert not [line for line in world.log() if line["event"] == "work.failed"]
+    life.stop()
+
+
+def test_a_folder_answers_again_amid_a_poll(make_world: Callable[..., World], clock: Clock) -> None:
+    """A poll doesn't hand out what was under way as it began: the row that it read is older than what became of it."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true, quirks=True)
+    life = Life(world, clock)
+    life.go_on(10)
+    for_nobody(world, 24)
+    world.receive(invoice("1"))
+    account = life.service.accounts[0]
+    (delivery,) = account.deliveries
+    life.hang(delivery)
+    life.service.workers._busy[delivery] -= 1000.0
+    life.go_on(61)  # handed out; its share hangs
+    messages, hangs = account.access_point.messages, True
+
+    def listed(**asked: object) -> Iterator[Message]:
+        nonlocal hangs
+        if hangs and asked.get("direction") == "IN":
+            hangs = False
+            life.answer(delivery)
+            life.do_all()
+            assert len(world.delivered()) == 1
+        yield from messages(**asked)
+
+    account.access_point.messages = listed
+    life.go_on(180)
+    assert not hangs
+    assert len(world.delivered()) == 1
     life.stop()
