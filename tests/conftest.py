@@ -3,7 +3,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from contextlib import ExitStack, nullcontext
+import threading
+from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from support.scripted import Scripted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from support.stepping import Clock
     from support.world import World
@@ -79,6 +81,25 @@ def server() -> Iterator[Scripted]:
     server = Scripted()
     yield server
     server.close()
+
+
+@pytest.fixture
+def without_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], AbstractContextManager[None]]:
+    """A context in which the system has no new thread whose name begins so; with "", none at all."""
+    start = threading.Thread.start
+
+    @contextmanager
+    def without(named: str) -> Iterator[None]:
+        def fails(thread: threading.Thread) -> None:
+            if thread.name.startswith(named):
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", fails)
+            yield
+
+    return without
 
 
 @pytest.fixture

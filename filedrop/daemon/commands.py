@@ -53,6 +53,7 @@ class CommandRunner:
         self._change = threading.Lock()
         self._busy: dict[str, Program | None] = {}  # by company
         self._not_before: dict[str, float] = {}
+        self._ended: set[int] = set()  # numbers of errands that have been run, which the journal couldn't record yet
         self._closed = threading.Event()
         self._seen = -1
 
@@ -62,6 +63,7 @@ class CommandRunner:
 
     def look(self) -> None:
         """Begin what is due. Called each second."""
+        self._pool.look()
         # A copy of the times, as the threads that run the programs change them.
         commits, retries = self._journal.commits, any(at <= time.monotonic() for at in list(self._not_before.values()))
         if self._closed.is_set() or (commits == self._seen and not retries):
@@ -114,8 +116,8 @@ class CommandRunner:
     def _run(self, errand: Errand) -> bool:
         """Run a command to its end. Returns whether it has come to one. Raises JournalError."""
         arguments = self._programs.get(errand.event)
-        if arguments is None:  # the configuration names it no more
-            self._journal.end_errand(errand)
+        if arguments is None or errand.number in self._ended:  # the configuration names it no more, or it has been run
+            self._end(errand)
             return True
         about = f"commands.after_{errand.event} of {errand.company}"
         path, told = self._told(errand)
@@ -146,8 +148,18 @@ class CommandRunner:
             self._fails(about, why, path)
         else:
             self.troubles.pop(about, None)
-        self._journal.end_errand(errand)
+        self._end(errand)
         return True
+
+    def _end(self, errand: Errand) -> None:
+        """Record that a command has come to its end. Raises JournalError: then only this is tried again."""
+        self._ended.add(errand.number)
+        try:
+            self._journal.end_errand(errand)
+        except JournalError:
+            self._not_before[errand.company] = time.monotonic() + AGAIN
+            raise
+        self._ended.discard(errand.number)
 
     def _fails(self, about: str, why: str, path: str) -> None:
         sentence = f"{about}: {why}"

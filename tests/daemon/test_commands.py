@@ -1,0 +1,87 @@
+"""The administrator's programs, where the journal or the system refuses something."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+
+from filedrop.config import Commands
+from filedrop.daemon.commands import CommandRunner
+from filedrop.daemon.loop import attempt
+from filedrop.daemon.pool import Pool
+from filedrop.journal import Journal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+ERRAND = (
+    "INSERT INTO errands (event, company, document, msg_no, folder, file)"
+    " VALUES ('received', ?, '', 1, x'2f746d70', x'61')"
+)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    with closing(Journal(tmp_path / "journal.sqlite")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def runner(journal: Journal, tmp_path: Path) -> CommandRunner:
+    program = [sys.executable, "-S", "-c", f"open({str(tmp_path / 'told')!r}, 'a').write('once\\n')"]
+    log = structlog.wrap_logger(structlog.testing.CapturingLogger())
+    commands = Commands.model_validate({"after_received": program})
+    made = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
+    made.start()
+    return made
+
+
+def told(tmp_path: Path) -> int:
+    file = tmp_path / "told"
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+def look(runner: CommandRunner, times: int = 1) -> None:
+    """Look round so often as the daemon does each second, each time until all that was begun has ended."""
+    for _ in range(times):
+        runner.look()
+        while runner._busy and runner._pool._threads:
+            time.sleep(0.01)
+
+
+def test_the_journal_cannot_be_written(journal: Journal, runner: CommandRunner, tmp_path: Path) -> None:
+    """A command whose end can't be recorded isn't run again and again while the disk is full, nor afterwards."""
+    journal.write(lambda connection: connection.execute(ERRAND, ("acme",)))
+    journal._writer.execute("PRAGMA query_only=ON")  # as a full disk: each write fails, and reading goes on
+    look(runner, 5)
+    assert told(tmp_path) == 1
+    journal._writer.execute("PRAGMA query_only=OFF")
+    runner._not_before.update(acme=0.0)  # its minute is over
+    look(runner)
+    assert runner.is_done()
+    assert told(tmp_path) == 1
+    runner.close(5)
+
+
+def test_the_system_has_no_thread(
+    journal: Journal,
+    runner: CommandRunner,
+    tmp_path: Path,
+    without_threads: Callable[[str], AbstractContextManager[None]],
+) -> None:
+    """A command that was due while no thread could be started is run as soon as one can."""
+    journal.write(lambda connection: connection.execute(ERRAND, ("acme",)))
+    with without_threads("commands"):
+        look(runner)
+    assert not told(tmp_path)
+    look(runner)
+    assert told(tmp_path) == 1
+    runner.close(5)
