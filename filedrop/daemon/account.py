@@ -155,7 +155,9 @@ class Account:
         scanner = Scanner(folder, self._workers.wake)
         at = FolderContext(self.context, folder, identification_of(company, mapping), scanner)
         watch = partial(self._watcher.watch, at, company.watch) if self._watcher else lambda: None
-        return OutboundPipeline(at, watch=watch, wake=self._workers.wake, stepped=self._stepped)
+        pipeline = OutboundPipeline(at, watch=watch, wake=self._workers.wake, stepped=self._stepped)
+        pipeline.reconciliation.answers = partial(self._workers.answers, pipeline)
+        return pipeline
 
     def start(self) -> None:
         """Start the follower and the poller."""

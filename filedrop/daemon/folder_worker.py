@@ -49,6 +49,7 @@ class FolderWorkers:
         self._steady = steady
         self._turns: deque[Served] = deque()
         self._busy: dict[Served, float] = {}  # since when (time.monotonic)
+        self._heard: dict[Served, float] = {}  # of these: when the folder has last answered amid its step
         self._threads: set[threading.Thread] = set()
         self._is_woken = False
         self._is_closed = False
@@ -79,7 +80,11 @@ class FolderWorkers:
     def is_hung(self, served: Served) -> bool:
         """Whether this folder has not answered for so long that it is unavailable. Thread-safe."""
         since = self._busy.get(served)
-        return since is not None and time.monotonic() - since > self.hung_after
+        return since is not None and time.monotonic() - max(since, self._heard.get(served, since)) > self.hung_after
+
+    def answers(self, served: Served) -> None:
+        """Note that a folder answers although its step takes long: there is much in it. Called amid that step."""
+        self._heard[served] = time.monotonic()
 
     def hung(self) -> Path | None:
         """A folder that has not answered for so long, if there is one. Thread-safe."""
@@ -105,6 +110,7 @@ class FolderWorkers:
         finally:
             with self._change:
                 del self._busy[one]
+                self._heard.pop(one, None)
 
     def close(self, last: Callable[[Served], object], deadline: float) -> None:
         """Stop, at the latest at `deadline` (monotonic). `last` is called with each folder that doesn't hang."""

@@ -91,11 +91,12 @@ class Handover:
         """Post a document after its validation, or record what keeps it from that. Raises JournalError."""
         document, opened, judgement = validated
         self._at.under_way.discard(document.id)
-        if judgement is not None:
-            if why := why_not_validated(judgement.document):
-                self._at.unvalidated[document.id] = f"{document.company}: {document.file}: {why}"
-            else:
-                self._at.unvalidated.pop(document.id, None)
+        if judgement is None:
+            self._at.unvalidated[document.id] = f"{document.company}: {document.file}: it broke off; the log says why"
+        elif why := why_not_validated(judgement.document):
+            self._at.unvalidated[document.id] = f"{document.company}: {document.file}: {why}"
+        else:
+            self._at.unvalidated.pop(document.id, None)
         if judgement is not None and judgement.passes and sends:
             self._begin([Claimed(judgement.document, opened)])
             return

@@ -164,6 +164,7 @@ class OutboundPipeline:
             if self.at.scanner.due() <= shared.steady():
                 self._scan()
         except FolderUnavailable as error:
+            self.reconciliation.give_up()  # it begins anew when the folder is back
             if health.trouble != str(error):
                 health.trouble = str(error)
                 shared.log.warning(
@@ -270,8 +271,9 @@ class OutboundPipeline:
         while not mailbox.empty():
             self._put_away([mailbox.get() for _ in range(min(BATCH, mailbox.qsize()))])
         while not validated.empty():
-            self._is_woken = True
-            self._handover.go_on(validated.get(), sends=not self.at.health.trouble and self._may_send())
+            one = validated.get()
+            self._is_woken |= one.judgement is not None  # else it may break off again at once: the next scan tries
+            self._handover.go_on(one, sends=not self.at.health.trouble and self._may_send())
         self._moves.flush()
         return has_news
 

@@ -29,7 +29,7 @@ from filedrop.storage.names import Names
 from filedrop.storage.own_name import told_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Generator, Iterable, Iterator
+    from collections.abc import Callable, Container, Generator, Iterable
 
     from filedrop.model.document import Document
     from filedrop.outbound.context import Context, FolderContext
@@ -65,18 +65,25 @@ class Findings:
 
 
 class Reconciliation:
-    """The comparisons of one folder. `next`: when one is due (steady)."""
+    """The comparisons of one folder. `next`: when one is due (steady). `answers` is called after each slice."""
 
     def __init__(self, at: FolderContext) -> None:
         self.next = -math.inf
+        self.answers: Callable[[], None] = lambda: None
         self._at = at
-        self._begun: Iterator[None] | None = None
+        self._begun: Slices | None = None
         self._findings = Findings()
 
     @property
     def is_under_way(self) -> bool:
         """Whether a comparison has begun and not ended."""
         return self._begun is not None
+
+    def give_up(self) -> None:
+        """Drop what was begun, as the folder is away: it holds a state of the journal, whose file would grow."""
+        if self._begun is not None:
+            self._begun.close()
+            self._begun = None
 
     def step(self, *, comes_first: bool) -> None:
         """Advance a comparison, if one is due; to its end where it `comes_first`. Raises JournalError."""
@@ -91,6 +98,7 @@ class Reconciliation:
             self._begun = _compare(at, self._findings)
         try:
             for number, _ in enumerate(self._begun, 1):
+                self.answers()
                 if number == SLICES and not comes_first:
                     return
             at.health.unreconciled = ""

@@ -55,7 +55,7 @@ def restore(at: FolderContext) -> Generator[None, None, OSError | None]:
     """
     journal, moved, claimed = at.shared.journal, list[Document](), list[Document]()
     troubles: list[OSError] = []
-    for document in _restored(at.folder, troubles):
+    for number, document in enumerate(_restored(at.folder, troubles), 1):
         row = journal.document(document.id)
         if row is None:
             claimed.append(document)
@@ -65,7 +65,7 @@ def restore(at: FolderContext) -> Generator[None, None, OSError | None]:
             elif (row.identity, row.msg_no) == (document.identity, document.msg_no):
                 later = {name: getattr(document, name) for name in _MOVED_ON}
                 moved.append(row.but(due=None, uuid=row.uuid or document.uuid, **later))
-        if len(moved) + len(claimed) >= ROWS_AT_ONCE:
+        if number % ROWS_AT_ONCE == 0:
             journal.record_all(moved)
             journal.restore(claimed)
             moved, claimed = [], []

@@ -59,3 +59,32 @@ def test_more_files_than_a_listing_has(make_world: Callable[..., World], clock: 
     life.do_each("step")
     assert len(life.pipeline.at.scanner.seen) == LISTED + 1
     life.drop()
+
+
+@pytest.mark.parametrize("rule", ["refuse", "warn"])
+def test_a_validator_fails_unforeseen(make_world: Callable[..., World], clock: Clock, rule: str) -> None:
+    """A document that can't be validated for no foreseen reason, as no thread, is tried again after a pause."""
+    world = make_world(
+        outbound=RULES | {"validate": rule},
+        inbound={"poll": "5m"},
+        clock=clock.true,
+        more="validation: {command: [/bin/true]}\n",
+    )
+    life = Life(world, clock)
+    life.go_on(10)
+    tried = 0
+
+    def judge(*_: object) -> None:
+        nonlocal tried
+        tried += 1
+        if tried > 20:
+            pytest.fail("it is tried again and again, without a pause")
+        raise RuntimeError("can't start new thread")
+
+    assert life.service.validating
+    life.service.validating._validator.judge = judge
+    life.take(world, "a.xml")
+    life.go_on(600)
+    assert tried > 1
+    assert world.places()["a.xml"] == "sending"
+    life.stop()

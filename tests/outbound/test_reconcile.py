@@ -722,3 +722,40 @@ def test_what_was_let_through_and_taken(bench: Bench) -> None:
     assert sorted(journal.waived(folder)) == ["gone.xml", "there.xml"]
     compare(bench)
     assert journal.waived(folder) == ["there.xml"]
+
+
+@pytest.mark.usefixtures("in_slices")
+def test_the_folder_goes_amid_a_comparison(bench: Bench) -> None:
+    """What was begun is given up, and with it the state of the journal that it read: else the journal's file grew."""
+    for number in range(10):
+        lay(bench, "sent", accepted(drop(number)), invoice(f"{number}"))
+    bench.clock.pass_on(RESCAN + 1)
+    bench.life.pipeline.step()
+    assert bench.life.pipeline.reconciliation.is_under_way
+    bench.outbound.rename(bench.world.base / "away")
+    bench.life.pipeline.step()
+    assert not bench.life.pipeline.reconciliation.is_under_way
+    assert "is gone" in bench.at.health.trouble
+    (bench.world.base / "away").rename(bench.outbound)
+
+
+@pytest.mark.usefixtures("in_slices")
+def test_a_comparison_that_takes_long(bench: Bench, clock: Clock) -> None:
+    """A folder whose first comparison takes minutes answers with each slice, and isn't taken for one that hangs."""
+    for number in range(3):
+        left_over(bench, f"{number}.xml", invoice(f"{number}"))
+    bench.life.drop()
+    bench.life = Life(bench.world, clock)
+    workers, pipeline = bench.life.service.workers, bench.life.pipeline
+    answers, hangs = pipeline.reconciliation.answers, list[bool]()
+
+    def after_twenty_seconds() -> None:
+        workers._busy[pipeline] -= 20.0
+        answers()
+        hangs.append(workers.is_hung(pipeline))
+
+    pipeline.reconciliation.answers = after_twenty_seconds
+    bench.life.go_on(10)
+    assert len(hangs) > 2
+    assert not any(hangs)
+    bench.life.drop()
