@@ -103,6 +103,9 @@ class Folders(Store):
 
 def _record(connection: sqlite3.Connection, folder: str, path: Path) -> None:
     there = {"id": folder, "path": as_name(str(path))}
+    seen_here = [other for (other,) in connection.execute(statements.FOLDER_AT, there)]
+    for other in seen_here if folder not in seen_here else ():  # what was begun in that isn't this one's
+        _record(connection, other, path.with_name(f"{path.name} [{other}]"))  # nowhere, until it is seen again
     connection.execute(statements.MOVE_MESSAGES, there)
     connection.execute(statements.RECORD_FOLDER, there)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from filedrop.files import Directory
+    from filedrop.model.document import Document
     from filedrop.outbound.context import FolderContext
 
 EVERY = 3600.0  # seconds between two rounds
@@ -95,8 +96,13 @@ class Retention:
         """Remove a document and its sidecar, if that is one, and old by our clock too. Returns whether it was."""
         document_id = sidecar.document_id_in(within / name)
         row = self._at.shared.journal.document(document_id) if document_id else None
-        if document_id is None or (row and not (row.state.finished and row.history[-1].at < before)):
+        if document_id is None or (row and not (row.state.finished and _ended(row) < before)):
             return False
         (within / name.removesuffix(".json")).unlink(missing_ok=True)
         (within / name).unlink(missing_ok=True)  # the last: without it the document would stay
         return True
+
+
+def _ended(document: Document) -> datetime:
+    """When it came to its end, by our clock; a row that a sidecar has restored may tell no history."""
+    return document.history[-1].at if document.history else document.claimed

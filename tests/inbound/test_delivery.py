@@ -908,3 +908,29 @@ def test_a_former_folder_that_is_gone(landing: Landing) -> None:
     assert str(ending.error) == (
         f"message 1 was fetched into {landing.world.base / 'former'}, which isn't there: bring it back"
     )
+
+
+@pytest.mark.parametrize("state", ["named", "placing"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_two_folders_change_places(landing: Landing, state: str, first: int) -> None:
+    """What was begun in one of two folders that changed places goes on in it, whichever is taken up first."""
+    one, other = landing.world.inbound, landing.world.base / "other"
+    landing.start(other)
+    landing.step()
+    landing.start(one)
+    landing.step()
+    named(landing, "1")
+    landing.life.journal.record_message(replace(landing.rows()[0], state=state))
+    one.rename(landing.world.base / "between")
+    other.rename(one)
+    (landing.world.base / "between").rename(other)
+    for path in (one, other) if first else (other, one):
+        landing.start(path)
+        landing.step()
+    landing.start(other)
+    landing.step()
+    landing.bring()
+    landing.all()
+    assert landing.states() == ["read"]
+    assert sorted(path.name for path in other.iterdir() if path.name != ".filedrop") == pair(1)
+    assert [path.name for path in one.iterdir()] == [".filedrop"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -198,3 +199,20 @@ def test_a_delivery_of_long_ago(world: World, clock: Clock) -> None:
     life = after(world, clock, life, 61)
     life.stop()
     assert "a.xml" not in world.places()
+
+
+def test_what_a_sidecar_without_history_has_restored(world: World, clock: Clock) -> None:
+    """A row of a new journal whose sidecar tells no history goes with its month like any other."""
+    life = Life(world, clock)
+    sent(world, life, "a.xml")
+    life.stop()
+    beside = world.outbound / world.places()["a.xml"] / "a.xml.json"
+    beside.write_text(json.dumps(json.loads(beside.read_text()) | {"history": []}))
+    for name in [*world.state.glob("journal*"), world.outbound / ".filedrop", world.inbound / ".filedrop"]:
+        name.unlink()
+    clock.pass_on(100 * A_DAY)
+    life = Life(world, clock)
+    life.go_on(3 * 3600)
+    life.stop()
+    assert "a.xml" not in world.places()
+    assert not [line for line in world.log() if line["event"] == "work.failed"]
