@@ -67,8 +67,9 @@ class Teller:
     def report(self, daemon: Daemon) -> None:
         """Begin to tell of this daemon; returns at once."""
         if self._loop is None and (self._readers or self._metrics or self._config.heartbeat.url):
-            self._loop = Loop("alerts", lambda: self.turn(daemon), stopped=self._stopped, log=self._log)
-            self._loop.start()
+            loop = Loop("alerts", lambda: self.turn(daemon), stopped=self._stopped, log=self._log)
+            loop.start()
+            self._loop = loop  # last: where the system has no thread now, the next report tries again
 
     def close(self) -> None:
         """Stop."""

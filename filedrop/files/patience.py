@@ -24,7 +24,10 @@ class Ask(Protocol):
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """The result of a call. Raises what it raises, or TimeoutError where it takes longer; its thread then goes on."""
+    """The result of a call. Raises what it raises, or TimeoutError where it takes longer; its thread then goes on.
+
+    Raises OSError, too, where the system has no thread: then the call wasn't made.
+    """
     came: list[T] = []
     raised: list[OSError | FiledropError] = []
 
@@ -35,7 +38,10 @@ def within(seconds: float, call: Callable[[], T]) -> T:
             raised.append(error)
 
     thread = threading.Thread(target=run, name="patience", daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise OSError(errno.EAGAIN, "the system has no thread for it now") from error
     thread.join(seconds)
     if raised:
         raise raised[0]

@@ -105,9 +105,14 @@ class FolderSurvey:
             if folder.path not in self._seen or self._seen[folder.path].trouble != HUNG:
                 self._seen[folder.path] = FolderSnapshot(trouble=HUNG)
                 arguments = (folder, now, names.get(folder.path, ()))
-                threads.append(threading.Thread(target=self._look, args=arguments, daemon=True))
-                threads[-1].start()
-                threads[-1].join(moment)
+                thread = threading.Thread(target=self._look, args=arguments, daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # the next look tries again
+                    self._seen[folder.path] = FolderSnapshot(trouble="the system has no thread to look into it now")
+                    continue
+                threads.append(thread)
+                thread.join(moment)
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         return self._seen.copy()

@@ -105,9 +105,9 @@ class _PageFile:
 
     def write(self, status: Status, content: bytes) -> None:
         """Write it. Where that fails, the log has it."""
-        self._is_busy = True
 
         def work() -> None:
+            self._is_busy = True
             try:
                 self._write(status, content)
             finally:

@@ -1,0 +1,78 @@
+"""The system has no thread for a moment: what one was for is done when there is one, and nothing is concluded."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+from support.stepping import RULES, Life
+
+from filedrop.alerts.teller import Teller
+from filedrop.files.patience import within
+from filedrop.outbound import reconcile
+from filedrop.status.folders import FolderSurvey
+from filedrop.status.page_file import _PageFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from support.stepping import Clock
+    from support.world import World
+
+    Without = Callable[[str], AbstractContextManager[None]]
+
+
+def test_a_survey(world: World, without_threads: Without) -> None:
+    """A folder for which there was no thread isn't said to hang for ever: the next survey looks into it."""
+    world.run_once()
+    survey = FolderSurvey(world.configuration(), None, ages=True)
+    with without_threads(""):
+        said = {one.trouble for one in survey.look(datetime.now(UTC)).values()}
+    assert said == {"the system has no thread to look into it now"}
+    assert [one.trouble for one in survey.look(datetime.now(UTC)).values()] == ["", ""]
+
+
+def test_a_page(tmp_path: Path, world: World, without_threads: Without) -> None:
+    """A page for which there was no thread is written the next time."""
+    page = _PageFile(tmp_path, "", None, world._log)  # type: ignore[arg-type] # only a company's asks it
+    with without_threads(""), suppress(OSError):
+        page.write({}, b"1")  # type: ignore[typeddict-item]
+    assert page.is_due("news")
+
+
+def test_a_call_with_a_limit(without_threads: Without) -> None:
+    """A call that no thread can make fails as one that the disk refuses: its callers expect nothing else."""
+    with without_threads(""), pytest.raises(OSError, match="no thread"):
+        within(1.0, lambda: None)
+
+
+def test_alerts(world: World, without_threads: Without) -> None:
+    """Alerts for which there was no thread at the start are begun later, instead of never, without a word."""
+    config = world.configuration()
+    figures = config.metrics.model_copy(update={"textfile": world.base / "figures"})
+    teller = Teller(config.model_copy(update={"metrics": figures}), SimpleNamespace(), world._log)  # type: ignore[arg-type]
+    with without_threads(""), suppress(RuntimeError):
+        teller.report(SimpleNamespace())  # type: ignore[arg-type]
+    assert teller._loop is None
+
+
+def test_no_thread_to_look_for_hold(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch, without_threads: Without
+) -> None:
+    """On a network share, a document whose sender had no thread to look for HOLD was never posted: no doubt."""
+    monkeypatch.setattr(reconcile, "is_local", lambda _: False)
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    with without_threads("patience"):
+        life.take(world, "a.xml")
+    (document,) = life.journal.called("a.xml", "a.xml")
+    assert document.unclear == 0
+    life.go_on(600)
+    assert world.places()["a.xml"].startswith("archive/")
+    life.stop()
