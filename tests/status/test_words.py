@@ -258,3 +258,17 @@ def test_when_a_file_fails(make_world: Callable[..., World], clock: Clock) -> No
         / "used.xml": "the file can't be read: somebody has it; it is looked at again until that is mended",
     }
     life.stop()
+
+
+@posix
+def test_a_subfolder_that_nobody_may_write_in(world: World) -> None:
+    """It is named, with what is to be done."""
+    world.run_once()
+    world.drop("invoice.xml", invoice("1"))
+    sent = world.outbound / "sent"
+    sent.chmod(0o555)
+    with as_anyone():
+        acme = reported(world)
+    says = f"files can't be moved or written in {sent}: Permission denied; give filedrop's user the right to"
+    assert says in [folder["warning"] for folder in acme["folders"]]
+    assert f"{world.outbound}: {says}" in ask(world, "status").says
