@@ -12,8 +12,10 @@ from pydantic import AfterValidator, BeforeValidator, InstanceOf, WithJsonSchema
 
 from filedrop.config.section import TOLD, Section
 from filedrop.config.values import in_words, participant
+from filedrop.text import listed
 
 _NAMED = re.compile(r"\{(\w+)\}")
+_PLACEHOLDER = re.compile(r"<[A-Za-z ]+>")  # in the rule that a note proposes (identify/demand); no URI has < or >
 _PIECE = re.compile(r"\\N\{[^}]*\}|\\.|\{\d*(?:,\d*)?\}|\[\^?\]?(?:\\.|[^]\\])*\]|.", re.DOTALL)
 _MISREAD = re.compile(r"\{|.*\[:\^?\w+:\]", re.DOTALL)  # text in `re`; in `regex` "nearly so", and a class of POSIX
 _BACKSLASH = "write a backslash before each character that stands for itself"
@@ -133,6 +135,13 @@ def _without_table(written: Any) -> Template | XPath:
             )
 
 
+def _filled_in(value: Value) -> Value:
+    """An id that is written out has none of the placeholders of a note."""
+    if isinstance(value, Template) and (left := _PLACEHOLDER.findall(value.text)):
+        raise ValueError(f"still says {listed(left)}; write what is meant instead, without < and >")
+    return value
+
+
 def _party(value: Value) -> Value:
     """A ParticipantID that is written out has its scheme."""
     return Template(participant(value.text)) if isinstance(value, Template) and not groups_in(value) else value
@@ -156,7 +165,8 @@ _FORMS = {"xpath": {"type": "string"}, "table": {"type": "string"}, "key": {}}
 _VALUE = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "properties": _FORMS}]})
 
 AnyValue = Annotated[Value, BeforeValidator(_value), in_words(_as_written), _VALUE]
-PartyValue = Annotated[AnyValue, AfterValidator(_party), _VALUE]
+IdValue = Annotated[AnyValue, AfterValidator(_filled_in), _VALUE]
+PartyValue = Annotated[IdValue, AfterValidator(_party), _VALUE]
 Pattern = Annotated[
     InstanceOf[NamePattern],
     BeforeValidator(_pattern),
@@ -179,8 +189,8 @@ class Rule(Section):
     customization: str | None = None
     sender: PartyValue | None = None
     receiver: PartyValue | None = None
-    document_id: AnyValue | None = None
-    process_id: AnyValue | None = None
+    document_id: IdValue | None = None
+    process_id: IdValue | None = None
     channel: AnyValue | None = None
 
     def __str__(self) -> str:

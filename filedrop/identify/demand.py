@@ -1,7 +1,8 @@
 """All the ids of a document, in good form, or a note that says how to mend those that aren't.
 
 The note ends in a mapping rule to be copied. It is for the one file: rules come before what documents say, so a
-receiver for every invoice of a company would also replace the one that an invoice names itself.
+receiver for every invoice of a company would also replace the one that an invoice names itself. What only a person
+knows is a placeholder in it, `<version>`, with which the configuration is refused (config/mapping).
 """
 
 from __future__ import annotations
@@ -31,8 +32,7 @@ _WANTED = {  # what the note says when one is missing
 }
 _URN = re.compile(r"[!-~]+")
 _LONGEST = {"document_id": 500, "process_id": 200}  # characters, by the Peppol policy for identifiers
-_PROCESS = "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0"
-_DOCUMENT = "namespace::Invoice##customization::2.1"
+_DOCUMENT = "<namespace>::<name>##<CustomizationID>::<version>"
 _DOCUMENT_ID = re.compile(r"[!-z|~]{1,500}")  # without braces: in a rule they mean a group of its `file`
 _PLAIN = re.compile(r"(?!(null|true|false)\Z)[a-z][a-z0-9_.-]*", re.IGNORECASE)  # what is text in any YAML
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
@@ -149,13 +149,13 @@ def _written(text: str) -> str:
 
 
 def _example(name: str, identity: Identity, reading: Reading) -> str:
-    """A value in YAML that has the right form. Nothing is guessed: the right value is for a person to write."""
+    """A value in YAML. Nothing is guessed: what nobody has said is a placeholder."""
     if name == "process_id":
         entry = codelist.document_entry(identity.document_id or "")
-        return _written(entry.processes[0] if entry is not None and entry.processes else _PROCESS)
+        return _written(entry.processes[0] if entry is not None and entry.processes else "<process id>")
     if name == "document_id":
-        customization = reading.customization or "customization"
+        customization = reading.customization or "<CustomizationID>"
         stem = f"{reading.root_namespace}::{reading.root_name}##{customization}"
-        whole = document_id(reading.root_namespace, reading.root_name, customization, "") or f"{stem}::version"
+        whole = document_id(reading.root_namespace, reading.root_name, customization, "") or f"{stem}::<version>"
         return _written(whole if _DOCUMENT_ID.fullmatch(whole) else _DOCUMENT)
-    return f'"{participants.EXAMPLES[name]}"'
+    return _written(f"<ParticipantID of the {name}>")

@@ -14,8 +14,7 @@ from typing import Any
 from filedrop.identify import codelist
 from filedrop.model.document import PARTICIPANT_PREFIX
 
-# Nobody's: Norwegian organisation numbers begin with 8 or 9. The first is the register's own example of a check digit.
-EXAMPLES = {"sender": "0192:123456785", "receiver": "0192:111111111"}
+EXAMPLE = "0192:123456785"  # nobody's: organisation numbers begin with 8 or 9; this one shows the check digit
 _LONGEST = 130  # characters behind the code and its colon, by the Peppol policy for identifiers 4.4
 _FORM = re.compile(rf"[0-9]{{4}}:[!-~]{{1,{_LONGEST}}}")  # visible US-ASCII
 _CODED = re.compile(r"[0-9]{4}:")
@@ -40,7 +39,7 @@ def fault(participant: str) -> str | None:
         return None
     code, separator, value = participant.partition(":")
     if not separator or not _CODE.fullmatch(code):
-        return f"has no scheme; it must begin with one, like {EXAMPLES['sender']}"
+        return f"has no scheme; it must begin with one, like {EXAMPLE}"
     if not value:
         return "has nothing after its scheme"
     if len(value) > _LONGEST:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filedrop import identify
 from filedrop.errors import Changed
+from filedrop.files import InUse, is_missing, may_use
 from filedrop.model.message import is_known
+from filedrop.text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -160,7 +164,7 @@ class FolderContext:
     no answer last. `unvalidated`: by document id, which file waits because the validator had no verdict, and why.
     `names_in_failed`: by document id, the name that a document had in `failed/` before it was moved back; its note may
     still lie there. `missed`: by document id, since when (steady) the file has been missing. `refusals`: what the disk
-    has refused since the last scan.
+    has refused since the last scan; `told`: what of that was logged since the last scan without any.
     """
 
     shared: Context
@@ -174,6 +178,7 @@ class FolderContext:
     names_in_failed: dict[str, str] = field(default_factory=dict)
     missed: dict[str, float] = field(default_factory=dict)
     refusals: list[str] = field(default_factory=list)
+    told: set[str] = field(default_factory=set)
 
     @contextmanager
     def tolerant(self) -> Iterator[None]:
@@ -186,11 +191,12 @@ class FolderContext:
             self.refuses(error)
 
     def refuses(self, error: OSError) -> None:
-        """Note an error of the disk; logged when it differs from the last one."""
-        why = f"files can't be moved or written here: {error.strerror or error}"
-        if why != self.health.refused:
+        """Note an error of the disk; logged when it differs from those before."""
+        why = f"files can't be moved or written {_where_and_why(error, self.folder)}"
+        if why not in self.told:
             facts = {"company": self.folder.company, "folder": str(self.folder.path)}
             self.shared.log.error("folder.refuses", **facts, why=why)
+        self.told.add(why)
         self.health.refused = why
         self.refusals.append(why)
 
@@ -198,7 +204,24 @@ class FolderContext:
         """Note that all is tried again from now on. `health.refused` ends after a scan without refusals."""
         if not self.refusals:
             self.health.refused = ""
+            self.told.clear()
         self.refusals.clear()
+
+
+def _where_and_why(error: OSError, folder: OutboundFolder) -> str:
+    """What the disk refuses in which folders, and what is to be done, where that can be told."""
+    why = error.strerror or str(error)
+    if error.errno == errno.ENOSPC:
+        return f"here: {why}; make room on this disk"
+    if error.errno not in (errno.EACCES, errno.EPERM) or isinstance(error, InUse):
+        return f"here: {why}"
+    paths = [Path(name) for name in (error.filename, error.filename2) if isinstance(name, str)]
+    named = [path.parent for path in paths if path.is_absolute()]  # of some, only the name is told
+    ours = [folder.path, *(folder.path / name for name in folder.subfolders)]
+    closed = [path for path in dict.fromkeys([*ours, *named]) if not (may_use(path) or is_missing(path))]
+    places = closed or dict.fromkeys(named)  # a server, or Windows, refuses also what the modes allow
+    where = f"in {listed(map(str, places))}" if places else "here"
+    return f"{where}: {why}; give filedrop's user the right to"
 
 
 def identification_of(company: Company, mapping: Rules) -> Identification:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from filedrop.identify import Reading
 
 LATEST = 2.0**32  # seconds: a file's time may be any number
+IN_USE = "in-use"  # the code of a fault that no document gets: the file is looked at until nobody has it open
 IN_MEMORY = 256 * 1024  # bytes: files up to this size are kept in memory; larger ones are read again when sent
 
 
@@ -129,9 +130,9 @@ class _Digested:
 
 
 def unreadable(path: Path, error: OSError) -> DocumentError:
-    """The fault of a file that can't be read."""
+    """The fault of a file that can't be read, or can't be yet (IN_USE)."""
     return DocumentError(
-        "unreadable",
+        IN_USE if isinstance(error, files.InUse) else "unreadable",
         f"the file can't be read: {error.strerror or error}",
         f"See who owns the file, and give the service the right to read {path.parent} and what is in it.",
     )

@@ -10,6 +10,7 @@ from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from filedrop.outbound.question import question
+from filedrop.outbound.upload import IN_USE
 from filedrop.status.folders import LISTED
 from filedrop.status.model import COUNTS, DocumentStatus, MessageStatus
 from filedrop.storage.sidecar import ANYWAY
@@ -207,26 +208,25 @@ def left_where_they_are(at: FolderContext, *, most: int, now: datetime) -> list[
 
     `now` is the time by the wall clock.
     """
-    steady = at.shared.steady()
     newest = nlargest(most, at.scanner.seen.copy().items(), key=lambda one: one[1].since)
-    return [
-        (at.folder.path / name, _why_left(at, name, seen, now - timedelta(seconds=steady - seen.since)))
-        for name, seen in newest
-    ]
+    return [(at.folder.path / name, _why_left(at, name, seen, now)) for name, seen in newest]
 
 
-def _why_left(at: FolderContext, name: str, seen: Seen, since: datetime) -> str:
-    """Why this file wasn't ready, which has been as it is since then."""
+def _why_left(at: FolderContext, name: str, seen: Seen, now: datetime) -> str:
+    """Why this file wasn't ready, and what becomes of it."""
     ready_file = at.folder.ready_file(name)
     if seen.fault is None:
         if ready_file is not None:
             return f"it waits for {ready_file}"
         return "its writer may not be done; it is taken when it stays as it is"
     what = seen.fault.message.rstrip(".")
-    if seen.fault.code == "not-xml":
-        fails = local(since + at.shared.rules.incomplete_after)
-        return f"{what}; it may not be whole yet: it fails at {fails} unless it changes before"
-    return f"{what}; it is looked at again until that is mended"
+    if seen.fault.code == IN_USE:
+        return f"{what}; it is looked at again until that is mended"
+    unchanged = timedelta(seconds=at.shared.steady() - seen.since)
+    fails = local(now + max(at.shared.rules.incomplete_after - unchanged, timedelta(0)))
+    if seen.fault.code == "unreadable":
+        return f"{what}; it fails at {fails} unless it can be read before"
+    return f"{what}; it may not be whole yet: it fails at {fails} unless it changes before"
 
 
 def asked_again(account: AccountStatus) -> str:

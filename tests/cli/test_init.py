@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.documents import invoice
+from support.notes import filled_in, rule_for
 
 from filedrop import config
 from filedrop.cli.service.naming import put_example
@@ -47,6 +49,20 @@ def test_by_options(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
     assert f"{path} is written" in done.stdout
     assert "account main" in done.stdout
     assert "failed" not in "\n".join(line for line in done.stdout.splitlines() if line.startswith("account"))
+
+
+def test_the_rule_of_a_note_is_put_at_its_end(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
+    """The last line of a note, put as it stands below all that was written, is a rule; what it leaves open is told."""
+    path = tmp_path / "first.yaml"
+    filedrop(*options(world, "acme=0192:987654325"), config=path)
+    written, rule = path.read_text("utf-8"), rule_for(invoice("1", receiver=None), "invoice.xml")
+    path.write_text(f"{written}{rule}\n", "utf-8")
+    done = filedrop("check", config=path)
+    assert done.returncode == 2
+    assert "mapping 1.receiver: still says <ParticipantID of the receiver>; write" in done.stderr
+    path.write_text(f"{written}{filled_in(rule)}\n", "utf-8")
+    (made,) = config.load(path).mapping
+    assert set(made.values) == {"receiver"}
 
 
 def test_no_password_yet(filedrop: Filedrop, world: World, tmp_path: Path) -> None:

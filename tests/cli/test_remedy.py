@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import BILLING, ORDERING_PROCESS, invoice, order
+from support.notes import filled_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,13 +51,13 @@ class Office:
         return [note.read_text("utf-8") for note in sorted(failed.glob("*.why.txt"))]
 
     def mend(self, rules: list[str]) -> list[str]:
-        """The rules with the one that stands in the first note, where the note wants it."""
+        """The rules with the one that stands in the first note, filled in, where the note wants it."""
         note = self.notes()[0]
         (line,) = re.findall(r"^  (- \{.*\})$", note, re.MULTILINE)
         above = re.search(r"Mend what mapping (\d+) .* put this rule above (it|mapping \1)", note)
         assert above or "at the end of `mapping:`" in note
         place = int(above[1]) - 1 if above else len(rules)
-        return [*rules[:place], line, *rules[place:]]
+        return [*rules[:place], filled_in(line), *rules[place:]]
 
 
 @pytest.fixture

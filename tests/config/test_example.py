@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.documents import invoice
+from support.notes import filled_in, rule_for
 
 from filedrop.config import (
     Account,
@@ -69,6 +71,13 @@ def test_it_names_every_key(section: str, key: str) -> None:
 def test_what_is_commented_out_is_the_default() -> None:
     """To take away the # before a key changes nothing."""
     assert parse(_with_defaults(), str(EXAMPLE)) == load(EXAMPLE)
+
+
+def test_the_rule_of_a_note_can_be_put_at_its_end() -> None:
+    """The example ends in `mapping:`, and the lines of a note that are put below it are its first rules."""
+    lines = [rule_for(invoice("1", receiver=None), "a.xml"), rule_for(invoice("2", process="a b"), "b.xml")]
+    config = parse(EXAMPLE.read_text("utf-8") + filled_in("\n".join(lines)), str(EXAMPLE))
+    assert [set(rule.values) for rule in config.mapping] == [{"receiver"}, {"process_id"}]
 
 
 @pytest.mark.parametrize("key", ["root", "state", *_settings()])

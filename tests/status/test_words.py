@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import socket
 import sys
 import threading
+from datetime import datetime
+from errno import EACCES
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.commands import ask
 from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice, order
 from support.faults import instead
+from support.rights import as_anyone
 from support.stepping import RULES, Life
 from support.systems import WINDOWS
 
 from filedrop.daemon import systemd
 from filedrop.daemon.daemon import Daemon
 from filedrop.daemon.lock import locked_state
+from filedrop.files import FileStamp, InUse
+from filedrop.outbound.upload import unreadable
+from filedrop.status.reasons import left_where_they_are
 from filedrop.status.status_file import StatusFile, heard_from, read
 from filedrop.status.survey import Survey
+from filedrop.times import local
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +36,8 @@ if TYPE_CHECKING:
     from support.faults import Exchange
     from support.stepping import Clock
     from support.world import World
+
+posix = pytest.mark.skipif(WINDOWS, reason="Windows has other rights")
 
 
 def reported(world: World) -> dict[str, Any]:
@@ -215,3 +225,50 @@ def test_a_message_for_nobody_that_can_not_be_taken(make_world: Callable[..., Wo
     shown = world.filedrop("status").stdout
     assert f"main: stuck: message 1 from {BUYER}: the access point lists message 1, but has no document" in shown
     life.stop()
+
+
+@posix
+def test_a_file_that_nobody_may_read(world: World) -> None:
+    """When it fails is said, as of a file that isn't finished."""
+    world.drop("locked.xml", invoice("1"))
+    (world.outbound / "locked.xml").chmod(0)
+    begun = datetime.now().astimezone()
+    with as_anyone():
+        (document,) = reported(world)["documents"]
+    said = re.fullmatch("the file can't be read: .*; it fails at (.*) unless it can be read before", document["why"])
+    assert said
+    patience = world.configuration().outbound.incomplete_after
+    assert local(begun + patience) <= said[1] <= local(datetime.now().astimezone() + patience)
+
+
+def test_when_a_file_fails(make_world: Callable[..., World], clock: Clock) -> None:
+    """One that can't be read, and has lain there for long, fails at the next look; one that is in use never does."""
+    world = make_world(outbound=RULES, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    at, stamp = life.pipeline.at, FileStamp(1, 1, 1)
+    for name, error in (("locked.xml", PermissionError(EACCES, "no")), ("used.xml", InUse(EACCES, "somebody has it"))):
+        fault = unreadable(world.outbound / name, error)
+        at.scanner.remember(name, stamp, clock.steady(), look_again=30, unchanged=3600, fault=fault)
+    now = clock.now()
+    assert dict(left_where_they_are(at, most=2, now=now)) == {
+        world.outbound
+        / "locked.xml": f"the file can't be read: no; it fails at {local(now)} unless it can be read before",
+        world.outbound
+        / "used.xml": "the file can't be read: somebody has it; it is looked at again until that is mended",
+    }
+    life.stop()
+
+
+@posix
+def test_a_subfolder_that_nobody_may_write_in(world: World) -> None:
+    """It is named, with what is to be done."""
+    world.run_once()
+    world.drop("invoice.xml", invoice("1"))
+    sent = world.outbound / "sent"
+    sent.chmod(0o555)
+    with as_anyone():
+        acme = reported(world)
+    says = f"files can't be moved or written in {sent}: Permission denied; give filedrop's user the right to"
+    assert says in [folder["warning"] for folder in acme["folders"]]
+    assert f"{world.outbound}: {says}" in ask(world, "status").says
