@@ -19,6 +19,7 @@ from support.rights import as_anyone
 from support.systems import modes
 
 from filedrop.daemon.lock import JOURNAL
+from filedrop.text import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -301,7 +302,7 @@ def test_one_folder_is_taken_over_alone(filedrop: Filedrop, world: World) -> Non
     world.outbound.mkdir()
     world.inbound.rename(world.base / "share")
     world.inbound.mkdir()
-    taken = f"filedrop check --take-over --folder {world.outbound}"
+    taken = command("filedrop", "check", "--take-over", "--folder", str(world.outbound))
     assert any(taken in says for _, _, says in findings(filedrop("check", "--json").stdout))
     done = filedrop("check", "--take-over", "--folder", str(world.outbound), "--json")
     assert [about for about, _, says in findings(done.stdout) if says.startswith("taken over")] == [str(world.outbound)]
