@@ -105,9 +105,12 @@ def named_root(path: Path) -> Path | None:
     """The `root` of a configuration file that may be full of mistakes; None where that can't be told."""
     try:
         text = path.read_text("utf-8-sig")
-        # From its line alone: the rest may be no YAML.
-        written = re.search(r"^root:.*", text, re.MULTILINE)
-        root = read(written[0] if written else "", str(path)).values.get("root", Config.model_fields["root"].default)
+        try:
+            values = read(text, str(path)).values
+        except ConfigError:  # the rest may be no YAML: from its line alone
+            line = re.search(r"^root *:.*", text, re.MULTILINE)
+            values = read(line[0] if line else "", str(path)).values
+        root = values.get("root", Config.model_fields["root"].default)
     except (OSError, UnicodeDecodeError, ConfigError):
         return None
     return Path(root) if isinstance(root, (str, Path)) and Path(root).is_absolute() else None

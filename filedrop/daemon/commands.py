@@ -53,7 +53,7 @@ class CommandRunner:
         self._change = threading.Lock()
         self._busy: dict[str, Program | None] = {}  # by company
         self._not_before: dict[str, float] = {}
-        self._ended: set[int] = set()  # numbers of errands that have been run, which the journal couldn't record yet
+        self._ended: set[Errand] = set()  # have been run, which the journal couldn't record; numbers come again
         self._closed = threading.Event()
         self._seen = -1
 
@@ -116,7 +116,7 @@ class CommandRunner:
     def _run(self, errand: Errand) -> bool:
         """Run a command to its end. Returns whether it has come to one. Raises JournalError."""
         arguments = self._programs.get(errand.event)
-        if arguments is None or errand.number in self._ended:  # the configuration names it no more, or it has been run
+        if arguments is None or errand in self._ended:  # the configuration names it no more, or it has been run
             self._end(errand)
             return True
         about = f"commands.after_{errand.event} of {errand.company}"
@@ -153,13 +153,13 @@ class CommandRunner:
 
     def _end(self, errand: Errand) -> None:
         """Record that a command has come to its end. Raises JournalError: then only this is tried again."""
-        self._ended.add(errand.number)
+        self._ended.add(errand)
         try:
             self._journal.end_errand(errand)
         except JournalError:
             self._not_before[errand.company] = time.monotonic() + AGAIN
             raise
-        self._ended.discard(errand.number)
+        self._ended.discard(errand)
 
     def _fails(self, about: str, why: str, path: str) -> None:
         sentence = f"{about}: {why}"

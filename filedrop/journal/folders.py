@@ -90,7 +90,7 @@ class Folders(Store):
         """
 
         def work(connection: sqlite3.Connection) -> int:
-            _record(connection, folder, path)
+            _record(connection, folder, path, keeps=True)
             # The folder's last owner may have removed our drafts: a draft that is gone wasn't placed.
             connection.execute(statements.NAME_ALL, {"folder": as_name(str(path))})
             connection.execute(statements.SETTLE, {"id": folder, "settled": False})
@@ -101,11 +101,15 @@ class Folders(Store):
         return self.write(work)
 
 
-def _record(connection: sqlite3.Connection, folder: str, path: Path) -> None:
+def _record(connection: sqlite3.Connection, folder: str, path: Path, *, keeps: bool = False) -> None:
+    """Write a folder's path. `keeps`: what was begun in the folder that was seen there before is this one's."""
     there = {"id": folder, "path": as_name(str(path))}
     seen_here = [other for (other,) in connection.execute(statements.FOLDER_AT, there)]
-    for other in seen_here if folder not in seen_here else ():  # what was begun in that isn't this one's
-        _record(connection, other, path.with_name(f"{path.name} [{other}]"))  # nowhere, until it is seen again
+    for other in seen_here if folder not in seen_here else ():
+        nowhere = {"id": other, "path": as_name(f"{path} [{other}]")}  # until it is seen again
+        if not keeps:
+            connection.execute(statements.MOVE_MESSAGES, nowhere)
+        connection.execute(statements.RECORD_FOLDER, nowhere)
     connection.execute(statements.MOVE_MESSAGES, there)
     connection.execute(statements.RECORD_FOLDER, there)
 

@@ -24,11 +24,6 @@ _THE_SAME = "id = :id AND revision = :before"
 _IS_DUE = "(due IS NULL OR due <= :now OR due > :latest)"  # as `times.is_due`
 _ON_ITS_WAY = f"open AND identity = :identity AND state = '{State.SENT}' AND place = 'sent'"
 _STEP = f"{_ALL} open AND folder = :folder AND"
-# UNION ALL, so that each part uses the index: for a condition with OR, SQLite scans all open rows.
-_NOT_PUT_AWAY = (
-    f"{_STEP} state IN ('{State.DELIVERED}', '{State.FAILED}')"
-    f" UNION ALL {_STEP} state = '{State.SENT}' AND place = 'sending'"
-)
 _WAITING = f"open AND folder = :folder AND state = '{State.WAITING}' AND place = 'sending'"
 _IN_ORDER = "ORDER BY id LIMIT :most"
 _BELIEVED = "(company = :company OR NOT EXISTS (SELECT 1 FROM restored WHERE document = documents.id))"
@@ -41,7 +36,11 @@ UPDATE = (
 )
 MOVE = f"UPDATE documents SET open = :open, place = :place, file = :file, revision = :revision WHERE {_THE_SAME}"
 LEFT_IN_SENDING = f"{_STEP} state = '{State.SENDING}' {_IN_ORDER}"
-NOT_PUT_AWAY = f"{_NOT_PUT_AWAY} {_IN_ORDER}"
+# UNION ALL, so that each part uses the index: for a condition with OR, SQLite scans all open rows.
+NOT_PUT_AWAY = (
+    f"{_STEP} state IN ('{State.DELIVERED}', '{State.FAILED}')"
+    f" UNION ALL {_STEP} state = '{State.SENT}' AND place = 'sending' {_IN_ORDER}"
+)
 WAITING_DUE = f"{_ALL} {_WAITING} AND {_IS_DUE} {_IN_ORDER}"
 LYING_IN = f"{_ALL} open AND folder = :folder AND place = :place"
 FILES_IN = "SELECT file, id FROM documents WHERE open AND folder = :folder AND place = :place"
@@ -179,8 +178,6 @@ RECORD_MESSAGE = (
 )
 _HAS_DRAFT = "folder = :folder AND state IN ('named', 'placing')"  # as its index has it
 NAME_ALL = f"UPDATE messages SET state = 'named' WHERE {_HAS_DRAFT}"
-_LAST_SEEN = "(SELECT path FROM folders WHERE id = :id)"
-MOVE_MESSAGES = f"UPDATE messages SET folder = :path WHERE {_HAS_DRAFT}".replace(":folder", _LAST_SEEN)
 FORGET_MESSAGE = """
     DELETE FROM messages WHERE identity = :identity AND msg_no = :msg_no AND received = :received AND state = :state
 """
@@ -228,6 +225,7 @@ FAILED_PER_DAY = _PER_DAY.format(of=f"documents WHERE state = '{State.FAILED}'",
 # Folders
 
 FOLDER_PATH = "SELECT path FROM folders WHERE id = :id"
+MOVE_MESSAGES = f"UPDATE messages SET folder = :path WHERE {_HAS_DRAFT}".replace(":folder", f"({FOLDER_PATH})")
 FOLDER_AT = "SELECT id FROM folders WHERE path = :path"
 RECORD_FOLDER = "INSERT INTO folders VALUES (:id, :path, FALSE) ON CONFLICT (id) DO UPDATE SET path = excluded.path"
 SETTLED = "SELECT settled FROM folders WHERE id = :id"
@@ -239,7 +237,10 @@ COUNT_ON = """
 """
 MARK = "UPDATE changes SET marked = counted WHERE folder = :id"
 MARK_AT = "UPDATE changes SET marked = :seen WHERE folder = :id"
-COUNT_AS_OLDER = "UPDATE changes SET marked = marked - 1 WHERE marked > 0"
+COUNT_AS_OLDER = """
+    INSERT INTO changes SELECT id, 0, -1, 0 FROM folders WHERE TRUE
+    ON CONFLICT (folder) DO UPDATE SET marked = changes.marked - 1
+"""
 LEAST = "UPDATE changes SET least = counted, marked = counted - 1 WHERE folder = :id"
 
 # Waivers

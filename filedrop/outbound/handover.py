@@ -41,12 +41,14 @@ class Returned(NamedTuple):
 class Validated(NamedTuple):
     """A document that comes back from its validation, with its open file.
 
-    In the journal it still waits, and its room in the window is kept. `judgement` is None where that was broken off.
+    In the journal it still waits, and its room in the window is kept. `judgement` is None where that was broken off
+    (`is_logged`: the log says why), or never began because filedrop is stopped.
     """
 
     document: Document
     opened: OpenedDocument
     judgement: Judgement | None
+    is_logged: bool = False
 
 
 class Handover:
@@ -89,10 +91,12 @@ class Handover:
 
     def go_on(self, validated: Validated, *, sends: bool) -> None:
         """Post a document after its validation, or record what keeps it from that. Raises JournalError."""
-        document, opened, judgement = validated
+        document, opened, judgement, is_logged = validated
         self._at.under_way.discard(document.id)
         if judgement is None:
-            self._at.unvalidated[document.id] = f"{document.company}: {document.file}: it broke off; the log says why"
+            why = "it broke off; the log says why"
+            if is_logged:
+                self._at.unvalidated[document.id] = f"{document.company}: {document.file}: {why}"
         elif why := why_not_validated(judgement.document):
             self._at.unvalidated[document.id] = f"{document.company}: {document.file}: {why}"
         else:
@@ -197,7 +201,7 @@ class Handover:
             with self._at.folder.in_use():
                 judgement = validating.judge(document, opened, local=self._at.folder.local)
         finally:
-            self._put_validated(Validated(document, opened, judgement))
+            self._put_validated(Validated(document, opened, judgement, is_logged=judgement is None))
 
     def _send(self, document: Document, opened: OpenedDocument) -> None:
         """Post a document. Called in a sender's thread."""

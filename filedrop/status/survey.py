@@ -57,7 +57,10 @@ def account_status(account: Account) -> AccountStatus:
         login=report.condition if report.condition in ("ok", "refused") else "unknown",
         unread=summary.unread if polled else None,
         for_nobody=summary.for_nobody if polled else None,
-        nobodys=[f"message {one.msg_no} from {one.sender} for {one.receiver}" for one in summary.nobodys],
+        nobodys=[
+            f"message {one.msg_no} from {one.sender or 'nobody named'} for {one.receiver or 'nobody named'}"
+            for one in summary.nobodys
+        ],
         last_poll=stated(polled),
         why=report.why,
         next_attempt=stated(report.next_attempt),

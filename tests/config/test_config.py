@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from support.configuration import BASE, local
 
-from filedrop.config import Lookup, Template, XPath, agreement, find, load, parse
+from filedrop.config import Lookup, Template, XPath, agreement, find, load, named_root, parse
 from filedrop.config.agreement import resolved
 from filedrop.errors import ConfigError
 
@@ -307,3 +307,20 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes(BASE.encode() + b"    channel: caf\xe9\n")
     with pytest.raises(ConfigError, match=r"latin\.yaml:9: not UTF-8; save the file as UTF-8$"):
         load(tmp_path / "latin.yaml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "root: /srv/x\n",
+        '"root": /srv/x\n',
+        "root : /srv/x\nmapping: [\n",
+        "root:\n  /srv/x\n",
+        "{root: /srv/x, y: 1}\n",
+    ],
+)
+def test_the_root_of_a_file_full_of_mistakes(tmp_path: Path, text: str) -> None:
+    """It is read however it is written; where the rest is no YAML, from its line."""
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    assert named_root(file) == Path("/srv/x")

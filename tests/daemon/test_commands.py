@@ -15,6 +15,7 @@ from filedrop.config import Commands
 from filedrop.daemon.commands import CommandRunner
 from filedrop.daemon.loop import attempt
 from filedrop.daemon.pool import Pool
+from filedrop.errors import JournalError
 from filedrop.journal import Journal
 
 if TYPE_CHECKING:
@@ -84,4 +85,26 @@ def test_the_system_has_no_thread(
     assert not told(tmp_path)
     look(runner)
     assert told(tmp_path) == 1
+    runner.close(5)
+
+
+def test_an_end_that_was_recorded_after_all(journal: Journal, runner: CommandRunner, tmp_path: Path) -> None:
+    """Where the disk fails at the very end of the commit, the next errand may get the number: it is run, too."""
+    journal.write(lambda connection: connection.execute(ERRAND, ("acme",)))
+    end = journal.end_errand
+
+    def fails_late(errand: object) -> None:
+        end(errand)  # type: ignore[arg-type]
+        raise JournalError("disk I/O error")
+
+    journal.end_errand = fails_late  # type: ignore[method-assign, assignment]
+    look(runner)
+    journal.end_errand = end  # type: ignore[method-assign]
+    assert told(tmp_path) == 1
+    assert not journal.errands()
+    journal.write(lambda connection: connection.execute(ERRAND.replace("'', 1", "'', 2"), ("acme",)))
+    runner._not_before.update(acme=0.0)
+    look(runner)
+    assert runner.is_done()
+    assert told(tmp_path) == 2
     runner.close(5)

@@ -505,3 +505,27 @@ def test_share_and_journal_of_one_moment_are_put_back(world: World) -> None:
     world.settle()
     assert world.accepted() == {"invoice.xml": 1}
     world.invariants()
+
+
+def test_share_and_journal_of_a_new_folder_are_put_back(world: World) -> None:
+    """Likewise where the folder's marker has no count yet: its first documents wait since the last comparison."""
+    copied, share = world.base / "copy.sqlite", world.base / "copied share"
+    world.run_once()
+    (world.outbound / "HOLD").touch()
+    world.drop("invoice.xml", invoice())
+    with world.service() as service:
+        world.until(lambda: world.places() == {"invoice.xml": "sending"})
+        service.journal.copy_to(copied)
+        shutil.copytree(world.root, share)
+    (world.outbound / "HOLD").unlink()
+    world.settle()
+    assert world.accepted() == {"invoice.xml": 1}
+    shutil.rmtree(world.root)
+    share.rename(world.root)
+    for path in world.state.iterdir():
+        path.unlink()
+    copied.rename(world.state / "journal.sqlite")
+    (world.outbound / "HOLD").unlink()
+    world.settle()
+    assert world.accepted() == {"invoice.xml": 1}
+    world.invariants()

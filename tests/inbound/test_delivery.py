@@ -24,10 +24,12 @@ from werkzeug.http import http_date
 from filedrop import config
 from filedrop.accesspoint import AccessPoint
 from filedrop.errors import FolderUnavailable, JournalError
+from filedrop.files import Directory
 from filedrop.files.disk import free_space, is_local
 from filedrop.model.document import new_id
 from filedrop.sandbox import Sandbox, SandboxAccount
 from filedrop.storage import sidecar
+from filedrop.storage.marker import Marker
 from filedrop.text import size
 
 if TYPE_CHECKING:
@@ -934,3 +936,21 @@ def test_two_folders_change_places(landing: Landing, state: str, first: int) -> 
     assert landing.states() == ["read"]
     assert sorted(path.name for path in other.iterdir() if path.name != ".filedrop") == pair(1)
     assert [path.name for path in one.iterdir()] == [".filedrop"]
+
+
+@pytest.mark.parametrize("state", ["named", "placing"])
+def test_taken_over_with_anothers_marker(landing: Landing, state: str) -> None:
+    """Another filedrop has marked the folder anew: after a take-over, what had been begun there is fetched again."""
+    landing.step()
+    named(landing, "1")
+    landing.life.journal.record_message(replace(landing.rows()[0], state=state))
+    for path in landing.world.inbound.iterdir():
+        path.unlink()
+    Marker("f" * 16, "e" * 16).create(Directory.open(landing.world.inbound))
+    landing.delivery.folder.take_over(landing.life.journal)
+    landing.start()
+    landing.step()
+    landing.bring()
+    landing.all()
+    assert landing.states() == ["read"]
+    assert landing.lying() == pair(1)

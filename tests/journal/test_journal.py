@@ -10,8 +10,8 @@ from collections import defaultdict
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PureWindowsPath
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from support.drops import IDENTITY, NOON, accepted, drop, posted
@@ -568,6 +568,14 @@ def test_folders(journal: Journal, tmp_path: Path) -> None:
     assert journal.folder_path("f1") == tmp_path / "moved"
     assert journal.folder_at(tmp_path / "moved") == "f1"
     assert journal.is_settled("f1")
+
+
+def test_a_drives_root_is_a_folder_like_others(journal: Journal) -> None:
+    """A path without a name, as a share of Windows has, may be where another folder was seen before."""
+    share = cast("Path", PureWindowsPath("//server/invoices"))
+    journal.record_folder("f1", share)
+    journal.record_folder("f2", share)
+    assert journal.folder_at(share) == "f2"
 
 
 def test_changes_are_counted_by_folder(journal: Journal) -> None:

@@ -88,3 +88,17 @@ def test_a_validator_fails_unforeseen(make_world: Callable[..., World], clock: C
     assert tried > 1
     assert world.places()["a.xml"] == "sending"
     life.stop()
+
+
+def test_a_stop_while_a_document_waits_for_its_validation(make_world: Callable[..., World], clock: Clock) -> None:
+    """What wasn't validated because filedrop was stopped is no trouble: the next one validates it."""
+    validation = "validation: {command: [/bin/true]}\n"
+    world = make_world(
+        outbound=RULES | {"validate": "refuse"}, inbound={"poll": "5m"}, clock=clock.true, more=validation
+    )
+    life = Life(world, clock)
+    life.go_on(10)
+    life.validator_hangs = True
+    life.take(world, "a.xml")
+    life.stop()
+    assert not life.service.troubles()
