@@ -47,7 +47,7 @@ else:
     from filedrop.cli.service.account import become_service
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from filedrop.cli.service.installed import Unit
     from filedrop.config import Config
@@ -99,7 +99,7 @@ def check(
     findings += [Finding(str(path), "failed", why) for path, why in (kept_from(unit, config) if unit else {}).items()]
     state = list(_state(config))
     findings += state
-    wanted = frozenset(only or config.folders) if take_over else None
+    wanted = frozenset(only or config.folders) if take_over else frozenset[Path]()
     findings += _folders(config, take_over=wanted, has_state=all(one.result != "failed" for one in state))
     logins = [finding for account in config.accounts.values() for finding in reaching.account(config, account)]
     findings += [*logins, *(reaching.alerts(config) if alert else ())]
@@ -179,14 +179,14 @@ def _why_not_made(state: Path, within: Path) -> str:
     return ""
 
 
-def _folders(config: Config, *, take_over: Container[Path] | None, has_state: bool) -> Iterator[Finding]:
+def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) -> Iterator[Finding]:
     """The journal, as far as there is one, and each folder; `take_over` has those that are to be ours."""
     with ExitStack() as stack:
         journal = None
         try:
             if not has_state:
                 pass  # that has been said
-            elif take_over is not None:
+            elif take_over:
                 config.state.mkdir(parents=True, exist_ok=True, mode=0o700)
                 journal = stack.enter_context(closing(Journal(config.state / JOURNAL)))
             else:
@@ -202,7 +202,7 @@ def _folders(config: Config, *, take_over: Container[Path] | None, has_state: bo
             if drive := mapped_drive(folder.path):
                 why = f"{drive} is mapped for one user, and a service has no such drive; write \\\\server\\share\\..."
                 yield Finding(str(folder.path), "warning", why)
-            if take_over is not None and folder.path in take_over and journal:
+            if folder.path in take_over and journal:
                 yield from _patiently(folder, _take_over, folder, journal)
             yield from _patiently(folder, _folder, config, folder, journal)
 

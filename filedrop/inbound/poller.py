@@ -102,7 +102,8 @@ class InboxPoller:
         for one in unread:
             delivery = self._delivery(one.message)
             if delivery is not None and one.message.msg_no not in under_way and self._is_due(one):
-                self._begins(one, delivery)
+                with self._lock:
+                    self._under_way[one.message.msg_no] = delivery
                 handed_to.add(delivery)
                 delivery.put(Arrival(self._context, one, self._ended, asked))
         for delivery in self.deliveries - handed_to:  # no message has it look by itself
@@ -114,11 +115,6 @@ class InboxPoller:
         """The inbound folders that nothing can be put into, and why."""
         troubles = ((delivery.folder.path, delivery.trouble or delivery.refused) for delivery in self.deliveries)
         return {path: why for path, why in troubles if why}
-
-    def _begins(self, one: Unread, delivery: InboundDelivery) -> None:
-        """Note that a message is under way from now on."""
-        with self._lock:
-            self._under_way[one.message.msg_no] = delivery
 
     def _ended(self, one: Unread, error: Exception | None = None, *, was_read: bool = False) -> None:
         """Note that a message has come as far as it can now; `error` says what keeps it."""

@@ -177,7 +177,7 @@ class FolderContext:
     unvalidated: dict[str, str] = field(default_factory=dict)
     names_in_failed: dict[str, str] = field(default_factory=dict)
     missed: dict[str, float] = field(default_factory=dict)
-    refusals: list[str] = field(default_factory=list)
+    refusals: set[str] = field(default_factory=set)
     told: set[str] = field(default_factory=set)
 
     @contextmanager
@@ -198,7 +198,7 @@ class FolderContext:
             self.shared.log.error("folder.refuses", **facts, why=why)
         self.told.add(why)
         self.health.refused = why
-        self.refusals.append(why)
+        self.refusals.add(why)
 
     def forget_refusals(self) -> None:
         """Note that all is tried again from now on. `health.refused` ends after a scan without refusals."""

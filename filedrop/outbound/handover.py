@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from filedrop.outbound.validating import Judgement, Validating
 
 
+_BROKE_OFF = "it broke off; the log says why"  # a document's validation
+
+
 class Returned(NamedTuple):
     """A document that comes back to its folder: from its sender, with its file, or from the follower.
 
@@ -93,13 +96,10 @@ class Handover:
         """Post a document after its validation, or record what keeps it from that. Raises JournalError."""
         document, opened, judgement, is_logged = validated
         self._at.under_way.discard(document.id)
-        if judgement is None:
-            why = "it broke off; the log says why"
-            if is_logged:
-                self._at.unvalidated[document.id] = f"{document.company}: {document.file}: {why}"
-        elif why := why_not_validated(judgement.document):
+        why = why_not_validated(judgement.document) if judgement else _BROKE_OFF if is_logged else ""
+        if why:
             self._at.unvalidated[document.id] = f"{document.company}: {document.file}: {why}"
-        else:
+        elif judgement is not None:
             self._at.unvalidated.pop(document.id, None)
         if judgement is not None and judgement.passes and sends:
             self._begin([Claimed(judgement.document, opened)])

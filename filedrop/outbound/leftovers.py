@@ -9,7 +9,7 @@ from filedrop.model.document import A_PERSON_SAYS, Document, State
 from filedrop.outbound.claim import Claimed, identified_in
 from filedrop.outbound.filing import put_back_changed
 from filedrop.outbound.identified import is_identified
-from filedrop.outbound.sender import log_doubt
+from filedrop.outbound.sender import STOPPED, log_doubt
 from filedrop.outbound.upload import Changing, OpenedDocument, unreadable
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ class Leftovers:
         shared = self._shared
         self.unreadable.discard(document.id)
         if document.state is State.SENDING:  # no sender has it: a crash came before its answer
-            why = "filedrop was stopped before the answer came"
-            shared.journal.record(log_doubt(shared, document.doubted(shared.now(), why)))
+            shared.journal.record(log_doubt(shared, document.doubted(shared.now(), STOPPED)))
             return None
         self._log_resolved(document)
         if document.state is State.WAITING:

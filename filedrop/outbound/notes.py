@@ -75,13 +75,11 @@ def _why_in_doubt(at: FolderContext, document: Document) -> str:
     if document.identity != at.shared.access_point.identity:
         return (
             f"it was posted to {document.identity}, which the configuration doesn't name any more, and there was "
-            "no clear answer: put that account back, or say what became of it: "
-            f"{_resolve(document)}"
+            f"no clear answer: put that account back, or say what became of it: {_resolve(document)}"
         )
     return question(document) or (
         f"it may have arrived at the access point ({document.why_in_doubt}); filedrop looks for it there and "
-        "sends it again only when it certainly didn't. To end this yourself: "
-        f"{_resolve(document)}"
+        f"sends it again only when it certainly didn't. To end this yourself: {_resolve(document)}"
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files import open_regular
 from filedrop.model.document import Document, State
-from filedrop.outbound.sender import log_doubt
+from filedrop.outbound.sender import STOPPED, log_doubt
 from filedrop.storage import sidecar
 from filedrop.storage.marker import why_outdated
 
@@ -111,8 +111,7 @@ def _end_replaced(at: FolderContext) -> None:
         for document in journal.lying_in(folder.id, place)
         if document.id not in at.under_way and not is_its_own(folder, document)
     ]
-    why = "filedrop was stopped before its answer came"
-    asked = (one.doubted(now, why) if one.state is State.SENDING else one for one in replaced)  # it may be accepted
+    asked = (one.doubted(now, STOPPED) if one.state is State.SENDING else one for one in replaced)  # it may be accepted
     journal.record_all(document.gone(now) for document in asked)
 
 

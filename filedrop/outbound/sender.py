@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from filedrop.storage.folders import OutboundFolder
 
 NO_TURN = "sending was stopped, or was put on hold, before its turn came"
+STOPPED = "filedrop was stopped before the answer came"
 STATUS_SILENCE = 4.0  # seconds to wait for the status of a new message; the next document waits meanwhile
 
 

@@ -15,7 +15,7 @@ import structlog
 from structlog.testing import LogCapture
 from support.commands import ask
 from support.disks import foreign
-from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice, order
+from support.documents import BUYER, SELLER, invoice, order
 from support.faults import cut_after, instead
 from support.systems import WINE
 
@@ -116,15 +116,7 @@ def test_check_before_the_access_point_was_asked(world: World) -> None:
 
 def test_who_gets_what_is_for_nobody(filedrop: Filedrop, world: World) -> None:
     """Of messages for none of the companies, status names the first few: who wrote them, and to whom."""
-    world.sandbox.store.connect({SELLER: "acme", BUYER: "acme"})
-    for number in range(5):
-        world.sandbox.store.receive(
-            sender=SELLER,
-            receiver=BUYER,
-            document_id=INVOICE_ID,
-            process_id=BILLING_PROCESS,
-            content=invoice(f"{number}"),
-        )
+    world.receive_for_nobody(5, sender=SELLER)
     with world.daemon():
         world.until(lambda: "5 unread for none" in filedrop("status").stdout)
         shown = filedrop("status").stdout

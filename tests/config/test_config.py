@@ -322,5 +322,5 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_the_root_of_a_file_full_of_mistakes(tmp_path: Path, text: str) -> None:
     """It is read however it is written; where the rest is no YAML, from its line."""
     file = tmp_path / "config.yaml"
-    file.write_text(text)
-    assert named_root(file) == Path("/srv/x")
+    file.write_text(text.replace("/srv/x", tmp_path.as_posix()))
+    assert named_root(file) == tmp_path

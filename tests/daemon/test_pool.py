@@ -8,22 +8,15 @@ from typing import TYPE_CHECKING
 from filedrop.daemon.pool import Pool
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 
-def test_the_system_has_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_system_has_no_thread(without_threads: Callable[[str], AbstractContextManager[None]]) -> None:
     """A task that came while no thread could be started is done as soon as one can, though no other task comes."""
     done = threading.Event()
-    start = threading.Thread.start
-
-    def fails(thread: threading.Thread) -> None:
-        if thread.name.startswith("fetch"):
-            raise RuntimeError("can't start new thread")
-        start(thread)
-
     pool = Pool(4, name="fetch", attempt=lambda _, task: task())
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", fails)
+    with without_threads("fetch"):
         pool.submit(done.set, lambda: None)
         pool.look()
     assert not done.is_set()

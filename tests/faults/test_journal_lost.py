@@ -26,6 +26,7 @@ from filedrop.storage.marker import MARKER, read_marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from support.faults import Exchange
     from support.world import World
@@ -486,6 +487,20 @@ def test_two_rows_for_one_message(make_world: Callable[..., World]) -> None:
     assert world.accepted() == {"invoice.xml": 1}
 
 
+def put_back_as_copied(world: World, copied: Path, share: Path) -> None:
+    """What waited while journal and share were copied is sent, then both are put back: it isn't sent again."""
+    (world.outbound / "HOLD").unlink()
+    world.settle()
+    assert world.accepted() == {"invoice.xml": 1}
+    shutil.rmtree(world.root)
+    share.rename(world.root)
+    world.put_back({"journal.sqlite": copied.read_bytes()})
+    (world.outbound / "HOLD").unlink()
+    world.settle()
+    assert world.accepted() == {"invoice.xml": 1}
+    world.invariants()
+
+
 def test_share_and_journal_of_one_moment_are_put_back(world: World) -> None:
     """A copy by `filedrop backup` knows that it is one: what was sent since both were copied isn't sent again."""
     claimed(world)
@@ -493,18 +508,7 @@ def test_share_and_journal_of_one_moment_are_put_back(world: World) -> None:
     with world.service() as service:
         service.journal.copy_to(copied)
     shutil.copytree(world.root, share)
-    (world.outbound / "HOLD").unlink()
-    world.settle()
-    assert world.accepted() == {"invoice.xml": 1}
-    shutil.rmtree(world.root)
-    share.rename(world.root)
-    for path in world.state.iterdir():
-        path.unlink()
-    copied.rename(world.state / "journal.sqlite")
-    (world.outbound / "HOLD").unlink()
-    world.settle()
-    assert world.accepted() == {"invoice.xml": 1}
-    world.invariants()
+    put_back_as_copied(world, copied, share)
 
 
 def test_share_and_journal_of_a_new_folder_are_put_back(world: World) -> None:
@@ -517,15 +521,4 @@ def test_share_and_journal_of_a_new_folder_are_put_back(world: World) -> None:
         world.until(lambda: world.places() == {"invoice.xml": "sending"})
         service.journal.copy_to(copied)
         shutil.copytree(world.root, share)
-    (world.outbound / "HOLD").unlink()
-    world.settle()
-    assert world.accepted() == {"invoice.xml": 1}
-    shutil.rmtree(world.root)
-    share.rename(world.root)
-    for path in world.state.iterdir():
-        path.unlink()
-    copied.rename(world.state / "journal.sqlite")
-    (world.outbound / "HOLD").unlink()
-    world.settle()
-    assert world.accepted() == {"invoice.xml": 1}
-    world.invariants()
+    put_back_as_copied(world, copied, share)

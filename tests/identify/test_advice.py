@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.configuration import BASE
 from support.documents import BILLING_PROCESS, SELLER, envelope, invoice
-from support.notes import filled_in, rule_for
+from support.notes import filled_in, hint_of, rule_for
 
 from filedrop.config import Template, parse
 from filedrop.errors import ConfigError, DocumentError
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from filedrop.identify import Reading
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="no such names there")
-
-
-def hint_of(reading: Reading, company: str | None, file_name: str) -> str:
-    with pytest.raises(DocumentError) as raised:
-        demand(identify(reading, company=company, file_name=file_name), reading)
-    return raised.value.hint
 
 
 @pytest.mark.parametrize("company", ["acme", "null", "True", "O'Neil & Sons, {GmbH}", "- #1, [x", "Å s", "9930"])

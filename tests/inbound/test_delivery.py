@@ -880,6 +880,22 @@ def test_what_cannot_be_removed_yet(landing: Landing) -> None:
     landing.world.invariants()
 
 
+def begun(landing: Landing, state: str) -> None:
+    """Have an invoice lie in its temporary file, in this state by the journal."""
+    named(landing, "1")
+    landing.life.journal.record_message(replace(landing.rows()[0], state=state))
+
+
+def goes_on(landing: Landing, there: Path) -> list[str]:
+    """See a filedrop that begins with the folder there bring the only message to its end. Returns what lies there."""
+    landing.start(there)
+    landing.step()
+    landing.bring()
+    landing.all()
+    assert landing.states() == ["read"]
+    return sorted(path.name for path in there.iterdir() if path.name != ".filedrop")
+
+
 @pytest.mark.parametrize("state", ["named", "placing", "placed"])
 def test_a_folder_that_was_moved(landing: Landing, state: str) -> None:
     """What was begun in an inbound folder before it was moved goes on at its new place, and lies there once."""
@@ -888,16 +904,10 @@ def test_a_folder_that_was_moved(landing: Landing, state: str) -> None:
         landing.step()
         landing.life.service.accounts[0].fetchers.close()
     else:
-        named(landing, "1")
-        landing.life.journal.record_message(replace(landing.rows()[0], state=state))
+        begun(landing, state)
     new = landing.world.base / "moved"
     landing.world.inbound.rename(new)
-    landing.start(new)
-    landing.step()
-    landing.bring()
-    landing.all()
-    assert landing.states() == ["read"]
-    assert sorted(path.name for path in new.iterdir() if path.name != ".filedrop") == pair(1)
+    assert goes_on(landing, new) == pair(1)
 
 
 def test_a_former_folder_that_is_gone(landing: Landing) -> None:
@@ -921,20 +931,14 @@ def test_two_folders_change_places(landing: Landing, state: str, first: int) -> 
     landing.step()
     landing.start(one)
     landing.step()
-    named(landing, "1")
-    landing.life.journal.record_message(replace(landing.rows()[0], state=state))
+    begun(landing, state)
     one.rename(landing.world.base / "between")
     other.rename(one)
     (landing.world.base / "between").rename(other)
     for path in (one, other) if first else (other, one):
         landing.start(path)
         landing.step()
-    landing.start(other)
-    landing.step()
-    landing.bring()
-    landing.all()
-    assert landing.states() == ["read"]
-    assert sorted(path.name for path in other.iterdir() if path.name != ".filedrop") == pair(1)
+    assert goes_on(landing, other) == pair(1)
     assert [path.name for path in one.iterdir()] == [".filedrop"]
 
 
@@ -942,15 +946,9 @@ def test_two_folders_change_places(landing: Landing, state: str, first: int) -> 
 def test_taken_over_with_anothers_marker(landing: Landing, state: str) -> None:
     """Another filedrop has marked the folder anew: after a take-over, what had been begun there is fetched again."""
     landing.step()
-    named(landing, "1")
-    landing.life.journal.record_message(replace(landing.rows()[0], state=state))
+    begun(landing, state)
     for path in landing.world.inbound.iterdir():
         path.unlink()
     Marker("f" * 16, "e" * 16).create(Directory.open(landing.world.inbound))
     landing.delivery.folder.take_over(landing.life.journal)
-    landing.start()
-    landing.step()
-    landing.bring()
-    landing.all()
-    assert landing.states() == ["read"]
-    assert landing.lying() == pair(1)
+    assert goes_on(landing, landing.world.inbound) == pair(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice
+from support.documents import invoice
 from support.faults import instead
 from support.stepping import RULES, Life
 
@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from filedrop.model.message import Message
 
 DAY = 86_400.0
-
-
-def for_nobody(world: World, count: int) -> None:
-    """Have so many messages lie in the inbox whose receiver is none of the companies."""
-    world.sandbox.store.connect({SELLER: "acme", BUYER: "acme"})
-    for number in range(count):
-        world.sandbox.store.receive(
-            sender=BUYER, receiver=BUYER, document_id=INVOICE_ID, process_id=BILLING_PROCESS,
-            content=invoice(f"nobody-{number}"),
-        )  # fmt: skip
 
 
 def test_the_folder_of_nobody_is_back(make_world: Callable[..., World], clock: Clock) -> None:
@@ -76,7 +66,7 @@ def test_a_folder_that_was_away_while_the_inbox_was_blocked(make_world: Callable
     life = Life(world, clock)
     life.go_on(10)
     life.stop()
-    for_nobody(world, 25)
+    world.receive_for_nobody(25)
     world.receive(invoice("1"))
     clock.pass_on(4 * DAY)
     world.inbound.rename(world.base / "away")
@@ -113,7 +103,7 @@ def test_a_folder_answers_again_amid_a_poll(make_world: Callable[..., World], cl
     world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true, quirks=True)
     life = Life(world, clock)
     life.go_on(10)
-    for_nobody(world, 24)
+    world.receive_for_nobody(24)
     world.receive(invoice("1"))
     account = life.service.accounts[0]
     (delivery,) = account.deliveries

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.rights import as_anyone
-from support.systems import WINDOWS
+from support.systems import WINDOWS, modes
 
 from filedrop.files import InUse
 
@@ -40,7 +40,7 @@ def test_what_is_to_be_done(bench: Bench, error: OSError, says: str) -> None:
     assert bench.at.health.refused == f"files can't be moved or written {says}".replace("{}", str(bench.outbound))
 
 
-@pytest.mark.skipif(WINDOWS, reason="Windows has other rights")
+@modes
 def test_the_folders_that_are_closed(bench: Bench) -> None:
     """All subfolders that filedrop may not write in are named at once, whichever it was that showed it."""
     for name in ("sent", "failed"):

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.commands import ask
-from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice, order
+from support.documents import BUYER, SELLER, invoice, order
 from support.faults import instead
 from support.rights import as_anyone
 from support.stepping import RULES, Life
-from support.systems import WINDOWS
+from support.systems import WINDOWS, modes
 
 from filedrop.daemon import systemd
 from filedrop.daemon.daemon import Daemon
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from support.faults import Exchange
     from support.stepping import Clock
     from support.world import World
-
-posix = pytest.mark.skipif(WINDOWS, reason="Windows has other rights")
 
 
 def reported(world: World) -> dict[str, Any]:
@@ -207,10 +205,7 @@ def test_a_message_for_nobody_that_can_not_be_taken(make_world: Callable[..., Wo
     """It needs a person as one of a company's does: it is told with what to do, by its account."""
     world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true)
     world._unassigned = str(world.root / "unassigned")
-    world.sandbox.store.connect({SELLER: "acme", BUYER: "acme"})
-    world.sandbox.store.receive(
-        sender=BUYER, receiver=BUYER, document_id=INVOICE_ID, process_id=BILLING_PROCESS, content=invoice("1")
-    )
+    world.receive_for_nobody()
     world.front.always("GET /messages/1/", instead(404))
     life = Life(world, clock)
     life.go_on(130)
@@ -227,7 +222,7 @@ def test_a_message_for_nobody_that_can_not_be_taken(make_world: Callable[..., Wo
     life.stop()
 
 
-@posix
+@modes
 def test_a_file_that_nobody_may_read(world: World) -> None:
     """When it fails is said, as of a file that isn't finished."""
     world.drop("locked.xml", invoice("1"))
@@ -260,7 +255,7 @@ def test_when_a_file_fails(make_world: Callable[..., World], clock: Clock) -> No
     life.stop()
 
 
-@posix
+@modes
 def test_a_subfolder_that_nobody_may_write_in(world: World) -> None:
     """It is named, with what is to be done."""
     world.run_once()

@@ -1,22 +1,30 @@
-"""The rule that a note proposes, and what a person does with it."""
+"""The note of a document that lacks an id, the rule that it proposes, and what a person does with that."""
 
 from __future__ import annotations
 
 import io
 import re
+from typing import TYPE_CHECKING
+
+import pytest
 
 from filedrop.errors import DocumentError
 from filedrop.identify import demand, identify, read
 
+if TYPE_CHECKING:
+    from filedrop.identify import Reading
 
-def rule_for(document: bytes, file_name: str, company: str = "acme") -> str:
-    """The line at the end of the note of a document that lacks an id."""
-    reading = read(io.BytesIO(document))
-    try:
+
+def hint_of(reading: Reading, company: str | None, file_name: str) -> str:
+    """What the note says is to be done, to its end."""
+    with pytest.raises(DocumentError) as raised:
         demand(identify(reading, company=company, file_name=file_name), reading)
-    except DocumentError as error:
-        return error.hint.splitlines()[-1]
-    raise AssertionError("it lacks nothing")
+    return raised.value.hint
+
+
+def rule_for(document: bytes, file_name: str) -> str:
+    """The line at the end of the note of one of acme's documents."""
+    return hint_of(read(io.BytesIO(document)), "acme", file_name).splitlines()[-1]
 
 
 def filled_in(rule: str) -> str:

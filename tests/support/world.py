@@ -30,7 +30,7 @@ from uuid import uuid4
 import structlog
 from support import promises
 from support.commands import run_here
-from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, listed_as
+from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice, listed_as
 from support.faults import Front
 from support.memory import folder_in_memory
 from werkzeug.http import http_date
@@ -179,6 +179,15 @@ inbound:{keys["inbound"]}
         )
         self.received[number] = content
         return number
+
+    def receive_for_nobody(self, count: int = 1, *, sender: str = BUYER) -> None:
+        """Have so many messages lie in the inbox whose receiver is none of the companies."""
+        self.sandbox.store.connect({SELLER: "acme", BUYER: "acme"})
+        for number in range(count):
+            self.sandbox.store.receive(
+                sender=sender, receiver=BUYER, document_id=INVOICE_ID, process_id=BILLING_PROCESS,
+                content=invoice(f"nobody-{number}"),
+            )  # fmt: skip
 
     def copy_of_journal(self) -> dict[str, bytes]:
         """The journal as it is now."""
