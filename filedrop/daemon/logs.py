@@ -6,6 +6,7 @@ All lines have this form, also those about what a library or Python itself repor
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 from contextlib import suppress
@@ -127,6 +128,10 @@ class _Rotated(RotatingFileHandler):
 
     def doRollover(self) -> None:  # noqa: N802 - its name in Python
         try:
+            if self.stream is not None:
+                self.stream.close()
+            # First, to itself: else each line would move the older files on, and remove the last, until none is left.
+            os.rename(self.baseFilename, self.baseFilename)  # noqa: PTH104 - no Path
             super().doRollover()
         except OSError:
             self.stream = self._open()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -49,6 +50,31 @@ def test_a_file_that_can_not_be_put_aside(tmp_path: Path) -> None:
     hindrance.rmdir()
     log.info("event", number=100)
     assert numbers(hindrance, file) == list(range(101))
+
+
+def test_older_files_while_somebody_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the file can't be renamed, because a program has it open (Windows), the older ones stay as they are."""
+    file, rename = tmp_path / "filedrop.log", os.rename
+    older = [tmp_path / f"filedrop.log.{number}" for number in (3, 2, 1)]
+    log = logs.open_log(Log(file=file, max_size=2000, keep=3))
+    for number in range(200):
+        log.info("event", number=number)
+    before = numbers(*older)
+
+    def as_on_windows(source: str, target: str) -> None:
+        if source == str(file):
+            raise PermissionError(errno.EACCES, "it is being used by another process", source)
+        rename(source, target)
+
+    with file.open(), monkeypatch.context() as patch:
+        if sys.platform != "win32":
+            patch.setattr(os, "rename", as_on_windows)
+        for number in range(200, 300):
+            log.info("event", number=number)
+        assert numbers(*older) == before
+    log.info("event", number=300)
+    kept = numbers(*older, file)
+    assert kept == list(range(kept[0], 301))
 
 
 def fields(datagram: bytes) -> dict[str, str]:
