@@ -61,6 +61,10 @@ if sys.platform == "win32":
         network = is_share(root) or _is_mapped(root)
         return FileSystem("network" if network else "local", network)
 
+    def mount_point(path: Path) -> Path:
+        """Where the file system of a folder is mounted: its root."""
+        return Path(path.anchor)
+
     def mapped_drive(path: Path) -> str:
         r"""The letter of the drive that a path is on, if whoever is logged on has mapped that to a share; "" if not."""
         return path.drive if not is_share(path.anchor) and _is_mapped(path.anchor) else ""
@@ -80,20 +84,30 @@ if sys.platform == "win32":
 else:
 
     def file_system(path: Path) -> FileSystem:
-        """The file system of a folder, by the longest mount point above it (/proc/self/mountinfo, proc(5))."""
-        kind, longest = "", -1
+        """The file system of a folder, by the longest mount point above it."""
+        kind = _mounted(path)[1]
+        # No /proc: taken for a network's, which is scanned; that always works.
+        return FileSystem(kind or "", kind is None or kind in NETWORK_FILE_SYSTEMS)
+
+    def mount_point(path: Path) -> Path:
+        """Where the file system of a folder is mounted."""
+        return Path(_mounted(path)[0])
+
+    def _mounted(path: Path) -> tuple[str, str | None]:
+        """The longest mount point above a path, and the kind of what lies there (proc(5)): None without /proc."""
+        kind, longest = "", "/"
         real = os.path.realpath(path)
         try:
             lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-        except OSError:  # no /proc: taken for a network's, which is scanned; that always works
-            return FileSystem("", network=True)
+        except OSError:
+            return "/", None
         for line in lines:
             before, _, after = line.partition(" - ")
             mount = before.split(" ")[4].replace("\\040", " ").replace("\\134", "\\")
             inside = real == mount or real.startswith(mount.rstrip("/") + "/")
-            if inside and len(mount) >= longest:
-                kind, longest = after.split(" ")[0], len(mount)
-        return FileSystem(kind, kind in NETWORK_FILE_SYSTEMS)
+            if inside and len(mount) >= len(longest):
+                kind, longest = after.split(" ")[0], mount
+        return longest, kind
 
     def mapped_drive(path: Path) -> str:  # noqa: ARG001 - Windows alone has drives
         """The letter of a drive: none."""

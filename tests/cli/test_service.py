@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from support.configuration import BASE
 
+from filedrop import config as configuration
+from filedrop.cli.service import texts
 from filedrop.cli.service.installed import Unit
 
 if TYPE_CHECKING:
@@ -110,6 +112,17 @@ def test_where_it_may_write(machine: Machine) -> None:
     assert unit is not None
     assert Path("/srv/with space/100%") in unit.writable
     assert unit.user == "filedrop"
+
+
+def test_folders_in_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A share is named as a whole, so that the service sees it unmounted; not where the system's folders are in it."""
+    mounts = [Path(one) for one in ("/mnt/share", "/var", "/")]
+    monkeypatch.setattr(texts, "mount_point", lambda path: next(one for one in mounts if path.is_relative_to(one)))
+    file = tmp_path / "config.yaml"
+    file.write_text(f"{BASE}root: /mnt/share/filedrop\nstate: /var/lib/filedrop/acme\n")
+    place = texts.Place.choose(None, Path("/"), str(file))
+    wanted = {Path("/mnt/share"), Path("/var/lib/filedrop/acme")}
+    assert texts.writable(place, configuration.load(file)) == wanted
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).parents[2]
 CONFIG, PASSWORD, STATE = "/etc/filedrop/config.yaml", "/etc/filedrop/password", "/var/lib/filedrop"
+FOLDERS = ("", "/outbound", "/inbound")
 
 pytestmark = [
     pytest.mark.slow,
@@ -245,6 +246,33 @@ def test_what_it_may_not(machine: Machine, world: World) -> None:
     # What is mounted while it runs, it sees.
     machine.run("mount", "-t", "tmpfs", "tmpfs", "/srv/filedrop/acme/outbound")
     world.until(lambda: "acme/outbound" in machine.run("filedrop", "status").stdout, 60)
+
+
+def test_another_share_in_its_place(machine: Machine, world: World) -> None:
+    """Where its folders lie in a share that is unmounted while it runs, it sees that, and what is mounted instead."""
+    install(machine)
+    configure(machine, world)
+    text = (machine.root / CONFIG.lstrip("/")).read_text()
+    machine.write(CONFIG, text.replace("root: /srv/filedrop", "root: /mnt/filedrop"))
+
+    def mount() -> None:
+        machine.run("mount", "-t", "tmpfs", "tmpfs", "/mnt")
+        machine.run("install", "-d", "-o", "filedrop", "-g", "filedrop", "-m", "2770", "/mnt/filedrop")
+
+    def there(path: str) -> bool:
+        return machine.run("test", "-e", f"/mnt/filedrop/acme/{path}", check=False).returncode == 0
+
+    machine.run("mount", "--make-rshared", "/")  # as each system has it that isn't ours
+    mount()
+    machine.run("filedrop", "service", "install", "--now")
+    world.until(lambda: there("outbound/.filedrop"), 60)
+    machine.run("umount", "/mnt")
+    mount()
+    told = ("journalctl", "-qu", "filedrop", "FILEDROP_EVENT=folder.unavailable")
+    world.until(lambda: "acme/outbound" in machine.run(*told).stdout, 60)
+    machine.run("install", "-d", "-o", "filedrop", "-m", "2770", *(f"/mnt/filedrop/acme{it}" for it in FOLDERS))
+    machine.run("filedrop", "check", "--take-over")
+    world.until(lambda: there("outbound/sending"), 60)
 
 
 def test_started_too_early(machine: Machine, world: World) -> None:

@@ -12,6 +12,7 @@ from filedrop.cli.service.installed import DROP_IN, instance_of, unit_name
 from filedrop.cli.service.naming import TOP
 from filedrop.daemon.systemd import ETC, UNITS, VENDOR
 from filedrop.errors import FiledropError
+from filedrop.files.disk import mount_point
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -126,16 +127,30 @@ def writable(place: Place, config: Config) -> set[Path]:
     Below `root`, filedrop makes all folders of a path that isn't there; elsewhere only the last one (storage/folder).
     """
     files = filter(None, (config.log.file, config.metrics.textfile))
-    wanted = {config.root} | {path.parent for path in files}
+    wanted = {config.root}
     for path in (*config.folders, config.state):
         made = path.is_relative_to(config.root) or path.is_relative_to(STATE) or place.at(path).exists()
         wanted.add(path if made else path.parent)
+    if place.root == Path("/"):
+        wanted = set(map(_share, wanted))
+    wanted |= {path.parent for path in files}
     for path in wanted:
         if any(system.is_relative_to(path) for system in SYSTEM):
             raise FiledropError(
                 f"the service would have to write into {path}: first make the folder there that it needs"
             )
     return {path for path in wanted if not any(path.is_relative_to(other) for other in wanted - {path})}
+
+
+def _share(path: Path) -> Path:
+    """The share, or the disk of its own, that a folder lies in; the folder where there is none.
+
+    systemd mounts a folder that is named once more for the service alone. In a share, that would keep the share mounted
+    there for ever: the service wouldn't see that it is unmounted, nor what is mounted in its place.
+    """
+    mount = mount_point(path)
+    has_others = any(one.is_relative_to(mount) for one in (*SYSTEM, *HOMES, *TEMPORARY))
+    return path if has_others or not path.is_relative_to(mount) else mount
 
 
 def _program(place: Place) -> Path:
