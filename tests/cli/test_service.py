@@ -151,6 +151,17 @@ def test_homes_and_credentials(machine: Machine) -> None:
     assert machine.settings("LoadCredential") == ["access-point:/etc/filedrop/access-point"]
 
 
+@pytest.mark.parametrize(
+    ("more", "lets"),
+    [("", []), ("validation: {command: [/bin/v]}\n", ["no"]), ("commands: {after_failed: [/bin/c]}\n", ["no"])],
+)
+def test_programs_of_ones_own(machine: Machine, more: str, lets: list[str]) -> None:
+    """Only where the configuration names a program, which may be Java's, may what runs make code of what it writes."""
+    machine.configure(more)
+    machine.ask("install").check_returncode()
+    assert machine.settings("MemoryDenyWriteExecute") == lets
+
+
 def test_a_changed_configuration(machine: Machine) -> None:
     """`status` says what the configuration wants otherwise since, and `install` writes that alone."""
     machine.configure()

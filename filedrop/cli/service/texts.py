@@ -112,6 +112,11 @@ def _drop_in(place: Place, config: Config) -> str:
         lines += ["# The configuration.", f"Environment={_quoted(f'FILEDROP_CONFIG={place.configuration}')}"]
     if homes := [path for path in seen if _is_in(path, HOMES)]:
         lines += [f"# For {', '.join(map(str, homes))}: homes are seen.", "ProtectHome=read-only"]
+    if config.validation.command or config.commands.wanted():
+        lines += [
+            "# For programs of your own: Java, Node and others make code while they run.",
+            "MemoryDenyWriteExecute=no",
+        ]
     lines += ["# The configuration's folders, and its state. For one that isn't there (-) filedrop waits by itself."]
     lines += [f"ReadWritePaths={_quoted(f'-{path}')}" for path in folders]
     credentials = sorted({account.password_credential or "" for account in config.accounts.values()} - {""})
