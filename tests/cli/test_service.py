@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 from support.configuration import BASE
 
 from filedrop import config as configuration
-from filedrop.cli.service import texts
+from filedrop.cli.service import systemd, texts
 from filedrop.cli.service.installed import Unit
 
 if TYPE_CHECKING:
@@ -223,6 +224,20 @@ def test_several(machine: Machine) -> None:
     assert machine.files().keys() == {"etc/filedrop/acme.yaml", "etc/filedrop/drop.yaml"}
     assert "nothing to be done" in machine.ask("remove", "drop").stdout
     assert machine.ask("install", "a/b").returncode == 2
+
+
+@pytest.mark.parametrize("active", ["active", "activating"])
+def test_removing_what_is_not_enabled(machine: Machine, monkeypatch: pytest.MonkeyPatch, active: str) -> None:
+    """What runs is stopped before its unit is taken away, also where it doesn't start with the system."""
+    machine.configure()
+    machine.ask("install").check_returncode()
+    answers, ran = {"is-enabled": "disabled", "is-active": active}, list[tuple[str, ...]]()
+    monkeypatch.setattr(systemd, "_place", lambda *_: texts.Place.choose(None, machine.root, None))
+    monkeypatch.setattr(systemd, "_asked", lambda question, _: answers[question])
+    monkeypatch.setattr(systemd, "_run", lambda *words: ran.append(words))
+    done = CliRunner().invoke(systemd.remove)
+    assert (done.exit_code, "Stopped" in done.output) == (0, True), done.output
+    assert ran == [("systemctl", "disable", "--now", "--quiet", "filedrop.service"), ("systemctl", "daemon-reload")]
 
 
 @pytest.mark.skipif(Path("/run/systemd/system").is_dir(), reason="this would change the machine")

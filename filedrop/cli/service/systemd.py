@@ -72,7 +72,7 @@ def remove(config_option: str | None, instance: str | None, *, root: Path | None
     place = _place(instance, root, config_option)
     _may_change(place)
     ours = _ours(place)
-    if not root and Unit.read(place.unit) and _asked("is-enabled", place) == "enabled":
+    if not root and Unit.read(place.unit, place.root) and (_asked("is-enabled", place) == "enabled" or _runs(place)):
         _run("systemctl", "disable", "--now", "--quiet", place.unit)
         say(f"Stopped and disabled {place.unit}.")
     elif not ours:
@@ -242,6 +242,11 @@ def _asked(question: str, place: Place) -> str:
     words = ("systemctl", question, place.unit)
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"
+
+
+def _runs(place: Place) -> bool:
+    """Does it run, or is it on its way there, between two attempts perhaps?"""
+    return _asked("is-active", place) not in ("inactive", "failed", "unknown")
 
 
 def _run(*words: str) -> None:
