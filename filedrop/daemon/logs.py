@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from filedrop.daemon.journald import with_fields
-from filedrop.errors import ConfigError
+from filedrop.errors import FiledropError
 from filedrop.text import printable
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ logging.raiseExceptions = False  # work goes on where a line can't be written
 
 
 def open_log(log: Log, listener: Callable[[Event], None] | None = None) -> structlog.stdlib.BoundLogger:
-    """The log that the configuration asks for. Raises ConfigError when its file can't be opened.
+    """The log that the configuration asks for. Raises FiledropError when its file can't be opened.
 
     `listener` is called with every event of any level: its name is in `event`, its facts are beside it.
     """
@@ -54,7 +54,9 @@ def open_log(log: Log, listener: Callable[[Event], None] | None = None) -> struc
             else logging.StreamHandler(sys.stderr)
         )
     except OSError as error:
-        raise ConfigError([f"log.file: {log.file} can't be written: {error.strerror}; name another"]) from error
+        # No ConfigError: the disk may come later, and with it, the service is started again.
+        why = f"log.file can't be written: {log.file}: {error.strerror}; see that its folder is there, or name another"
+        raise FiledropError(why) from error
     console = log.format == "console" or (log.format == "auto" and log.file is None and sys.stderr.isatty())
     renderer: structlog.typing.Processor = (
         # Other formatters than plain_traceback show variables, and so secrets.

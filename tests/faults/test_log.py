@@ -143,3 +143,11 @@ def test_a_start_that_fails(world: World) -> None:
     assert [event["event"] for event in lines(done.stderr)] == ["configuration.doubtful", "service.failed"]
     assert "another filedrop runs with the state" in lines(done.stderr)[1]["why"]
     assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_a_log_on_a_disk_that_comes_later(world: World) -> None:
+    """Where the log's folder isn't there yet, the start fails by a status with which the service is started again."""
+    text = f"{world.config_text()}log: {{file: '{world.base / 'disk' / 'log'}'}}\n"
+    world.config_text = lambda: text  # type: ignore[method-assign] # of this world
+    done = world.process("run")
+    assert (done.returncode, "log: No such file or directory; see that" in done.stderr) == (1, True), done.stderr
