@@ -115,10 +115,16 @@ def test_where_it_may_write(machine: Machine) -> None:
     assert unit.user == "filedrop"
 
 
-def test_folders_in_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_away", [False, True])
+def test_folders_in_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_away: bool) -> None:
     """A share is named as a whole, so that the service sees it unmounted; not where the system's folders are in it."""
-    mounts = [Path(one) for one in ("/mnt/share", "/var", "/")]
+    mounts = [Path(one) for one in ("/mnt/share", "/var", "/")[is_away:]]
     monkeypatch.setattr(texts, "mount_point", lambda path: next(one for one in mounts if path.is_relative_to(one)))
+    monkeypatch.setattr(texts, "FSTAB", tmp_path / "fstab")
+    if is_away:
+        texts.FSTAB.write_text(
+            "# <file system> <mount point>\n\nserver:/share /mnt/share nfs nofail 0 0\n/dev/x none swap\n"
+        )
     file = tmp_path / "config.yaml"
     file.write_text(f"{BASE}root: /mnt/share/filedrop\nstate: /var/lib/filedrop/acme\n")
     place = texts.Place.choose(None, Path("/"), str(file))

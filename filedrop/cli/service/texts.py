@@ -25,6 +25,7 @@ TEMPORARY = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - what PrivateTmp= hi
 SHARED = (Path("/etc/sysusers.d/filedrop.conf"), Path("/etc/tmpfiles.d/filedrop.conf"))  # by all units
 SYSTEM = tuple(map(Path, ("/etc", "/usr", "/var/lib", "/boot")))
 STATE = Path("/var/lib/filedrop")  # the units' StateDirectory
+FSTAB = Path("/etc/fstab")
 USUAL = "/usr/bin/filedrop"  # as the units have it
 
 
@@ -153,9 +154,19 @@ def _share(path: Path) -> Path:
     systemd mounts a folder that is named once more for the service alone. In a share, that would keep the share mounted
     there for ever: the service wouldn't see that it is unmounted, nor what is mounted in its place.
     """
-    mount = mount_point(path)
-    has_others = any(one.is_relative_to(mount) for one in (*SYSTEM, *HOMES, *TEMPORARY))
-    return path if has_others or not path.is_relative_to(mount) else mount
+    mounts = [one for one in (mount_point(path), *_to_be_mounted()) if path.is_relative_to(one)]
+    others = (*SYSTEM, *HOMES, *TEMPORARY)
+    own = [one for one in mounts if not any(other.is_relative_to(one) for other in others)]
+    return max(own, key=lambda one: len(one.parts), default=path)
+
+
+def _to_be_mounted() -> list[Path]:
+    """The mount points of /etc/fstab: a share that is away is named like one that is there (fstab(5))."""
+    try:
+        words = [line.split() for line in FSTAB.read_text("utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError):
+        return []
+    return [Path(one[1].replace("\\040", " ")) for one in words if len(one) > 1 and one[0][0] != "#"]
 
 
 def _program(place: Place) -> Path:
