@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import structlog
     from watchdog.events import FileSystemEvent
-    from watchdog.observers.api import BaseObserver, ObservedWatch
+    from watchdog.observers.api import BaseObserver, EventEmitter, ObservedWatch
 
     from filedrop.config import Watch
     from filedrop.outbound.context import FolderContext
@@ -73,7 +73,8 @@ class Watcher:
         except OSError:
             return
         known = self._watches.get(path)
-        if known is not None and known[0] == inode and not at.health.trouble:  # a folder that was away lost its watch
+        # A folder that was away, for a moment, too, has lost its watch, and may have its inode again.
+        if known is not None and known[0] == inode and not at.health.trouble and self._is_watched(known[1]):
             return
         try:
             observer = self._observing()
@@ -93,6 +94,11 @@ class Watcher:
         at.health.unwatched = ""
         self._watches[path] = (inode, watch)
         at.scanner.look_now()  # for files from before the watch
+
+    def _is_watched(self, watch: ObservedWatch) -> bool:
+        """Does the system still watch, or has it ended that, since the folder was removed or unmounted?"""
+        emitters = self._observer.emitters if self._observer is not None else set()
+        return any(_watches(one) for one in emitters if one.watch == watch)
 
     def _observing(self) -> BaseObserver:
         """The observer, which starts with the first folder. Raises OSError where the system has none left."""
@@ -154,6 +160,12 @@ else:
         from watchdog.observers import Observer  # noqa: PLC0415 - likewise
 
         return Observer()
+
+
+def _watches(emitter: EventEmitter) -> bool:
+    """Does a thread of watchdog's still hear of its folder? After an unmount, it waits for what never comes."""
+    group = getattr(emitter, "_inotify", None)  # Linux's; nothing public tells
+    return emitter.is_alive() and bool(getattr(group, "_active_callbacks_by_watch", True))
 
 
 def _events() -> list[type[FileSystemEvent]]:
