@@ -104,10 +104,10 @@ def run(config_option: str | None, *, once: bool, dry_run: bool, as_json: bool) 
         raise SystemExit(0 if show_dry_run(config, as_json=as_json) else FAILED)
     control = Control()
     stop_on_signals(control.stopped)
+    reload_on_signal(control)  # with --once too, which reads nothing anew, but would be ended
     gc.freeze()  # what is loaded by now stays: looking through it again and again finds nothing
     if once:
         raise SystemExit(run_once(config, control.stopped))
-    reload_on_signal(control)
     try:
         serve(config, control, reread=lambda: configuration.load(configuration.find(config_option)))
     except FiledropError as error:

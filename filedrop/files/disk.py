@@ -11,7 +11,8 @@ from filedrop.text import size
 
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "ncpfs", "afs", "ceph", "9p", "fuse.sshfs", "fuse.glusterfs",
-     "glusterfs", "lustre", "gpfs", "beegfs", "davfs", "fuse.davfs2", "fuse.s3fs", "fuse.rclone", "prl_fs", "vboxsf"}
+     "glusterfs", "lustre", "gpfs", "beegfs", "davfs", "fuse.davfs2", "fuse.s3fs", "fuse.rclone", "prl_fs", "vboxsf",
+     "virtiofs", "fuse.vmhgfs-fuse"}
 )  # fmt: skip
 
 A_FILE = 64 * 1024  # bytes that must be free for a sidecar or two

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 from support.configuration import BASE
+from support.disks import mounted
 
 from filedrop import config as configuration
-from filedrop.cli.service import systemd, texts
+from filedrop.cli.service import texts
 from filedrop.cli.service.installed import Unit
 
 if TYPE_CHECKING:
@@ -115,21 +115,23 @@ def test_where_it_may_write(machine: Machine) -> None:
     assert unit.user == "filedrop"
 
 
-@pytest.mark.parametrize("is_away", [False, True])
-def test_folders_in_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_away: bool) -> None:
-    """A share is named as a whole, so that the service sees it unmounted; not where the system's folders are in it."""
-    mounts = [Path(one) for one in ("/mnt/share", "/var", "/")[is_away:]]
-    monkeypatch.setattr(texts, "mount_point", lambda path: next(one for one in mounts if path.is_relative_to(one)))
-    monkeypatch.setattr(texts, "FSTAB", tmp_path / "fstab")
-    if is_away:
-        texts.FSTAB.write_text(
-            "# <file system> <mount point>\n\nserver:/share /mnt/share nfs nofail 0 0\n/dev/x none swap\n"
-        )
-    file = tmp_path / "config.yaml"
-    file.write_text(f"{BASE}root: /mnt/share/filedrop\nstate: /var/lib/filedrop/acme\n")
+def share_is_named(folder: Path) -> bool:
+    """Is the share that the folder's parent is named as a whole, where the folder is a configuration's root?"""
+    file = folder.parents[1] / "config.yaml"
+    file.write_text(f"{BASE}root: {folder}\nstate: /var/lib/filedrop/acme\n")
     place = texts.Place.choose(None, Path("/"), str(file))
-    wanted = {Path("/mnt/share"), Path("/var/lib/filedrop/acme")}
-    assert texts.writable(place, configuration.load(file)) == wanted
+    return folder.parent in texts.writable(place, configuration.load(file))
+
+
+def test_folders_in_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A share is named as a whole, so that the service sees it unmounted; by /etc/fstab also while it is away."""
+    share = tmp_path / "share"
+    assert not share_is_named(share / "filedrop")
+    with mounted(share):
+        assert share_is_named(share / "filedrop")
+    monkeypatch.setattr(texts, "FSTAB", tmp_path / "fstab")
+    texts.FSTAB.write_text(f"# <file system> <mount point>\n\nserver:/x {share} nfs nofail 0 0\n/dev/x none swap\n")
+    assert share_is_named(share / "filedrop")
 
 
 @pytest.mark.parametrize(
@@ -230,20 +232,6 @@ def test_several(machine: Machine) -> None:
     assert machine.files().keys() == {"etc/filedrop/acme.yaml", "etc/filedrop/drop.yaml"}
     assert "nothing to be done" in machine.ask("remove", "drop").stdout
     assert machine.ask("install", "a/b").returncode == 2
-
-
-@pytest.mark.parametrize("active", ["active", "activating"])
-def test_removing_what_is_not_enabled(machine: Machine, monkeypatch: pytest.MonkeyPatch, active: str) -> None:
-    """What runs is stopped before its unit is taken away, also where it doesn't start with the system."""
-    machine.configure()
-    machine.ask("install").check_returncode()
-    answers, ran = {"is-enabled": "disabled", "is-active": active}, list[tuple[str, ...]]()
-    monkeypatch.setattr(systemd, "_place", lambda *_: texts.Place.choose(None, machine.root, None))
-    monkeypatch.setattr(systemd, "_asked", lambda question, _: answers[question])
-    monkeypatch.setattr(systemd, "_run", lambda *words: ran.append(words))
-    done = CliRunner().invoke(systemd.remove)
-    assert (done.exit_code, "Stopped" in done.output) == (0, True), done.output
-    assert ran == [("systemctl", "disable", "--now", "--quiet", "filedrop.service"), ("systemctl", "daemon-reload")]
 
 
 @pytest.mark.skipif(Path("/run/systemd/system").is_dir(), reason="this would change the machine")

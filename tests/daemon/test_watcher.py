@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import queue
 import sys
-import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -44,10 +44,15 @@ def test_a_folder_that_was_away_for_a_moment(tmp_path: Path, there: Any) -> None
     with closing(Watcher(structlog.wrap_logger(structlog.testing.CapturingLogger()))) as watcher:
         with there(folder):
             watcher.watch(at, "events")
-        time.sleep(0.5)  # until the system has told of the end
         with there(folder):
-            watcher.watch(at, "events")
-            (folder / "one.xml").touch()
-            while heard.get(timeout=10) != "one.xml":
-                pass
-            (folder / "one.xml").unlink()
+            name = ""
+            for number in itertools.count():  # until the system has told of the end
+                watcher.watch(at, "events")
+                (folder / f"{number}.xml").touch()
+                with suppress(queue.Empty):
+                    while not (name := heard.get(timeout=0.1)):
+                        pass
+                if name:
+                    break
+            for file in folder.iterdir():
+                file.unlink()

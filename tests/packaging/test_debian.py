@@ -275,6 +275,14 @@ def test_another_share_in_its_place(machine: Machine, world: World) -> None:
     world.until(lambda: there("outbound/sending"), 60)
 
 
+def test_removed_while_it_runs(machine: Machine, world: World) -> None:
+    """What runs is stopped before its unit is taken away, also where it wouldn't start with the system."""
+    start(machine, world)
+    machine.run("systemctl", "disable", "filedrop")
+    assert "Stopped" in machine.run("filedrop", "service", "remove").stdout
+    assert machine.run("systemctl", "is-active", "filedrop", check=False).stdout == "inactive\n"
+
+
 def test_started_too_early(machine: Machine, world: World) -> None:
     """Started before the unit knows the folders, it says what is missing; then it works."""
     install(machine)
