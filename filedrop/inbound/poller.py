@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from filedrop.errors import AccessPointError, DocumentError
+from filedrop.errors import AccessPointError, DocumentError, Unauthorized, WrongAddress
 from filedrop.files import InUse
 from filedrop.inbound.arrival import Arrival
 from filedrop.inbound.fetcher import NotTaken
@@ -28,18 +28,25 @@ if TYPE_CHECKING:
     from filedrop.model.message import Message
 
 NAMED = 3  # messages for none of the companies that are kept of a poll, to be shown
+NO_EFFECT = "the access point was told that they are read, and still lists them: tell its operator"
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)  # between tries of a message that can't be taken
 
 
 @dataclass(slots=True)
 class Summary:
-    """What the last poll found; `for_nobody`: how many for none of the companies, `nobodys`: the first few of them."""
+    """What the last poll found; `for_nobody`: how many for none of the companies, `nobodys`: the first few of them.
+
+    `unmarked`: how many were still listed that had been delivered before; `why_unmarked`: of the last that could not be
+    marked as read, in this poll or before, why.
+    """
 
     last_poll: datetime | None = None
     unread: int = 0
     for_nobody: int = 0
     nobodys: list[Message] = field(default_factory=list)
     stuck: dict[str, int] = field(default_factory=dict)
+    unmarked: int = 0
+    why_unmarked: str = NO_EFFECT
 
 
 class InboxPoller:
@@ -122,6 +129,8 @@ class InboxPoller:
             self._has_read |= was_read
             if error is not None:
                 self._note_failure(one, error)
+            elif one.row is not None and one.row.state == "read" and not was_read:
+                self.summary.why_unmarked = NO_EFFECT
         finally:
             with self._lock:
                 self._under_way.pop(one.message.msg_no, None)
@@ -132,9 +141,12 @@ class InboxPoller:
     def _note_failure(self, one: Unread, error: Exception) -> None:
         delivery = self._delivery(one.message)
         if isinstance(error, AccessPointError):
-            is_placed = one.row is not None and one.row.state in ("placing", "read")
-            if self._context.breaker.allows_again() and not is_placed:  # this message is the cause
-                self._stuck(one, delivery, str(error))
+            if self._context.breaker.allows_again():  # this message is the cause
+                why = _of_one_alone(error, one.message.msg_no)
+                if _was_placed(one):
+                    self.summary.why_unmarked = why
+                else:
+                    self._stuck(one, delivery, why)
         elif isinstance(error, NotTaken | DocumentError):
             self._stuck(one, delivery, str(error))
         elif not isinstance(error, InUse) and delivery:  # InUse, by a virus scanner say: the next poll places it
@@ -155,7 +167,7 @@ class InboxPoller:
         delivery = self._delivery(one.message)
         if delivery is None or delivery.trouble or delivery.refused or self._is_hung(delivery):
             return True
-        return one.row is not None and one.row.state == "stuck"
+        return _was_placed(one) or (one.row is not None and one.row.state == "stuck")
 
     def _is_due(self, one: Unread) -> bool:
         row = one.row
@@ -165,7 +177,8 @@ class InboxPoller:
         return self._by_receiver.get(participant_key(message.receiver or ""), self._unassigned)
 
     def _sum_up(self, unread: Sequence[Unread]) -> None:
-        summary = Summary(self._context.now(), len(unread))
+        summary = Summary(self._context.now(), len(unread), why_unmarked=self.summary.why_unmarked)
+        summary.unmarked = sum(one.listed and _was_placed(one) for one in unread)
         for one in unread:
             delivery = self._delivery(one.message)
             if delivery is None:
@@ -176,3 +189,18 @@ class InboxPoller:
                 company = delivery.folder.company
                 summary.stuck[company] = summary.stuck.get(company, 0) + 1
         self.summary = summary
+
+
+def _was_placed(one: Unread) -> bool:
+    """Whether it had its place in its folder when it was listed: only the mark was left to be made."""
+    return one.row is not None and one.row.state in ("placing", "read")
+
+
+def _of_one_alone(error: AccessPointError, msg_no: int) -> str:
+    """Why a message can't be taken or marked while other requests succeed: login and address are right then."""
+    if isinstance(error, Unauthorized | WrongAddress):
+        return (
+            f"the access point refuses message {msg_no} and answers otherwise, so login and address are right: "
+            "ask its operator"
+        )
+    return str(error)

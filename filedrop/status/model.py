@@ -141,9 +141,10 @@ class AccountStatus(TypedDict):
     """How an account stands, as the daemon saw it; None, and login `unknown`, where nobody could tell.
 
     `nobodys`: the first few of those `for_nobody`, each in a few words. `next_attempt`: when it is asked again, where
-    that has failed. `lists` says which of the access point's lists could not be read to their end, `left_behind` what
-    is under way where the account was before, both in sentences; `surplus` are messages there that we did not mean to
-    send. `fetched`: what becomes of the unread ones for companies here.
+    that has failed. `lists` says which of the access point's lists could not be read to their end, or name as unread
+    what was delivered before, `left_behind` what is under way where the account was before, both in sentences;
+    `surplus` are messages there that we did not mean to send. `fetched`: what becomes of the unread ones for companies
+    here.
     """
 
     reachable: bool | None

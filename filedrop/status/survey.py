@@ -52,6 +52,9 @@ def account_status(account: Account) -> AccountStatus:
     """How an account of the running daemon stands."""
     report, summary = account.breaker.report, account.poller.summary
     polled, cut_short = summary.last_poll, account.access_point.cut_short.copy()
+    lists = [f"/{name} could not be read to its end: {why}" for name, why in sorted(cut_short.items()) if why]
+    if summary.unmarked:
+        lists.append(f"{summary.unmarked} of the unread were delivered here before: {summary.why_unmarked}")
     return AccountStatus(
         reachable=_REACHABLE.get(report.condition),
         login=report.condition if report.condition in ("ok", "refused") else "unknown",
@@ -64,7 +67,7 @@ def account_status(account: Account) -> AccountStatus:
         last_poll=stated(polled),
         why=report.why,
         next_attempt=stated(report.next_attempt),
-        lists=[f"/{name} could not be read to its end: {why}" for name, why in sorted(cut_short.items()) if why],
+        lists=lists,
         left_behind=[],
         surplus=[],
         fetched="",

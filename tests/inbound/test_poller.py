@@ -9,6 +9,8 @@ from support.documents import invoice
 from support.faults import instead
 from support.stepping import RULES, Life
 
+from filedrop.status.survey import account_status
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -125,4 +127,25 @@ def test_a_folder_answers_again_amid_a_poll(make_world: Callable[..., World], cl
     life.go_on(180)
     assert not hangs
     assert len(world.delivered()) == 1
+    life.stop()
+
+
+@pytest.mark.parametrize("answer", [403, 500, 204])
+def test_messages_that_stay_unread_hide_no_others(make_world: Callable[..., World], clock: Clock, answer: int) -> None:
+    """What an inbox lists though it was delivered, since no mark has an effect, hides nothing behind it."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true, quirks=True)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.always("POST /inbox/", instead(answer))
+    for number in range(26):
+        world.receive(invoice(str(number)))
+    life.go_on(600)
+    assert len(world.delivered()) == 26
+    (said,) = account_status(life.service.accounts[0])["lists"]
+    assert said.startswith("26 of the unread were delivered here before: ")
+    assert {403: "login and address are right", 500: "answered 500", 204: "still lists them"}[answer] in said
+    world.front.heal()
+    life.go_on(300)
+    assert not account_status(life.service.accounts[0])["lists"]
+    world.invariants()
     life.stop()
