@@ -10,7 +10,7 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filedrop.errors import Interrupted, NoClearAnswer
+from filedrop.errors import AccessPointError, Interrupted, NoClearAnswer
 
 if TYPE_CHECKING:
     import threading
@@ -41,7 +41,11 @@ class Listing:
 
 
 def listing(pages: Iterable[Page]) -> Listing:
-    """The messages of a list. A NoClearAnswer after the first page, except Interrupted, becomes `trouble`."""
+    """The messages of a list. An error after the first page, except Interrupted, becomes `trouble`.
+
+    Else a page that is never given out would hide those before it. An outage or a refused login is met again by the
+    next request.
+    """
     messages: dict[int, Message] = {}
     count, said, complete, trouble = 0, 0, False, ""
     try:
@@ -52,7 +56,7 @@ def listing(pages: Iterable[Page]) -> Listing:
             said += page.size
             if len(messages) > MOST_LISTED or said > MOST_SAID:
                 raise NoClearAnswer(f"there are more than the {len(messages)} messages that are read at once")
-    except NoClearAnswer as error:
+    except AccessPointError as error:
         if not count or isinstance(error, Interrupted):
             raise
         complete, trouble = False, str(error)

@@ -149,3 +149,18 @@ def test_messages_that_stay_unread_hide_no_others(make_world: Callable[..., Worl
     assert not account_status(life.service.accounts[0])["lists"]
     world.invariants()
     life.stop()
+
+
+@pytest.mark.parametrize("answer", [401, 403, 404, 500])
+def test_a_page_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, answer: int) -> None:
+    """Where the inbox's second page is refused, what the first one lists is taken, and so the others move up to it."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.always(lambda request: request.path == "/inbox" and "index=2" in request.target, instead(answer))
+    for number in range(30):
+        world.receive(invoice(str(number)))
+    life.go_on(3600)
+    assert len(world.delivered()) == 30
+    world.invariants()
+    life.stop()
