@@ -17,7 +17,7 @@ from filedrop.accesspoint.download import fetch
 from filedrop.accesspoint.links import Address
 from filedrop.accesspoint.listing import listing, pages
 from filedrop.accesspoint.multipart import Multipart
-from filedrop.errors import Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
+from filedrop.errors import AccessPointError, Interrupted, NoClearAnswer, Unauthorized, Unavailable
 
 if TYPE_CHECKING:
     import threading
@@ -265,7 +265,7 @@ class AccessPoint:
         why = ""
         try:
             yield from pages(ask, self._address, name, query or {}, stopped=self._stopped)
-        except (NoClearAnswer, Unauthorized, WrongAddress) as error:
+        except AccessPointError as error:
             why = "" if isinstance(error, Interrupted) else str(error)
             raise
         finally:

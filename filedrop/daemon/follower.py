@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from filedrop.errors import AccessPointError, Interrupted, Unauthorized, WrongAddress
+from filedrop.errors import AccessPointError, Interrupted, Unauthorized, Unavailable, WrongAddress
 from filedrop.outbound.resolver import DoubtResolver
 from filedrop.outbound.tracking import Tracking
 
@@ -56,10 +56,12 @@ class Follower:
     def failed(self, error: AccessPointError, event: str, **facts: str) -> None:
         """Record the failure of a request. Logged, unless the request was interrupted by our own stop.
 
-        A list may be refused alone: login and address are asked after before they count as wrong.
+        A list may be refused alone: the account is asked after before it counts as away, its login or address as wrong.
         """
         breaker = self._shared.breaker
-        if not (isinstance(error, Unauthorized | WrongAddress) and breaker.allows_again()):
+        asks_for_rest = isinstance(error, Unavailable) and error.retry_after
+        may_be_one_list = isinstance(error, Unauthorized | WrongAddress | Unavailable) and not asks_for_rest
+        if not (may_be_one_list and breaker.allows_again()):
             breaker.record_failure(error)
         if not isinstance(error, Interrupted):
             self._shared.log.warning(event, **facts, why=str(error))

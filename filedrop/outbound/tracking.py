@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint.listing import PAGE
-from filedrop.errors import Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
+from filedrop.errors import AccessPointError, Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.document import State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction, difference, is_known
@@ -98,7 +98,9 @@ class Tracking:
                     break
         except Interrupted:
             raise
-        except NoClearAnswer as error:  # single questions are asked for the rest
+        except AccessPointError as error:  # single questions are asked for the rest
+            if not isinstance(error, NoClearAnswer) and not self._shared.breaker.allows_again():
+                raise
             self._shared.log.warning("list.cut_short", list="messages", why=str(error))
 
     def _step(self, document: Document, reports: _Reports, outbox: Listing) -> Document:

@@ -134,7 +134,7 @@ def test_a_message_that_is_not_given_out(make_world: Callable[..., World], clock
     assert not [line for line in world.log() if line["event"] == "account.paused"]
 
 
-@pytest.mark.parametrize("status", [403, 404])
+@pytest.mark.parametrize("status", [403, 404, 500])
 @pytest.mark.parametrize("which", ["messages", "outbox", "inbox"])
 def test_a_list_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, which: str, status: int) -> None:
     """Where one list is refused, though the login and the address are good, documents are sent all the same."""
@@ -237,3 +237,19 @@ def answers_time(world: World, number: int) -> str:
         found = re.search("received>([^<]+)<", answer.read().decode())
     assert found
     return found[1]
+
+
+@pytest.mark.parametrize("status", [403, 404, 500])
+def test_an_archive_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, status: int) -> None:
+    """Where the archive isn't listed, deliveries are heard of all the same, by questions after single documents."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.always(exactly("GET", "/messages"), instead(status))
+    for nth in range(3):
+        life.take(world, f"{nth}.xml")
+    life.go_on(4 * 3600)
+    assert {place.split("/")[0] for place in world.places().values()} == {"archive"}
+    assert str(status) in life.service.accounts[0].access_point.cut_short["messages"]
+    assert not [line for line in world.log() if line["event"] == "account.paused"]
+    life.stop()
