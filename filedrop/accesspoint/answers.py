@@ -27,6 +27,7 @@ _DATA = frozenset({"message-meta-data", "peppol-header"})
 _LARGEST_NUMBER = 2**63 - 1  # interface, Message: a long integer
 _LONGEST_VALUE = 2000
 _MOST_MARKS = 300_000  # tags, or attributes: each takes 20 times its bytes in memory; a page has about 1,000
+_NEVER = "0001-"  # the year that some servers write where a moment is missing
 _MOST_PAIRS = 1000  # that one receiver accepts under one name
 _local = threading.local()  # holds each thread's parser
 _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]")  # what drives a terminal (ECMA-48)
@@ -172,7 +173,7 @@ def _message(element: _Element) -> Message:
         msg_no=msg_no,
         direction=texts.get("direction"),
         received=texts.get("received"),
-        delivered=texts.get("delivered"),
+        delivered=None if texts.get("delivered", "").startswith(_NEVER) else texts.get("delivered"),
         uuid=texts.get("uuid", "").removeprefix("uuid:") or None,
         sender=texts.get("sender"),
         receiver=texts.get("receiver"),

@@ -23,6 +23,7 @@ from filedrop.journal import MessageRow
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from support.faults import Exchange
     from support.stepping import Clock
     from support.world import World
 
@@ -252,4 +253,26 @@ def test_an_archive_that_is_not_given_out(make_world: Callable[..., World], cloc
     assert {place.split("/")[0] for place in world.places().values()} == {"archive"}
     assert str(status) in life.service.accounts[0].access_point.cut_short["messages"]
     assert not [line for line in world.log() if line["event"] == "account.paused"]
+    life.stop()
+
+
+def test_a_delivery_in_the_year_1(make_world: Callable[..., World], clock: Clock) -> None:
+    """What some servers write for "never" is no delivery: the document is on its way until there is one."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=3600)
+
+    def never(exchange: Exchange) -> None:
+        answer = exchange.arrive()
+        body = answer.body
+        if b"<delivered>" not in body:
+            body = body.replace(b"</received>", b"</received><delivered>0001-01-01T00:00:00Z</delivered>")
+        exchange.answer(answer.status, body, [("Content-Type", "application/xml")])
+
+    world.front.always(lambda request: request.path.startswith("/outbox"), never)
+    life = Life(world, clock)
+    life.go_on(10)
+    life.take(world, "first.xml")
+    life.go_on(600)
+    assert world.places() == {"first.xml": "sent"}
+    life.go_on(2 * 3600)
+    assert world.places()["first.xml"].startswith("archive/2020-06")
     life.stop()
