@@ -1,8 +1,9 @@
 """Download of a message's document, from base_url or from another host (contract 6, Credentials).
 
-Of a link to base_url's host, the path is requested on base_url, with the login. For a link to another host, the
-documented path on base_url is tried first, then the link itself, without the login. A 303 to a blob store is followed
-without it, too (field notes). Such addresses expire soon: a failure there is Unavailable; retries begin at base_url.
+Of a link to base_url's host, the path is requested on base_url, with the login; where nothing is there, as behind a
+proxy that has a path of its own, the documented path is. For a link to another host, the documented path on base_url is
+tried first, then the link itself, without the login. A 303 to a blob store is followed without it, too (field notes).
+Such addresses expire soon: a failure there is Unavailable; retries begin at base_url.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def fetch(transport: Transport, address: Address, message: Message, target: Bina
 @contextmanager
 def _found(transport: Transport, address: Address, message: Message) -> Iterator[Incoming]:
     linked = address.own(message.link)
-    target = linked or address.target("messages", message.msg_no, "xml-document")
+    documented = address.target("messages", message.msg_no, "xml-document")
+    target = linked or documented
     elsewhere, seen_at = (None if linked else message.link), ""  # where to look when base_url doesn't have it
     for hops in range(_HOPS, 0, -1):  # noqa: B007 - what is left of them counts elsewhere, too
         with transport.asked("GET", target) as incoming:
@@ -52,6 +54,9 @@ def _found(transport: Transport, address: Address, message: Message) -> Iterator
             if moved is None and incoming.status not in _NOT_THERE:
                 raise verdict.refused(incoming.read())
         if moved is None:
+            if target == linked and elsewhere is None and linked != documented:
+                target = documented
+                continue
             break
         elsewhere, seen_at, before = moved, incoming.url, target
         target = address.own(moved, before) or before

@@ -257,3 +257,11 @@ def test_full_disk(server: Scripted, access_point: AccessPoint) -> None:
     with pytest.raises(OSError, match="No space left"):
         access_point.download(Message(5), Full(), max_size=LARGE)
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("status", [204, 404])
+def test_a_link_whose_path_is_another(server: Scripted, access_point: AccessPoint, status: int) -> None:
+    """Where a link's path leads nowhere, as behind a proxy with a path of its own, the documented one is tried."""
+    server.on("GET", "/inner/messages/5/xml-document", reply(status))
+    server.on("GET", PATH, reply(200, DOCUMENT))
+    assert fetched(access_point, "https://127.0.0.1/inner/messages/5/xml-document") == DOCUMENT
