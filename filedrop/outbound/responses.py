@@ -34,6 +34,7 @@ def tie_responses(at: FolderContext) -> None:
         if response.company != at.folder.company:
             continue
         found = [one for one in journal.answerable(response) if _is_answered(one, response)]
+        found = [one for one in found if one.state is not State.FAILED] or found  # else the same one, since sent again
         if len(found) > 1:
             if at.folder.id == found[0].folder:
                 _tell_ambiguous(at, response, found)

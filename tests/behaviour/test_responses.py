@@ -125,6 +125,23 @@ def test_ambiguous(make_world: Callable[..., World]) -> None:
     assert said(world, "one.xml") == said(world, "two.xml") == []
 
 
+def test_after_a_transmission_that_died(make_world: Callable[..., World]) -> None:
+    """A response is to the document that was sent again, not to the one that never left the access point."""
+    world = make_world(outbound={"overdue": "300ms"})
+    world.sandbox.store.connect({SELLER: "acme"})
+    world.drop("invoice.xml", invoice("1001"))
+    world.settle()
+    assert world.error("invoice.xml") == "not-delivered"
+    world.sandbox.store.connect({SELLER: "acme", BUYER: "buyer"})
+    (world.outbound / "failed" / "invoice.xml").rename(world.outbound / "invoice.xml")
+    world.settle(ends=("archive",))
+    number = world.receive(response("1001"))
+    with world.service() as service:
+        world.until(lambda: world.delivered() and not untied(service))
+    assert said(world, "invoice.xml") == [("RE", "Rejected", "The order number is missing.", number)]
+    assert "1 rejected by the receiver" in world.filedrop("status").stdout
+
+
 def test_before_what_it_answers(world: World) -> None:
     """One that comes before the document was sent is kept, and tied when that is accepted."""
     world.receive(response("1001"))
