@@ -160,6 +160,6 @@ def _retry_after(headers: Mapping[str, str]) -> timedelta | None:
         return min(timedelta(seconds=int(text)), _LONGEST_PAUSE)
     try:
         pause = parsedate_to_datetime(text) - parsedate_to_datetime(headers.get("Date", ""))
-    except (ValueError, TypeError):  # no date; or only one of them has an offset
+    except (ValueError, TypeError, OverflowError):  # no date; or only one of them has an offset
         return None
     return max(timedelta(0), min(pause, _LONGEST_PAUSE))

@@ -110,6 +110,7 @@ def test_accepted_by_location(server: Scripted, access_point: AccessPoint, scrip
         (reply(303, "", ("Location", "/outbox/97")), NoClearAnswer),
         (reply(503), NoClearAnswer),
         (reply(503, "", ("Retry-After", "soon")), NoClearAnswer),
+        (reply(503, "", ("Retry-After", "Fri, 20 Nov 99999999999 12:00:00 GMT")), NoClearAnswer),
         (reply(500, "Unknown server error occurred."), NoClearAnswer),
         (reply(502), NoClearAnswer),
         (reply(504), NoClearAnswer),
