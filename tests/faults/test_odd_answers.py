@@ -73,6 +73,7 @@ ODD: dict[str, Fault] = {
     "no last chunk": said(lambda answer: as_bytes(answer, chunked(answer.body, b""), **CHUNKED)),
     "no chunks where it says so": said(lambda answer: as_bytes(answer, **CHUNKED)),
     "a chunk too long": said(lambda answer: as_bytes(answer, b"ffffffffffffffff\r\n" + answer.body, **CHUNKED)),
+    "a chunk of less than nothing": said(lambda answer: as_bytes(answer, b"-5\r\n" + answer.body, **CHUNKED)),
     "packed": said(lambda answer: as_bytes(answer, gzip.compress(answer.body), content_encoding="gzip")),
     "packed and cut": said(lambda answer: as_bytes(answer, gzip.compress(answer.body)[:-9], content_encoding="gzip")),
     "packed where it says so only": said(lambda answer: as_bytes(answer, content_encoding="gzip"), then_cut=False),
@@ -103,7 +104,7 @@ def test_uploads(either_world: World) -> None:
     assert len(world.front.asked("POST /outbox")) == len(ODD)
 
 
-UNTAKEABLE = {"more than it says": ODD["more than it says"], "endless": endless}
+UNTAKEABLE = {name: ODD[name] for name in ("more than it says", "a chunk of less than nothing", "endless")}
 
 
 def test_downloads(world: World) -> None:
@@ -116,7 +117,7 @@ def test_downloads(world: World) -> None:
 
 @pytest.mark.parametrize("odd", UNTAKEABLE)
 def test_a_download_that_looks_whole(make_world: Callable[..., World], odd: str) -> None:
-    """What is cut by the length that it says, or never ends, is no document: it stays unread, and leaves nothing."""
+    """What is cut by the length that it says, has none, or never ends, is no document: it is stuck, and unread."""
     world = make_world(inbound={"max_size": "1MB"})
     number = world.receive(invoice("1"))
     world.front.always(f"GET /messages/{number}/", ODD[odd])

@@ -57,7 +57,7 @@ class Incoming:
                     yield piece
                 if unpack and unpack.unused_data:
                     raise Unavailable(f"the answer of {self.url} is damaged: its gzip is followed by something else")
-        except HTTPError as error:
+        except (HTTPError, ValueError) as error:  # ValueError: a chunk of less than nothing
             raise Unavailable(f"the answer of {self.url} was cut off: {why(error)}") from error
         except zlib.error as error:
             raise Unavailable(f"the answer of {self.url} is damaged: its gzip can't be unpacked") from error
