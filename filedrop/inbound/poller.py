@@ -103,7 +103,8 @@ class InboxPoller:
         with self._lock:  # in folders that hang: what is read of these from now on is older than what becomes of them
             under_way = frozenset(self._under_way)
         asked = self._context.now()
-        unread = self._inbox.unread(self._is_blocked)
+        # What was begun for a company that is no longer here, and isn't listed any more, was read elsewhere.
+        unread = [one for one in self._inbox.unread(self._is_blocked) if one.listed or self._delivery(one.message)]
         self._sum_up(unread)
         handed_to: set[InboundDelivery] = set()
         for one in unread:

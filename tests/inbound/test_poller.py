@@ -80,6 +80,27 @@ def test_a_folder_that_was_away_while_the_inbox_was_blocked(make_world: Callable
     life.stop()
 
 
+def test_what_was_read_elsewhere_is_for_nobody(make_world: Callable[..., World], clock: Clock) -> None:
+    """A message whose company was taken out of the configuration counts as unread only while it is."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true)
+    world.front.always("POST /inbox/", instead(500))
+    number = world.receive(invoice("1"))
+    life = Life(world, clock)
+    life.go_on(10)
+    life.stop()
+    world.front.heal()
+    world._companies["acme"] = "{participants: []}"
+    life = Life(world, clock)
+    life.go_on(130)
+    summary = life.service.accounts[0].poller.summary
+    assert (summary.unread, summary.for_nobody) == (1, 1)
+    life.service.accounts[0].access_point.mark_read(number)
+    life.go_on(130)
+    summary = life.service.accounts[0].poller.summary
+    assert (summary.unread, summary.for_nobody, summary.nobodys) == (0, 0, [])
+    life.stop()
+
+
 @pytest.mark.parametrize("polls", [1, 4])
 def test_a_folder_hangs_for_some_polls(make_world: Callable[..., World], clock: Clock, polls: int) -> None:
     """A message that was handed out before its share hung is handed out once, and delivered once when it answers."""
