@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from filedrop.model.document import State
 from filedrop.storage import sidecar
 
 if TYPE_CHECKING:
@@ -94,6 +95,9 @@ class Retention:
 
     def _remove_document(self, within: Directory, name: str, before: datetime) -> bool:
         """Remove a document and its sidecar, if that is one, and old by our clock too. Returns whether it was."""
+        told = sidecar.read(within / name) or {}
+        if told.get("state") != State.DELIVERED:  # a person's: a received document with its sidecar, say
+            return False
         document_id = sidecar.document_id_in(within / name)
         row = self._at.shared.journal.document(document_id) if document_id else None
         if document_id is None or (row and not (row.state.finished and _ended(row) < before)):

@@ -101,6 +101,23 @@ def test_what_stays(world: World, clock: Clock) -> None:
     assert sorted(path.name for path in month.iterdir()) == left
 
 
+def test_what_else_has_a_sidecar(world: World, clock: Clock) -> None:
+    """What a person has put into an old month with its sidecar stays: what was received, and what has failed."""
+    life = Life(world, clock)
+    sent(world, life, "done.xml")
+    world.receive(invoice("received"))
+    (world.outbound / "broken.xml").write_bytes(invoice("done.xml"))
+    life.pipeline.at.scanner.look_now()
+    life.go_on(900)
+    month = world.outbound / "archive" / "2020-06"
+    theirs = [*world.inbound.glob("*.xml*"), *(world.outbound / "failed").glob("*.xml*")]
+    assert len(theirs) == 5  # two documents, two sidecars and a note
+    for path in theirs:
+        path.rename(month / path.name)
+    after(world, clock, life, 120).stop()
+    assert sorted(path.name for path in month.iterdir()) == sorted(path.name for path in theirs)
+
+
 @pytest.mark.parametrize("ours", [True, False], ids=["ours", "the access point's"])
 def test_a_clock_that_is_far_ahead(make_world: Callable[..., World], clock: Clock, *, ours: bool) -> None:
     """Where one clock says that all is old, and the other that it isn't, nothing is removed."""
