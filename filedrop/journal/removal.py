@@ -11,6 +11,7 @@ from filedrop.journal.store import Store
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Sequence
     from datetime import datetime
 
 
@@ -24,6 +25,11 @@ class Removal(Store):
         """
         values = {"folder": folder, "company": company, "before": as_moment(before), "first_kept": first_kept}
         ids = [id_ for (id_,) in self.read(statements.ARCHIVED, **values, most=most)]
+        self.forget(ids)
+        return len(ids)
+
+    def forget(self, ids: Sequence[str]) -> None:
+        """Remove the rows of these documents."""
 
         def work(connection: sqlite3.Connection) -> None:
             for statement in statements.FORGET:
@@ -31,7 +37,6 @@ class Removal(Store):
 
         if ids:
             self.write(work)
-        return len(ids)
 
     def shrink(self) -> bool:
         """Give some of the space of removed rows back to the disk. Returns whether there is more."""

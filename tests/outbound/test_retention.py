@@ -187,6 +187,18 @@ def long_ago(outbound: Path, journal: Journal, recent: Document) -> None:
             path.with_name(f"{path.name}.json").write_bytes(sidecar.outbound(document, document.file))
 
 
+def test_a_company_that_was_called_otherwise(world: World, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows go with its months, too: what is removed is no duplicate's first any more."""
+    life = Life(world, clock)
+    sent(world, life, "june.xml")
+    renamed = world.config_text().replace("  acme: {", f"  new: {{outbound: {world.outbound}, ")
+    monkeypatch.setattr(world, "config_text", lambda: renamed)
+    life = after(world, clock, life, 120)
+    assert months(world) == []
+    assert not life.journal.called("june.xml", "june.xml")
+    life.stop()
+
+
 def test_one_that_can_not_be_removed(world: World, clock: Clock) -> None:
     """It is told, and keeps neither the others nor the months after it."""
     life = Life(world, clock)
