@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 from filedrop.errors import FolderUnavailable, JournalError
 from filedrop.files import Drafts, InUse
 from filedrop.model.document import Document, State
+from filedrop.model.fault import Fault
+from filedrop.outbound.claim import new_document
 from filedrop.outbound.filing import FileGone, begin
+from filedrop.storage import sidecar
 from filedrop.storage.names import shortened
 from filedrop.storage.own_name import clear_left
 
@@ -156,7 +159,7 @@ def _clear_left(at: FolderContext, document: Document) -> None:
 def _miss(at: FolderContext, document: Document) -> None:
     """Note a missing file: a person may be moving it, or the share is away.
 
-    After `rescan`, a finished document counts as put away, and any other as taken.
+    After `rescan`, a finished document counts as put away, and any other as taken; what lies in its place has failed.
     """
     shared = at.shared
     try:
@@ -169,3 +172,20 @@ def _miss(at: FolderContext, document: Document) -> None:
     del at.missed[document.id]
     shared.journal.record(document.gone(shared.now()))
     shared.log.warning("document.taken", company=document.company, file=document.file, state=document.state.value)
+    if (changed := _changed(at, document)) is not None:
+        shared.journal.record(changed)  # the next step puts it into failed/
+
+
+def _changed(at: FolderContext, document: Document) -> Document | None:
+    """What lies under a finished document's name, with its sidecar, and isn't what was sent; None where nothing is."""
+    place, stamp = at.folder.at(document.place), at.folder.stamp(document.place, document.file)
+    if stamp is None or sidecar.document_id_in(place / f"{document.file}.json") != document.id:
+        return None
+    became = f"was not delivered: {document.error.message}" if document.error else "was delivered"
+    fault = Fault(
+        "changed",
+        f"it was changed or exchanged in {document.place}/; what was sent as message {document.msg_no} {became}",
+        "Delete it, unless it is to be sent as it is now: then move it back to outbound/.",
+    )
+    here = new_document(at, document.dropped_as, document.file, stamp).at(document.place, document.file)
+    return here.failed(at.shared.now(), fault)

@@ -213,6 +213,27 @@ def test_taken_out_of_sent(make_world: Callable[..., World]) -> None:
     assert [line["event"] for line in world.log()].count("document.taken") == 1
 
 
+@pytest.mark.parametrize("is_delivered", [True, False], ids=["delivered", "not delivered"])
+def test_changed_in_sent(make_world: Callable[..., World], clock: Clock, *, is_delivered: bool) -> None:
+    """What a person has changed in `sent/` doesn't lie there for ever, but fails; the note says what became of it."""
+    world = make_world(outbound=RULES, clock=clock.true, deliver_after=600)
+    life = Life(world, clock)
+    world.drop("invoice.xml", invoice())
+    life.go_on(60)
+    path = world.outbound / "sent" / "invoice.xml"
+    path.write_bytes(path.read_bytes() + b"\n")
+    if not is_delivered:
+        world.set_up_anew()
+    life.go_on(3 * 3600)
+    life.stop()
+    assert not list((world.outbound / "sent").iterdir())
+    assert (world.outbound / "failed" / "invoice.xml").read_bytes() == invoice() + b"\n"
+    note = (world.outbound / "failed" / "invoice.xml.why.txt").read_text()
+    became = "what was sent as message 1 was delivered." if is_delivered else "was not delivered: the access point"
+    assert became in note
+    assert uploads(world) == 1
+
+
 @pytest.mark.parametrize("duplicates", ["refuse", "allow"])
 def test_moved_back_from_sent(make_world: Callable[..., World], duplicates: str) -> None:
     """A file that is moved from `sent/` back to `outbound/` is in `sent/` again soon, and is not posted again."""
