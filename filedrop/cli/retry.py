@@ -16,7 +16,7 @@ from filedrop.cli.dryrun import as_claimed, duplicate_of
 from filedrop.cli.opening import journal_if_any, open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, show_table
 from filedrop.errors import ConfigError, DocumentError, FolderUnavailable
-from filedrop.files import InUse, discard, open_regular, place, stamp
+from filedrop.files import InUse, discard, open_regular, place, replace_whole, stamp
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
 from filedrop.outbound.context import identification_of
@@ -56,8 +56,8 @@ class Failed:
     def put_back(self, permitted_by: Journal | None) -> str:
         """Move it to `outbound/`, clear its note and sidecar, and return its name there. Raises OSError.
 
-        It gets the name there that it was dropped with, where that is free. `permitted_by`: the journal that lets it be
-        sent though it is a duplicate.
+        It gets the name there that it was dropped with, where that is free, and its ready file, where it needs one.
+        `permitted_by`: the journal that lets it be sent though it is a duplicate.
         """
         here, failed = self.folder.at(), self.entry
         own = told_beside(failed) or self.name
@@ -71,6 +71,8 @@ class Failed:
             for entry, seen in beside:
                 if seen:
                     _clear(entry, seen)
+            if ready_file := self.folder.ready_file(name):  # only now: before, another's might lie there
+                replace_whole(here / ready_file, b"", draft_in=self.folder.at("sending"))
             here.sync()
             return name
         raise AssertionError  # free_names never ends

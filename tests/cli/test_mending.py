@@ -66,6 +66,18 @@ def test_retry(filedrop: Filedrop, world: World) -> None:
     assert world.places() == {"one.xml": ".", "two.xml": "."}
 
 
+def test_retry_where_ready_files_tell(filedrop: Filedrop, make_world: Callable[..., World]) -> None:
+    """A retried document gets its ready file again: its writer, who is done with it, writes no other one."""
+    world = make_world(outbound={"ready_suffix": ".ready"})
+    for name in ("invoice.xml", "invoice.xml.ready"):
+        world.put(world.outbound / name, invoice("1", receiver=None))
+    world.run_once()
+    (world.outbound / "failed" / "invoice.xml").write_bytes(invoice("1"))
+    assert filedrop("retry", "acme", "invoice.xml", config=config_of(world)).returncode == 0
+    world.run_once()
+    assert len(world.sandbox.store.sent("acme")) == 1
+
+
 def test_what_is_no_file_is_no_document(filedrop: Filedrop, world: World) -> None:
     """A folder or a link with a document's name is counted nowhere, and retry leaves it where it lies."""
     world.run_once()
