@@ -43,6 +43,10 @@ class Folders(Store):
         known: str | None = self.value(statements.FOLDER_AT, path=as_name(str(path)))
         return known
 
+    def folders_in_use(self) -> list[str]:
+        """The ids of the folders that have open documents."""
+        return [folder for (folder,) in self.read(statements.OPEN_FOLDERS)]
+
     def record_folder(self, folder: str, path: Path) -> None:
         """Write that a folder is ours, and its path; where it was moved, what was begun in it is there now."""
         self.write(lambda connection: _record(connection, folder, path))

@@ -78,19 +78,19 @@ OTHER_ROWS = (
 )
 BY_ID = f"{_ALL} id = :id"
 # Each once, by steps in an index: it has a row for each document.
-_IDENTITIES = """
-    WITH RECURSIVE known(identity) AS (
-        SELECT min(identity) FROM documents UNION ALL
-        SELECT (SELECT min(identity) FROM documents WHERE identity > known.identity)
-        FROM known WHERE known.identity IS NOT NULL
-    ) SELECT identity FROM known
+_EACH = """
+    WITH RECURSIVE known(one) AS (
+        SELECT min({column}) FROM documents WHERE {rows} UNION ALL
+        SELECT (SELECT min({column}) FROM documents WHERE {rows} AND {column} > one) FROM known WHERE one IS NOT NULL
+    ) SELECT one FROM known WHERE one IS NOT NULL
 """
+_IDENTITIES = _EACH.format(column="identity", rows="TRUE")
+OPEN_FOLDERS = _EACH.format(column="folder", rows="open")
 CALLED = f"""
     {_ALL} id IN (
         SELECT id FROM documents WHERE id = :name OR dropped_as = :file
         UNION SELECT id FROM documents WHERE dropped_as = :unnumbered AND file = :file
-        UNION SELECT id FROM documents WHERE identity IN ({_IDENTITIES})
-            AND msg_no = :msg_no
+        UNION SELECT id FROM documents WHERE identity IN ({_IDENTITIES}) AND msg_no = :msg_no
         UNION SELECT document FROM surplus WHERE msg_no = :msg_no
     ) ORDER BY id DESC
 """

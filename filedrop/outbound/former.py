@@ -1,4 +1,4 @@
-"""Open documents at accounts that the configuration no longer names.
+"""Open documents at accounts, and in folders, that the configuration no longer names.
 
 An account is its host and username (contract 6), and documents are followed and looked for where they were posted. So
 another host in `base_url`, or another username, leaves open documents behind. Received messages are not affected: they
@@ -8,17 +8,24 @@ are known under any host.
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
+from filedrop.files.patience import within
 from filedrop.model.document import State
-from filedrop.text import printable
+from filedrop.storage.marker import read_marker
+from filedrop.text import listed, printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from filedrop.config import Config
     from filedrop.journal import Journal
 
 LONGEST = 200  # characters of an identity: it may come from a forged sidecar
 LISTED = 20  # identities at most: for the same reason
+PATIENCE = 1.0  # seconds for a folder that nobody serves to say whether it is still there
 
 
 def left_behind(config: Config, journal: Journal) -> dict[str, list[str]]:
@@ -32,6 +39,30 @@ def left_behind(config: Config, journal: Journal) -> dict[str, list[str]]:
     for (account, before), numbers in found.items():
         by_account[account].append(_sentence(before, config.accounts[account].identity, numbers))
     return {account: _cut(sentences) for account, sentences in by_account.items()}
+
+
+def left_in_folders(config: Config, journal: Journal) -> str:
+    """The sentence about documents in folders that nobody serves any more; "" where there are none."""
+    left = list(_left_in_folders(config, journal))
+    return (
+        f"{listed(left)}, which the configuration doesn't name any more: nobody sends them or puts them away. Name it "
+        "again until they are done, or delete its .filedrop to give them up"
+        if left
+        else ""
+    )
+
+
+def _left_in_folders(config: Config, journal: Journal) -> Iterator[str]:
+    served = {journal.folder_at(path) for company in config.companies.values() for path in company.outbound}
+    for folder in journal.folders_in_use():
+        path = journal.folder_path(folder)
+        if folder in served or path is None:
+            continue
+        with suppress(OSError):  # who has removed it with what lay in it knows of that
+            marker = within(PATIENCE, partial(read_marker, path))
+            if marker is not None and marker.folder == folder:
+                number = sum(journal.counts(folder).values())
+                yield f"{number} unfinished {'document lies' if number == 1 else 'documents lie'} in {printable(path)}"
 
 
 def _cut(sentences: list[str]) -> list[str]:

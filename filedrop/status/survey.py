@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from filedrop.daemon.systemd import start_command
 from filedrop.errors import JournalError
 from filedrop.model.document import State
-from filedrop.outbound.former import left_behind
+from filedrop.outbound.former import left_behind, left_in_folders
 from filedrop.outbound.validating import why_not_validated
 from filedrop.status import matters
 from filedrop.status.folders import LISTED, FolderSurvey
@@ -154,7 +154,7 @@ class Survey:
             },
             accounts=accounts,
             tables=list(told.tables),
-            troubles=dict(told.troubles),
+            troubles=_troubles(told, left_in_folders(config, journal) if journal else ""),
             alerts=list(told.alerts),
             unassigned=self._folder("unassigned", config.unassigned) if config.unassigned else None,
             configured=told.configured,
@@ -254,6 +254,11 @@ class Survey:
             disk=snapshot.disk,
             free=snapshot.free,
         )
+
+
+def _troubles(told: DaemonReport, in_folders: str) -> dict[str, str]:
+    others = {about: why for about, why in told.troubles.items() if about != "folders"}  # that may be an older one
+    return others | ({"folders": in_folders} if in_folders else {})
 
 
 def _rejected(journal: Journal, now: datetime) -> Iterator[tuple[str, Item]]:

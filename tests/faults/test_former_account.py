@@ -65,3 +65,22 @@ def test_a_person_ends_it(world: World) -> None:
         world.until(lambda: left(world)["accounts"]["main"]["left_behind"] == [])
         world.until(lambda: not list((world.outbound / "sent").glob("sent.xml*")))
         world.until(lambda: world.places().get("doubtful.xml") == "sent")
+
+
+def test_a_folder_that_is_named_no_more(make_world: Callable[..., World]) -> None:
+    """`check` and `status` say that documents are left in it, until it is named again or its marker is gone."""
+    world = make_world(deliver_after=3600)
+    world.drop("sent.xml", invoice("1"))
+    world.settle(ends=("sent",))
+    company = world._companies.pop("acme")
+    world._companies["renamed"] = company
+    said = f"1 unfinished document lies in {world.outbound}, which the configuration doesn't name any more"
+    with world.service():
+        assert said in ask(world, "check").says
+        assert said in ask(world, "status").says
+    marker = (world.outbound / ".filedrop").read_bytes()
+    (world.outbound / ".filedrop").unlink()
+    assert said not in ask(world, "status").says
+    (world.outbound / ".filedrop").write_bytes(marker)
+    world._companies["renamed"] = f"{{participants: [], outbound: {world.outbound}}}"
+    assert said not in ask(world, "status").says
