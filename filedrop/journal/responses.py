@@ -57,8 +57,8 @@ class Responses(Documents):
         return self._responses(statements.REJECTIONS, since=as_moment(since))
 
     def answerable(self, response: Answered) -> list[Document]:
-        """The accepted documents of the company that have the number, or the message id, that a response gives."""
-        return self._documents(statements.ANSWERABLE, company=response.company, number=response.number)
+        """The accepted documents, of whichever company, that have the number, or the message id, that it gives."""
+        return self._documents(statements.ANSWERABLE, number=response.number)
 
     def tie(self, response: Answered, document: str) -> None:
         """Write which document a response answers: it is in its row and its sidecar."""

@@ -269,7 +269,7 @@ UNTIED = f"""
 """
 REJECTIONS = f"{_RESPONSES} code = 'RE' AND document NOT IN ('', '?') AND at >= :since ORDER BY at DESC LIMIT 200"
 ANSWERABLE = f"""
-    {_ALL} company = :company AND msg_no IS NOT NULL AND id IN (
+    {_ALL} msg_no IS NOT NULL AND id IN (
         SELECT id FROM documents WHERE number = :number
         UNION SELECT id FROM documents WHERE uuid = replace(:number, 'uuid:', '')
     )

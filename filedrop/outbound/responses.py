@@ -33,7 +33,13 @@ def tie_responses(at: FolderContext) -> None:
     for response in journal.untied(now - LONGEST):
         if response.company != at.folder.company:
             continue
-        found = [one for one in journal.answerable(response) if _is_answered(one, response)]
+        found = [
+            one
+            for one in journal.answerable(response)
+            # What lies in this folder is the company's, also where that was called otherwise then.
+            if at.folder.company == one.company or at.folder.id == one.folder
+            if _is_answered(one, response)
+        ]
         found = [one for one in found if one.state is not State.FAILED] or found  # else the same one, since sent again
         if len(found) > 1:
             if at.folder.id == found[0].folder:

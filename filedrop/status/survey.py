@@ -168,7 +168,7 @@ class Survey:
             )
         in_doubt = any(company["doubt"] for company in status["companies"].values())
         doubts = journal.in_state(State.DOUBT) if journal and in_doubt else []
-        rejected = list(_rejected(journal, now)) if journal else []
+        rejected = list(_rejected(journal, config, now)) if journal else []
         start = start_command(Path(config.source)) if running is False else ""
         status["matters"] = matters.find(status, doubts, rejected, config, now, for_nobody=for_nobody, start=start)
         return status
@@ -261,16 +261,17 @@ def _troubles(told: DaemonReport, in_folders: str) -> dict[str, str]:
     return others | ({"folders": in_folders} if in_folders else {})
 
 
-def _rejected(journal: Journal, now: datetime) -> Iterator[tuple[str, Item]]:
-    """What receivers have rejected lately, newest first: the company, and the document."""
+def _rejected(journal: Journal, config: Config, now: datetime) -> Iterator[tuple[str, Item]]:
+    """What receivers have rejected lately, newest first: the company, as it is called now, and the document."""
     answers = journal.rejections(now - REJECTED_FOR)
+    owners = {journal.folder_at(path): one.name for one in config.companies.values() for path in one.outbound}
     documents = {one.id: one for one in journal.documents({one.document for one in answers})} if answers else {}
     for answer in answers:
         if (document := documents.get(answer.document)) is None:
             continue
         reason = f": {answer.reason}" if answer.reason else ""
         yield (
-            document.company,
+            owners.get(document.folder, document.company),
             Item(
                 name=document.dropped_as,
                 known=f"(message {document.msg_no})",

@@ -67,6 +67,22 @@ def test_a_rejection(world: World) -> None:
     assert len(said(world, "invoice.xml")) == 1
 
 
+def test_of_a_company_that_was_called_otherwise(world: World) -> None:
+    """What was delivered under a company's former name is answered, too; `status` tells of it under the present one."""
+    world.drop("invoice.xml", invoice("1001"))
+    world.drop("other.xml", invoice("1002"))
+    world.settle()
+    world.receive(response("1002", id_="R-1"))
+    with world.service():
+        world.until(lambda: said(world, "other.xml"))
+    keys = world._companies.pop("acme").replace("{", f"{{outbound: {world.outbound}, inbound: {world.inbound}, ", 1)
+    world._companies["renamed"] = keys
+    world.receive(response("1001", id_="R-2"))
+    with world.service():
+        world.until(lambda: said(world, "invoice.xml"))
+    assert "renamed: 2 rejected by the receiver" in world.filedrop("status").stdout
+
+
 def test_one_after_the_other(world: World) -> None:
     """Each response has its line; an acceptance is no alarm."""
     world.drop("invoice.xml", invoice("1001"))
