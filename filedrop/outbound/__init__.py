@@ -13,6 +13,7 @@
     filing        the move to the place of its state: sidecar, note, file
     moves         such moves of a batch, brought to the disk together
     reconcile     repairs differences between folder and journal
+    renamed       what a person has renamed in sent/ is followed on
     retention     removes old months of archive/, if the configuration says so
     notes         say why a document is still in sending/
     recovery      restores rows that the journal has lost
@@ -21,7 +22,7 @@
     question      asks a person
     tracking      whether accepted documents have been delivered
     responses     receivers' responses, written into the rows and sidecars of the documents that they answer
-    former        open documents at accounts that are no longer configured
+    former        open documents at accounts, and in folders, that are no longer configured
     context       shared dependencies, the window (how many documents a kill leaves in doubt), the state of one folder
 
 The row is written before the request, and the answer before the file moves: `handover` sees to both.

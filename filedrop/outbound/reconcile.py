@@ -22,6 +22,7 @@ from filedrop.outbound.claim import identified_in, new_document, waiving
 from filedrop.outbound.filing import lies_at, put_back
 from filedrop.outbound.notes import write_notes
 from filedrop.outbound.recovery import restore, suspect_all
+from filedrop.outbound.renamed import take_up_renamed
 from filedrop.outbound.sender import log_doubt
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.storage import sidecar
@@ -271,7 +272,7 @@ def _compare_sent(at: FolderContext, findings: Findings) -> Slices:
             missing.append(document_id)
         if number % LISTED_AT_ONCE == 0:
             yield
-    _end_gone(at, findings, "sent", missing)
+    _end_gone(at, findings, "sent", take_up_renamed(at, missing))
     _clear_notes(at, findings, "sent", there)
 
 

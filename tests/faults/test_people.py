@@ -213,6 +213,24 @@ def test_taken_out_of_sent(make_world: Callable[..., World]) -> None:
     assert [line["event"] for line in world.log()].count("document.taken") == 1
 
 
+def test_renamed_in_sent(make_world: Callable[..., World], clock: Clock) -> None:
+    """What a person has renamed in `sent/` is followed on, and gets its name back with its last place."""
+    world = make_world(outbound=RULES, clock=clock.true, deliver_after=3600)
+    life = Life(world, clock)
+    world.drop("invoice.xml", invoice())
+    life.go_on(60)
+    path = world.outbound / "sent" / "invoice.xml"
+    path.rename(path.with_name("old.xml"))
+    life.go_on(600)
+    assert [lying.name for lying in path.parent.iterdir()] == ["old.xml"]
+    life.go_on(3 * 3600)
+    life.stop()
+    assert world.places() == {"invoice.xml": "archive/2020-06"}
+    assert (world.outbound / "archive" / "2020-06" / "invoice.xml").exists()
+    world.invariants()
+    assert uploads(world) == 1
+
+
 @pytest.mark.parametrize("is_delivered", [True, False], ids=["delivered", "not delivered"])
 def test_changed_in_sent(make_world: Callable[..., World], clock: Clock, *, is_delivered: bool) -> None:
     """What a person has changed in `sent/` doesn't lie there for ever, but fails; the note says what became of it."""
