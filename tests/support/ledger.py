@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from support import promises
 from support.known import Known
@@ -67,7 +67,7 @@ class Ledger(Known):
             if place in ("outbound", "outbound/sending") or (place == "outbound/sent" and not by_hand):
                 yield f"{path.name} still lies in {place}"
             elif place == "outbound/failed" and paper is not None and not by_hand:
-                yield from self._of_failed(path, paper)
+                yield from self._of_failed(path, paper, lying)
         for msg_no in self._book().inbox:
             yield f"message {msg_no} isn't marked read"
         for number in self.world.received:
@@ -95,9 +95,7 @@ class Ledger(Known):
             if path.read_bytes() != paper.content:
                 yield f"{path} was changed"
             place = self._place(path).removeprefix("outbound/")
-            laid_in_sent = paper.laid is not None and paper.laid.parent.name == "sent"
-            in_anothers_place = paper.closed and (laid_in_sent or self.takes_turns)
-            by_hand = self._is_by_hand(path, paper) or in_anothers_place  # which could not be read (the limits)
+            by_hand = self._is_by_hand(path, paper) or self._is_in_anothers_place(paper)
             if (place == "sent" or place.startswith("archive/")) and not by_hand:
                 said = promises.sidecar(path)
                 server = self._server(said, paper.content, sent)
@@ -116,6 +114,11 @@ class Ledger(Known):
         likes = (one for one in self.people.papers.values() if one is not paper and one.content == paper.content)
         return path in (paper.laid, paper.meddled) or any(one.meddled for one in likes)
 
+    def _is_in_anothers_place(self, paper: Paper) -> bool:
+        """Whether it may count as another document, since it could not be read (the limits)."""
+        laid_in_sent = paper.laid is not None and paper.laid.parent.name == "sent"
+        return paper.closed and (laid_in_sent or self.takes_turns)
+
     def _of_accepted(self, sent: Iterable[Key]) -> Iterator[str]:
         allowed: Counter[int] = Counter()
         for paper in [*self.people.papers.values(), *self.people.gone]:
@@ -124,14 +127,14 @@ class Ledger(Known):
             if times > (1 if self.refuses else allowed[number]) + self.lost[number]:
                 yield f"document {number} was accepted {times} times"
 
-    def _of_failed(self, path: Path, paper: Paper) -> Iterator[str]:
+    def _of_failed(self, path: Path, paper: Paper, lying: Lying) -> Iterator[str]:
         said = promises.sidecar(path)
         code = said.get("error", {}).get("code")
         heard, accepted = self.heard[paper.number], paper.number in self._numbers.values()
         unclear = heard["unclear"] + heard["unexplained"] + self.ended
         refused = heard["refused"] > 0 or heard["unexplained"] >= UNEXPLAINED_AT_MOST
         reasons = {
-            "duplicate": self.refuses and (accepted or unclear),
+            "duplicate": self.refuses and (accepted or unclear or self._its_like_was_under_way(said, paper, lying)),
             "rejected": refused,
             "no-answer": unclear >= UNCLEAR_AT_MOST,
             "not-xml": paper.half,
@@ -143,6 +146,16 @@ class Ledger(Known):
             yield f"{path.name} (document {paper.number}) failed as {code}, for no reason: {dict(heard)}"
         if not path.with_name(f"{path.name}.why.txt").exists():
             yield f"{path.name} failed, and no note says why"
+
+    def _its_like_was_under_way(self, said: Mapping[str, Any], paper: Paper, lying: Lying) -> bool:
+        """Whether the same document, which has been refused since, was under way when this one was claimed."""
+        likes = [path for path, one in lying.items() if one and one is not paper and one.number == paper.number]
+        for like in map(promises.sidecar, likes):
+            if like.get("error", {}).get("code") == "rejected":
+                claimed, *_, refused = (event["at"] for event in like["history"])
+                if claimed <= said["history"][0]["at"] <= refused:
+                    return True
+        return False
 
     def _of_hold(self) -> Iterator[str]:
         posts, held = len(self.world.front.asked("POST /outbox")), (self.world.outbound / "HOLD").exists()
@@ -198,7 +211,7 @@ class Ledger(Known):
             place = self._place(path).removeprefix("outbound/")
             if paper is None or not (place == "sent" or place.startswith("archive/")) or not promises.sidecar(path):
                 continue
-            if path not in (paper.laid, paper.meddled):
+            if path not in (paper.laid, paper.meddled) and not self._is_in_anothers_place(paper):
                 yield path, paper
 
     def _of_log(self) -> Iterator[str]:
