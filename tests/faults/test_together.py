@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import invoice
-from support.faults import answered
+from support.faults import answered, instead
 from support.plug import tapped
 from support.stepping import RULES, Clock, Life
 
@@ -74,6 +75,30 @@ def test_an_answer_is_anothers(world: World) -> None:
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
     assert "in doubt" in events(world, "01.xml")
     assert not any("in doubt" in events(world, name) for name in world.dropped if name != "01.xml")
+
+
+@pytest.mark.parametrize("again", ["one.xml", "same.xml"])
+def test_the_first_of_two_alike_is_refused(make_world: Callable[..., World], clock: Clock, again: str) -> None:
+    """The other has failed as its duplicate by then; each can be dropped again, and is sent then."""
+    world = make_world(outbound=RULES, clock=clock.true)
+    failed = world.outbound / "failed"
+    life = Life(world, clock)
+    life.go_on(10)
+    world.drop("one.xml", invoice("1"))
+    world.put(world.outbound / "same.xml", invoice("1"))
+    world.front.next("POST /outbox", instead(413, "Too large for today"))
+    life.pipeline.at.scanner.look_now()
+    life.go_on(30)
+    said = {name: json.loads((failed / f"{name}.json").read_bytes())["error"] for name in ("one.xml", "same.xml")}
+    assert {name: error["code"] for name, error in said.items()} == {"one.xml": "rejected", "same.xml": "duplicate"}
+    assert said["same.xml"]["message"].endswith(" and is sending")
+    assert len(world.front.asked("POST /outbox")) == 1
+    (failed / again).rename(world.outbound / again)
+    life.pipeline.at.scanner.look_now()
+    life.go_on(300)
+    life.drop()
+    assert world.accepted() == {"one.xml": 1}
+    assert [path.name for path in (world.outbound / "archive").glob("*/*.xml")] == [again]
 
 
 def test_one_changes_and_is_gone(world: World) -> None:

@@ -67,7 +67,7 @@ class Ledger(Known):
             if place in ("outbound", "outbound/sending") or (place == "outbound/sent" and not by_hand):
                 yield f"{path.name} still lies in {place}"
             elif place == "outbound/failed" and paper is not None and not by_hand:
-                yield from self._of_failed(path, paper, lying)
+                yield from self._of_failed(path, paper)
         for msg_no in self._book().inbox:
             yield f"message {msg_no} isn't marked read"
         for number in self.world.received:
@@ -127,14 +127,14 @@ class Ledger(Known):
             if times > (1 if self.refuses else allowed[number]) + self.lost[number]:
                 yield f"document {number} was accepted {times} times"
 
-    def _of_failed(self, path: Path, paper: Paper, lying: Lying) -> Iterator[str]:
+    def _of_failed(self, path: Path, paper: Paper) -> Iterator[str]:
         said = promises.sidecar(path)
         code = said.get("error", {}).get("code")
         heard, accepted = self.heard[paper.number], paper.number in self._numbers.values()
         unclear = heard["unclear"] + heard["unexplained"] + self.ended
         refused = heard["refused"] > 0 or heard["unexplained"] >= UNEXPLAINED_AT_MOST
         reasons = {
-            "duplicate": self.refuses and (accepted or unclear or self._its_like_was_under_way(said, paper, lying)),
+            "duplicate": self.refuses and (accepted or unclear or self._was_like_one_under_way(said, paper)),
             "rejected": refused,
             "no-answer": unclear >= UNCLEAR_AT_MOST,
             "not-xml": paper.half,
@@ -147,15 +147,14 @@ class Ledger(Known):
         if not path.with_name(f"{path.name}.why.txt").exists():
             yield f"{path.name} failed, and no note says why"
 
-    def _its_like_was_under_way(self, said: Mapping[str, Any], paper: Paper, lying: Lying) -> bool:
-        """Whether the same document, which has been refused since, was under way when this one was claimed."""
-        likes = [path for path, one in lying.items() if one and one is not paper and one.number == paper.number]
-        for like in map(promises.sidecar, likes):
-            if like.get("error", {}).get("code") == "rejected":
-                claimed, *_, refused = (event["at"] for event in like["history"])
-                if claimed <= said["history"][0]["at"] <= refused:
-                    return True
-        return False
+    def _was_like_one_under_way(self, said: Mapping[str, Any], paper: Paper) -> bool:
+        """Whether a like document was just being posted when this one failed: it may have been refused since (limits).
+
+        No document is like itself.
+        """
+        others = [one for one in (*self.people.papers.values(), *self.people.gone) if one is not paper]
+        is_told = said.get("error", {}).get("message", "").endswith(" and is sending")
+        return is_told and any(one.number == paper.number for one in others)
 
     def _of_hold(self) -> Iterator[str]:
         posts, held = len(self.world.front.asked("POST /outbox")), (self.world.outbound / "HOLD").exists()
