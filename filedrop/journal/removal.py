@@ -25,11 +25,10 @@ class Removal(Store):
         """
         values = {"folder": folder, "company": company, "before": as_moment(before), "first_kept": first_kept}
         ids = [id_ for (id_,) in self.read(statements.ARCHIVED, **values, most=most)]
-        self.forget(ids)
-        return len(ids)
+        return self.forget(ids)
 
-    def forget(self, ids: Sequence[str]) -> None:
-        """Remove the rows of these documents."""
+    def forget(self, ids: Sequence[str]) -> int:
+        """Remove the rows of these documents; returns how many documents they are."""
 
         def work(connection: sqlite3.Connection) -> None:
             for statement in statements.FORGET:
@@ -37,6 +36,7 @@ class Removal(Store):
 
         if ids:
             self.write(work)
+        return len(ids)
 
     def shrink(self) -> bool:
         """Give some of the space of removed rows back to the disk. Returns whether there is more."""

@@ -78,7 +78,7 @@ class Retention:
 
     def _remove_month(self, month: str, before: datetime) -> Iterator[None]:
         folder, shared, removed = self._at.folder, self._at.shared, 0
-        rows: list[str] = []
+        rows: list[str] = []  # to be forgotten by id: the company may have been called otherwise
         sidecars = [name for name in folder.at(f"archive/{month}").names() if name.endswith(".json")]
         until = shared.steady() + AT_ONCE
         for name in sidecars:
@@ -87,29 +87,23 @@ class Retention:
                 document_id = self._remove_document(within, name, before)
                 rows += [document_id] if document_id else []
             if shared.steady() >= until:
-                removed += self._forget(rows)
+                removed += shared.journal.forget(rows)
+                rows = []
                 yield
                 until = shared.steady() + AT_ONCE
-        removed += self._forget(rows)
+        removed += shared.journal.forget(rows)
         with suppress(OSError):  # a person has put something there
             (folder.at("archive") / month).rmdir()
         if removed:
             facts = {"company": folder.company, "folder": str(folder.path)}
             shared.log.info("archive.removed", **facts, month=month, documents=removed)
 
-    def _forget(self, rows: list[str]) -> int:
-        """Remove the rows of these documents, also of a company that was called otherwise then; returns how many."""
-        number = len(rows)
-        self._at.shared.journal.forget(rows)
-        rows.clear()
-        return number
-
     def _remove_document(self, within: Directory, name: str, before: datetime) -> str | None:
         """Remove a document and its sidecar, if that is one, and old by our clock too. Returns its id if it was."""
-        told = sidecar.read(within / name) or {}
-        if told.get("state") != State.DELIVERED:  # a person's: a received document with its sidecar, say
+        content = sidecar.read(within / name) or {}
+        if content.get("state") != State.DELIVERED:  # a person's: a received document with its sidecar, say
             return None
-        document_id = sidecar.document_id_in(within / name)
+        document_id = sidecar.id_in(content)
         row = self._at.shared.journal.document(document_id) if document_id else None
         if document_id is None or (row and not (row.state.finished and _ended(row) < before)):
             return None

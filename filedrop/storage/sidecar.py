@@ -134,8 +134,13 @@ def read(where: Where) -> dict[str, Any] | None:
 
 def document_id_in(where: Where) -> str | None:
     """The id of the document that a sidecar belongs to; None for a file that isn't one of ours. Raises OSError."""
+    return id_in(read(where) or {})
+
+
+def id_in(content: dict[str, Any]) -> str | None:
+    """The id that a sidecar's unchecked content gives; None where that is none."""
     with suppress(ValueError):
-        return checked.drop_id((read(where) or {}).get("id"))
+        return checked.drop_id(content.get("id"))
     return None
 
 
