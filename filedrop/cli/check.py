@@ -34,7 +34,7 @@ from filedrop.files import Directory, is_missing, may_use
 from filedrop.files.disk import file_system, free_space, mapped_drive, shortage
 from filedrop.files.patience import within
 from filedrop.journal import JOURNAL, Journal
-from filedrop.outbound.former import left_behind, left_in_folders
+from filedrop.outbound.former import left_behind, left_in_folders, served_folders
 from filedrop.status.folders import HUNG, folders, outdated
 from filedrop.storage.folder import ANOTHERS, NotYetThere
 from filedrop.storage.folders import InboundFolder, OutboundFolder
@@ -195,7 +195,7 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
                 journal.check_integrity()
                 for name, sentences in left_behind(config, journal).items():
                     yield from (Finding(f"account {name}", "warning", why) for why in sentences)
-                if why := left_in_folders(config, journal):
+                if why := left_in_folders(served_folders(config, journal), journal):
                     yield Finding("folders", "warning", why)
         except JournalError as error:
             journal = None

@@ -18,7 +18,8 @@ from filedrop.storage.marker import read_marker
 from filedrop.text import listed, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from filedrop.config import Config
     from filedrop.journal import Journal
@@ -41,9 +42,15 @@ def left_behind(config: Config, journal: Journal) -> dict[str, list[str]]:
     return {account: _cut(sentences) for account, sentences in by_account.items()}
 
 
-def left_in_folders(config: Config, journal: Journal) -> str:
-    """The sentence about documents in folders that nobody serves any more; "" where there are none."""
-    left = list(_left_in_folders(config, journal))
+def served_folders(config: Config, journal: Journal) -> dict[Path, str]:
+    """The ids of the configured outbound folders, by their paths; those that were never seen are left out."""
+    paths = (path for company in config.companies.values() for path in company.outbound)
+    return {path: folder for path in paths if (folder := journal.folder_at(path))}
+
+
+def left_in_folders(served: Mapping[Path, str], journal: Journal) -> str:
+    """The sentence about documents in other folders than those that are served; "" where there are none."""
+    left = list(_left_in_folders(frozenset(served.values()), journal))
     return (
         f"{listed(left)}, which the configuration doesn't name any more: nobody sends them or puts them away. Name it "
         "again until they are done, or delete its .filedrop to give them up"
@@ -52,8 +59,7 @@ def left_in_folders(config: Config, journal: Journal) -> str:
     )
 
 
-def _left_in_folders(config: Config, journal: Journal) -> Iterator[str]:
-    served = {journal.folder_at(path) for company in config.companies.values() for path in company.outbound}
+def _left_in_folders(served: frozenset[str], journal: Journal) -> Iterator[str]:
     for folder in journal.folders_in_use():
         path = journal.folder_path(folder)
         if folder in served or path is None:

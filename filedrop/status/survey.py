@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from filedrop.daemon.systemd import start_command
 from filedrop.errors import JournalError
 from filedrop.model.document import State
-from filedrop.outbound.former import left_behind, left_in_folders
+from filedrop.outbound.former import left_behind, left_in_folders, served_folders
 from filedrop.outbound.validating import why_not_validated
 from filedrop.status import matters
 from filedrop.status.folders import LISTED, FolderSurvey
@@ -35,7 +35,7 @@ from filedrop.status.reasons import dropped, failed, fetched, in_sending, known,
 from filedrop.times import as_duration, stated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from filedrop.config import Company, Config
@@ -124,6 +124,7 @@ class Survey:
         for_nobody: dict[str, list[MessageRow]] = {}  # what is stuck that is for none of the companies, by account
         accounts: dict[str, AccountStatus] = {}
         strays = left_behind(config, journal) if journal else {}
+        served = served_folders(config, journal) if journal else {}
         for name, account in config.accounts.items():
             accounts[name] = {**told.accounts.get(name, NO_REPORT)}
             if running is False:
@@ -146,6 +147,7 @@ class Survey:
                     company,
                     newest={kind: found for (name, kind), found in newest.items() if name == company.name},
                     stuck=[row for row in stuck if row.company == company.name],
+                    under_way=_under_way(journal, [served[path] for path in company.outbound if path in served]),
                     told=told,
                     why_account=accounts[company.account]["why"],
                     running=running,
@@ -154,7 +156,7 @@ class Survey:
             },
             accounts=accounts,
             tables=list(told.tables),
-            troubles=_troubles(told, left_in_folders(config, journal) if journal else ""),
+            troubles=_troubles(told, left_in_folders(served, journal) if journal else ""),
             alerts=list(told.alerts),
             unassigned=self._folder("unassigned", config.unassigned) if config.unassigned else None,
             configured=told.configured,
@@ -168,7 +170,7 @@ class Survey:
             )
         in_doubt = any(company["doubt"] for company in status["companies"].values())
         doubts = journal.in_state(State.DOUBT) if journal and in_doubt else []
-        rejected = list(_rejected(journal, config, now)) if journal else []
+        rejected = list(_rejected(journal, config, served, now)) if journal else []
         start = start_command(Path(config.source)) if running is False else ""
         status["matters"] = matters.find(status, doubts, rejected, config, now, for_nobody=for_nobody, start=start)
         return status
@@ -180,13 +182,13 @@ class Survey:
         *,
         newest: Mapping[str, Newest],
         stuck: list[MessageRow],
+        under_way: Counter[str],
         told: DaemonReport,
         why_account: str,
         running: bool | None,
     ) -> CompanyStatus:
         outbound = {path: self.snapshots[path] for path in company.outbound}
         lies = sum((snapshot.counts for snapshot in outbound.values()), Counter[str]())
-        under_way = _under_way(journal, company)
         claimed = min(under_way[State.WAITING], lies["sending"])
         many = Counter({kind: found.total for kind, found in newest.items()})
         held = any(snapshot.held for snapshot in outbound.values())
@@ -261,10 +263,12 @@ def _troubles(told: DaemonReport, in_folders: str) -> dict[str, str]:
     return others | ({"folders": in_folders} if in_folders else {})
 
 
-def _rejected(journal: Journal, config: Config, now: datetime) -> Iterator[tuple[str, Item]]:
+def _rejected(
+    journal: Journal, config: Config, served: Mapping[Path, str], now: datetime
+) -> Iterator[tuple[str, Item]]:
     """What receivers have rejected lately, newest first: the company, as it is called now, and the document."""
     answers = journal.rejections(now - REJECTED_FOR)
-    owners = {journal.folder_at(path): one.name for one in config.companies.values() for path in one.outbound}
+    owners = {served.get(path): one.name for one in config.companies.values() for path in one.outbound}
     documents = {one.id: one for one in journal.documents({one.document for one in answers})} if answers else {}
     for answer in answers:
         if (document := documents.get(answer.document)) is None:
@@ -284,7 +288,6 @@ def _rejected(journal: Journal, config: Config, now: datetime) -> Iterator[tuple
         )
 
 
-def _under_way(journal: Journal | None, company: Company) -> Counter[str]:
-    """How many open documents there are in each state: what waits to be posted has been claimed."""
-    known = [journal.folder_at(path) for path in company.outbound] if journal else []
-    return sum((Counter(journal.counts(folder)) for folder in known if journal and folder), Counter())
+def _under_way(journal: Journal | None, folders: Iterable[str]) -> Counter[str]:
+    """How many open documents these folders have in each state: what waits to be posted has been claimed."""
+    return sum((Counter(journal.counts(folder)) for folder in folders if journal), Counter())
