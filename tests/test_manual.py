@@ -41,7 +41,7 @@ FENCED = fenced()
 SPANS = re.findall(r"`([^`]+)`", prose(MANUAL))
 LINKS = [(page, target) for page, text in PAGES.items() for target in re.findall(r"\]\(([^)]+)\)", prose(text))]
 YAML = [block for language, block in FENCED if language == "yaml"]
-ERROR_CODES = (  # contract 4
+ERROR_CODES = (  # contract 4, and `invalid` and `changed`
     "not-xml doctype too-large unreadable no-sender no-receiver no-document-id no-process-id bad-participant "
     "foreign-sender duplicate invalid receiver-unknown not-accepted rejected no-answer not-delivered "
     "changed"
