@@ -80,7 +80,7 @@ def _named(declared: str, where: str) -> str:
     try:
         codec = codecs.lookup(declared)
         "".encode(codec.name)  # refuses what is no encoding of text, such as `base64`
-    except LookupError:
+    except (LookupError, UnicodeError):  # UnicodeError: of `undefined`, which takes no text at all
         codec = None
     if codec is None or codec.name in _NOT_FOR_FILES:
         raise DocumentError(

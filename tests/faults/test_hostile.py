@@ -60,6 +60,15 @@ def test_documents(world: World) -> None:
     assert world.accepted() == {"invoice.xml": 1}
 
 
+def test_an_encoding_for_no_text(world: World) -> None:
+    """A document that names Python's encoding for no text at all holds up no other."""
+    world.put(world.outbound / "a.xml", b'<?xml version="1.0" encoding="undefined"?><Invoice/>')
+    world.drop("invoice.xml", invoice("2"))
+    world.run_once()
+    assert world.accepted() == {"invoice.xml": 1}
+    assert not [line for line in world.log() if line["event"] == "work.failed"]
+
+
 READ = """
 import resource, sys
 from filedrop.identify import identify, read

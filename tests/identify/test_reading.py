@@ -198,6 +198,7 @@ def test_decoys(decoy: str) -> None:
         (b'<?xml version="1.0" encoding="latin-none"?><a/>', "Line 1, column 31"),
         (b'<?xml version="1.0"\n encoding="base64"?><a/>', "Line 2, column 12"),
         (b'<?xml version="1.0" encoding="unicode-escape"?><a/>', "Line 1, column 31"),
+        (b'<?xml version="1.0" encoding="undefined"?><a/>', "Line 1, column 31"),
         (b'<?xml version="1.0" encoding="latin 1"?><a/>', "Line 1, column"),
         (b'<?xml version="1.0" encoding=""?><a/>', "Line 1, column"),
         (codecs.BOM_UTF8 + b"<a>\n<b></a>", "Line 2, column 6"),
