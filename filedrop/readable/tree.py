@@ -48,6 +48,8 @@ def tree(file: BinaryIO) -> _Element:
         raise NotReadable(f"is not well-formed XML (line {error.lineno}, column {error.offset + 1})") from error
     except DocumentError as error:
         raise NotReadable(f"can't be shown: {error}") from error
+    except ValueError as error:  # lxml takes only some of the namespaces that expat does
+        raise NotReadable(f"can't be shown: it has a name that can't be used ({error})") from error
     return business_document(growing.builder.close())
 
 

@@ -69,6 +69,17 @@ def test_what_cannot_be_shown(world: World) -> None:
     assert "is too large to be shown" in told["why"]
 
 
+def test_a_namespace_that_is_no_address(world: World) -> None:
+    """A document with a namespace that nothing can show arrives, is marked as read, and its sidecar says why."""
+    world.receive(invoice().replace(b"<cbc:Note", b'<odd xmlns="a b"/><cbc:Note', 1))
+    world.run_once()
+    world.invariants()
+    (beside,) = (json.loads(path.read_bytes()) for path in world.inbound.glob("*.json"))
+    assert beside["page"] is None
+    assert "it has a name that can't be used" in beside["warnings"][0]
+    assert not [line for line in world.log() if line["event"] == "work.failed"]
+
+
 def test_a_stylesheet_that_fails(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a stylesheet breaks off the document comes all the same, and its sidecar says why there is no page."""
     for part in Path(sheets.__file__).parent.glob("*.xsl"):

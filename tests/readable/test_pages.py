@@ -271,6 +271,7 @@ TOO_MUCH = {
     "too large an attribute": (b'<a b="' + b"x" * (tree.LARGEST + 10) + b'"/>', "has no end"),
     "half of it": (b"<a><b>", "is not well-formed XML (line 1"),
     "nothing": (b"", "is not well-formed XML"),
+    "a namespace that is no address": (b'<a xmlns="a b"/>', "can't be shown: it has a name that can't be used"),
     "an encoding that doesn't exist": (b'<?xml version="1.0" encoding="klingon"?><a/>', "can't be shown: "),
 }
 
