@@ -6,7 +6,7 @@ neither a restart nor a clock that is set changes that.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from filedrop.times import from_seconds
@@ -22,13 +22,13 @@ UNDER_WAY = "still under way"
 
 
 def is_due(at: time, last: float, now: datetime) -> bool:
-    """Is today's due, when the last one was made at `last`, in seconds since 1970?
+    """Is today's due, or yesterday's, when the last one was made at `last`, in seconds since 1970?
 
-    `at` is a time of day in the local time zone. Where daylight saving skips it that day, it is due an hour before;
-    where it comes twice, the first time.
+    Yesterday's, because a look just before midnight may be followed by one after it. `at` is a time of day in the local
+    time zone. Where daylight saving skips it that day, it is due an hour before; where it comes twice, the first time.
     """
-    today = datetime.combine(now.astimezone().date(), at).astimezone()
-    return min(from_seconds(last), now) < today <= now
+    begun, today = min(from_seconds(last), now), now.astimezone().date()
+    return any(begun < datetime.combine(day, at).astimezone() <= now for day in (today - timedelta(days=1), today))
 
 
 def totals(counted: Iterable[Total], companies: Collection[str]) -> dict[str, dict[str, int]]:

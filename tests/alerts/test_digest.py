@@ -158,6 +158,14 @@ def test_daylight_saving() -> None:
     assert made(time_of_day(0), spring, 72) == ["27 23:00", "28 23:00", "29 22:00"]
 
 
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the time zone of a process can't be set on Windows")
+@pytest.mark.usefixtures("oslo")
+def test_just_before_midnight() -> None:
+    """One that is due at the end of a day is made, though filedrop looks again only on the next."""
+    begin = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    assert made(time_of_day(23, 59), begin, 72) == ["20 23:00", "21 23:00", "22 23:00"]
+
+
 def test_a_clock_that_is_set() -> None:
     """A clock that was days ahead makes none twice, and keeps none from being made."""
     noon = datetime(2026, 11, 20, 12, tzinfo=UTC)
