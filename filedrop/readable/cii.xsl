@@ -13,15 +13,20 @@
   <xsl:variable name="settlement" select="$deal/ram:ApplicableHeaderTradeSettlement"/>
   <xsl:variable name="terms" select="$settlement/ram:SpecifiedTradePaymentTerms"/>
   <xsl:variable name="currency" select="$settlement/ram:InvoiceCurrencyCode"/>
+  <!-- UNTDID 1001: the types that EN 16931 takes for credit notes. -->
+  <xsl:variable name="is_credit" select="contains(' 81 83 261 296 308 381 396 420 458 532 ',
+      concat(' ', normalize-space($document/ram:TypeCode), ' '))"/>
 
   <xsl:template match="/*">
-    <sheet kind="CrossIndustryInvoice" number="{normalize-space($document/ram:ID)}">
+    <sheet kind="{substring('CreditNote', 1 div $is_credit)}{substring('CrossIndustryInvoice', 1 div not($is_credit))}"
+        number="{normalize-space($document/ram:ID)}">
       <facts>
         <fact key="type" list="document_type"><xsl:value-of select="$document/ram:TypeCode"/></fact>
         <fact key="issue_date"><xsl:apply-templates select="$document/ram:IssueDateTime" mode="date"/></fact>
         <xsl:for-each select="$terms/ram:DueDateDateTime">
           <fact key="due_date"><xsl:apply-templates select="." mode="date"/></fact>
         </xsl:for-each>
+        <fact key="delivery_date"><xsl:apply-templates select="$delivery/ram:ActualDeliverySupplyChainEvent/ram:OccurrenceDateTime" mode="date"/></fact>
         <xsl:for-each select="$settlement/ram:BillingSpecifiedPeriod">
           <fact key="period"><xsl:apply-templates select="." mode="period"/></fact>
         </xsl:for-each>
@@ -106,9 +111,6 @@
         <fact key="telephone"><xsl:value-of select="ram:TelephoneUniversalCommunication/ram:CompleteNumber"/></fact>
         <fact key="email"><xsl:value-of select="ram:EmailURIUniversalCommunication/ram:URIID"/></fact>
       </xsl:for-each>
-      <xsl:if test="self::ram:ShipToTradeParty">
-        <fact key="delivery_date"><xsl:apply-templates select="$delivery/ram:ActualDeliverySupplyChainEvent/ram:OccurrenceDateTime" mode="date"/></fact>
-      </xsl:if>
     </party>
   </xsl:template>
 

@@ -14,11 +14,11 @@ _UN = "urn:un:unece:uncefact:data:standard:"
 _LINE = "<ram:SpecifiedTradeProduct><ram:Name>Blueberry jam</ram:Name></ram:SpecifiedTradeProduct>"
 
 
-def said(settlement: str = "", lines: str = "", language: str = "en") -> str:
-    """The text of the page of an invoice in euro, with this in its settlement, and these lines."""
+def said(settlement: str = "", lines: str = "", language: str = "en", *, code: str = "380") -> str:
+    """The text of the page of an invoice in euro of this type, with this in its settlement, and these lines."""
     document = f"""<rsm:CrossIndustryInvoice xmlns:rsm="{_UN}CrossIndustryInvoice:100"
         xmlns:ram="{_UN}ReusableAggregateBusinessInformationEntity:100" xmlns:udt="{_UN}UnqualifiedDataType:100">
-      <rsm:ExchangedDocument><ram:ID>4001</ram:ID><ram:TypeCode>380</ram:TypeCode></rsm:ExchangedDocument>
+      <rsm:ExchangedDocument><ram:ID>4001</ram:ID><ram:TypeCode>{code}</ram:TypeCode></rsm:ExchangedDocument>
       <rsm:SupplyChainTradeTransaction>{lines}<ram:ApplicableHeaderTradeSettlement>
         <ram:InvoiceCurrencyCode>EUR</ram:InvoiceCurrencyCode>{settlement}
       </ram:ApplicableHeaderTradeSettlement></rsm:SupplyChainTradeTransaction>
@@ -47,6 +47,19 @@ def allowance(name: str, indicator: str, rest: str) -> str:
 
 def date(name: str, day: str) -> str:
     return f'<ram:{name}><udt:DateTimeString format="102">{day}</udt:DateTimeString></ram:{name}>'
+
+
+@pytest.mark.parametrize(("code", "title"), [("380", "Invoice"), ("381", "Credit note"), ("81", "Credit note")])
+def test_a_credit_note(code: str, title: str) -> None:
+    """A credit note is called one: in CII its root element is an invoice's, and nobody should pay it."""
+    assert said(code=code).startswith(f"{title} 4001")
+
+
+def test_when_it_was_delivered() -> None:
+    """The day of delivery is there also where the invoice names nobody to whom it was delivered."""
+    when = f"<ram:ActualDeliverySupplyChainEvent>{date('OccurrenceDateTime', '20261105')}"
+    delivery = f"{when}</ram:ActualDeliverySupplyChainEvent></ram:ApplicableHeaderTradeDelivery>"
+    assert "Delivered 2026-11-05" in said(lines=f"<ram:ApplicableHeaderTradeDelivery>{delivery}")
 
 
 def test_a_logistics_charge() -> None:
