@@ -69,18 +69,22 @@ def send(mail: Mail, letter: Letter, to: Sequence[str]) -> None:
 def _send(
     mail: Mail, password: str, tls: ssl.SSLContext, message: EmailMessage, to: Sequence[str]
 ) -> dict[str, tuple[int, bytes]]:
-    host, port = mail.server
-    server = (
-        smtplib.SMTP_SSL(host, port, timeout=PATIENCE, context=tls)
-        if mail.security == "tls"
-        else smtplib.SMTP(host, port, timeout=PATIENCE)
-    )
-    with server:
+    with _connected(mail, tls) as server:
         if mail.security == "starttls":
             server.starttls(context=tls)
         if mail.username is not None:
             _log_in(server, mail.username, password)
         return server.send_message(message, mail.from_, list(to))
+
+
+def _connected(mail: Mail, tls: ssl.SSLContext) -> smtplib.SMTP:
+    host, port = mail.server
+    try:
+        if mail.security == "tls":
+            return smtplib.SMTP_SSL(host, port, timeout=PATIENCE, context=tls)
+        return smtplib.SMTP(host, port, timeout=PATIENCE)
+    except UnicodeError:  # of a part that is empty, or longer than 63 letters
+        raise OSError(EINVAL, "no server can have this name: see to alerts.mail.host") from None
 
 
 def _log_in(server: smtplib.SMTP, username: str, password: str) -> None:

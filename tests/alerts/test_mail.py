@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import socket
 import ssl
 import threading
@@ -144,6 +145,13 @@ def test_a_server_that_is_away(configured: Callable[..., Mail]) -> None:
         port = listener.getsockname()[1]
     with pytest.raises(NotSent, match=f"127.0.0.1:{port}: Connection refused"):
         posted(configured(port))
+
+
+@pytest.mark.parametrize("security", ["none", "starttls", "tls"])
+def test_a_name_that_no_server_has(configured: Callable[..., Mail], security: str) -> None:
+    """A slip in its name is told as one at once, not as a server that doesn't answer."""
+    with pytest.raises(NotSent, match=re.escape("mail..example.com:25: no server can have this name")):
+        posted(configured(25, host="mail..example.com", security=security, ca_file=None))
 
 
 def test_a_server_that_wants_tls(configured: Callable[..., Mail]) -> None:
