@@ -2,7 +2,8 @@
 
 Names stand without their namespaces, and prefixes in an XPath are ignored: `/Invoice/OrderReference/ID` and
 `/ubl:Invoice/cac:OrderReference/cbc:ID` find the same. So that memory stays flat, a text is cut after 2,000 characters
-and the tree ends after 50,000 elements: an invoice has its references, parties and notes before its lines.
+and the tree ends after 50,000 elements, or ten million characters: an invoice has its references, parties and notes
+before its lines.
 
 An expression like `//a[//b]` looks through the whole document for each element that it finds, and libxml2 can't be
 interrupted. It works without Python's lock; so a search that takes too long is left to its end, alone: until then no
@@ -32,6 +33,8 @@ PATIENCE = 5.0  # seconds for one XPath and one document; mostly it takes a thou
 _left = set[threading.Thread]()  # searches that nobody waits for any more
 _LONGEST_TEXT = 2000
 _MOST_ELEMENTS = 50_000
+_MOST_LETTERS = 10_000_000  # of names, values and texts together
+_ATTRIBUTE = 100  # letters that an attribute counts for, besides its own
 _QUOTED_OR_PREFIX = re.compile(r"""("[^"]*"|'[^']*')|[\w.-]+:(?=[^\W\d]|\*)""")
 _QUOTED_OR_CALL = re.compile(r""""[^"]*"|'[^']*'|([^\W\d][\w.-]*)\s*\(""")
 _BEFORE_BRACKETS = re.compile(  # XPath 1.0: functions, node types and operators
@@ -76,6 +79,7 @@ class Outline:
         self._open: list[str] = []
         self._elements = 0
         self._room = 0
+        self._left = _MOST_LETTERS
         self._growing = True
         self._parser = parser = expat.ParserCreate("utf-8", SEPARATOR)
         parser.buffer_text = True
@@ -123,7 +127,8 @@ class Outline:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._elements += 1
-        self._growing = self._growing and self._elements <= _MOST_ELEMENTS
+        self._left -= len(_local(name)) + sum(_ATTRIBUTE + len(key) + len(value) for key, value in attributes.items())
+        self._growing = self._growing and self._elements <= _MOST_ELEMENTS and self._left >= 0
         self._room = _LONGEST_TEXT
         if self._growing:
             self._open.append(_local(name))
@@ -136,8 +141,10 @@ class Outline:
 
     def _text(self, text: str) -> None:
         if self._growing and self._room > 0:
-            self._builder.data(text[: self._room])
+            kept = text[: self._room]
+            self._builder.data(kept)
             self._room -= len(text)
+            self._left -= len(kept)
 
 
 def _local(name: str) -> str:
