@@ -180,11 +180,10 @@ def content(root: str, values: Sequence[Value]) -> Content:
     document = {
         "sender": _party(local, roles.sender, values),
         "receiver": _party(local, roles.receiver, values),
-        "document_id": _found(whole, f"/{local}/{facts.customization}", unknown),
-        "process_id": _found(process, f"/{local}/{facts.process}"),
+        "document_id": _found(values, whole, f"/{local}/{facts.customization}", unknown),
+        "process_id": _found(values, process, f"/{local}/{facts.process}"),
     }
-    found, missing = _settled(envelope, document)
-    return Content(found, missing, local, customization, number or None, _day(issue_date) or None)
+    return Content(*_settled(envelope, document), local, customization, number or None, _day(issue_date) or None)
 
 
 def _settled(
@@ -245,8 +244,11 @@ def _only(ids: Sequence[str], path: str, source: str) -> Found | Missing:
     return Missing(path, f'where both "{ids[0][:200]}" and "{other[:200]}" stand', contradictory=True)
 
 
-def _found(id_: str | None, path: str, because: str = "") -> Found | Missing:
-    return Found(id_, "document", path) if id_ else Missing(path, because)
+def _found(values: Sequence[Value], id_: str | None, path: str, because: str = "") -> Found | Missing:
+    """The id that was made of what stands at a place, unless two that differ stand there."""
+    only = _only([value.text for value in values if value.path == path] or [""], path, "document")
+    made = Found(id_, "document", path) if id_ else Missing(path, because)
+    return only if isinstance(only, Missing) else made
 
 
 def document_id(namespace: str, local: str, customization: str, version: str) -> str | None:

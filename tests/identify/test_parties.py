@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,18 @@ def test_several_parties(name: str) -> None:
     both = joint(seller, buyer)
     assert getattr(both, role) is None
     assert any(f"{role}: " in said and f'both "{SELLER}" and "{BUYER}" stand' in said for said in both.warnings)
+
+
+@pytest.mark.parametrize(("element", "name"), [("CustomizationID", "document_id"), ("ProfileID", "process_id")])
+def test_several_types(element: str, name: str) -> None:
+    """Of two document types, or processes, that a document states none is picked either, unless they are the same."""
+    stated = re.search(rf"<cbc:{element}>(.*)</cbc:{element}>".encode(), invoice())
+    assert stated
+    twice = identity_of(invoice().replace(stated[0], stated[0] * 2))
+    assert getattr(twice, name) == getattr(identity_of(invoice()), name)
+    both = identity_of(invoice().replace(stated[0], stated[0].replace(stated[1], b"urn:other") + stated[0]))
+    assert getattr(both, name) is None
+    assert any(f"{name}: " in said and 'both "urn:other" and "' in said for said in both.warnings)
 
 
 def test_several_recipients() -> None:
