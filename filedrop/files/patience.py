@@ -6,8 +6,6 @@ import errno
 import threading
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from filedrop.errors import FiledropError
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -29,12 +27,12 @@ def within(seconds: float, call: Callable[[], T]) -> T:
     Raises OSError, too, where the system has no thread: then the call wasn't made.
     """
     came: list[T] = []
-    raised: list[OSError | FiledropError] = []
+    raised: list[BaseException] = []
 
     def run() -> None:
         try:
             came.append(call())
-        except (OSError, FiledropError) as error:
+        except BaseException as error:  # noqa: BLE001 - who waits gets it
             raised.append(error)
 
     thread = threading.Thread(target=run, name="patience", daemon=True)

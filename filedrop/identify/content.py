@@ -180,8 +180,8 @@ def content(root: str, values: Sequence[Value]) -> Content:
     document = {
         "sender": _party(local, roles.sender, values),
         "receiver": _party(local, roles.receiver, values),
-        "document_id": _found(values, whole, f"/{local}/{facts.customization}", unknown),
-        "process_id": _found(values, process, f"/{local}/{facts.process}"),
+        "document_id": _made(whole, values, f"/{local}/{facts.customization}", unknown),
+        "process_id": _made(process, values, f"/{local}/{facts.process}"),
     }
     return Content(*_settled(envelope, document), local, customization, number or None, _day(issue_date) or None)
 
@@ -238,17 +238,20 @@ def _party(local: str, place: str, values: Sequence[Value]) -> Found | Missing:
 
 def _only(ids: Sequence[str], path: str, source: str) -> Found | Missing:
     """The id that stands at a place; of two that differ none is picked."""
+    return _contradiction(ids, path) or Found(ids[0], source, path)
+
+
+def _made(id_: str | None, values: Sequence[Value], path: str, because: str = "") -> Found | Missing:
+    """The id that was made of what stands at a place; where two values that differ stand there, it isn't used."""
+    stated = [value.text for value in values if value.path == path]
+    return _contradiction(stated, path) or (Found(id_, "document", path) if id_ else Missing(path, because))
+
+
+def _contradiction(ids: Sequence[str], path: str) -> Missing | None:
     other = next((id_ for id_ in ids if not same_participant(id_, ids[0])), None)
     if other is None:
-        return Found(ids[0], source, path)
+        return None
     return Missing(path, f'where both "{ids[0][:200]}" and "{other[:200]}" stand', contradictory=True)
-
-
-def _found(values: Sequence[Value], id_: str | None, path: str, because: str = "") -> Found | Missing:
-    """The id that was made of what stands at a place, unless two that differ stand there."""
-    only = _only([value.text for value in values if value.path == path] or [""], path, "document")
-    made = Found(id_, "document", path) if id_ else Missing(path, because)
-    return only if isinstance(only, Missing) else made
 
 
 def document_id(namespace: str, local: str, customization: str, version: str) -> str | None:

@@ -13,13 +13,17 @@
   <xsl:variable name="settlement" select="$deal/ram:ApplicableHeaderTradeSettlement"/>
   <xsl:variable name="terms" select="$settlement/ram:SpecifiedTradePaymentTerms"/>
   <xsl:variable name="currency" select="$settlement/ram:InvoiceCurrencyCode"/>
-  <!-- UNTDID 1001: the types that EN 16931 takes for credit notes. -->
-  <xsl:variable name="is_credit" select="contains(' 81 83 261 296 308 381 396 420 458 532 ',
-      concat(' ', normalize-space($document/ram:TypeCode), ' '))"/>
+  <!-- EN 16931, rule BR-CL-01: the types of a credit note (UNTDID 1001). -->
+  <xsl:variable name="credit_notes" select="' 81 83 261 262 296 308 381 396 420 458 502 503 532 '"/>
 
   <xsl:template match="/*">
-    <sheet kind="{substring('CreditNote', 1 div $is_credit)}{substring('CrossIndustryInvoice', 1 div not($is_credit))}"
-        number="{normalize-space($document/ram:ID)}">
+    <sheet number="{normalize-space($document/ram:ID)}">
+      <xsl:attribute name="kind">
+        <xsl:choose>
+          <xsl:when test="contains($credit_notes, concat(' ', normalize-space($document/ram:TypeCode), ' '))">CreditNote</xsl:when>
+          <xsl:otherwise>CrossIndustryInvoice</xsl:otherwise>
+        </xsl:choose>
+      </xsl:attribute>
       <facts>
         <fact key="type" list="document_type"><xsl:value-of select="$document/ram:TypeCode"/></fact>
         <fact key="issue_date"><xsl:apply-templates select="$document/ram:IssueDateTime" mode="date"/></fact>
@@ -176,7 +180,10 @@
   </xsl:template>
 
   <xsl:template match="*" mode="detail">
-    <detail key="{normalize-space(ram:ChargeIndicator)}" amount="{ram:ActualAmount}"><xsl:apply-templates select="." mode="reason"/></detail>
+    <detail amount="{ram:ActualAmount}">
+      <xsl:attribute name="key"><xsl:apply-templates select="ram:ChargeIndicator" mode="boolean"/></xsl:attribute>
+      <xsl:apply-templates select="." mode="reason"/>
+    </detail>
   </xsl:template>
 
   <xsl:template match="*" mode="reason">
@@ -189,7 +196,7 @@
       <column key="kind"/><column key="reason"/><column key="tax_rate" number="yes"/><column key="amount" number="yes"/>
       <xsl:for-each select="$settlement/ram:SpecifiedTradeAllowanceCharge">
         <row>
-          <cell list="allowance"><xsl:value-of select="normalize-space(ram:ChargeIndicator)"/></cell>
+          <cell list="allowance"><xsl:apply-templates select="ram:ChargeIndicator" mode="boolean"/></cell>
           <cell><xsl:apply-templates select="." mode="reason"/></cell>
           <cell number="yes" percent="yes"><xsl:value-of select="ram:CategoryTradeTax/ram:RateApplicablePercent"/></cell>
           <cell number="yes"><xsl:value-of select="ram:ActualAmount"/></cell>

@@ -8,4 +8,9 @@
     <xsl:if test="normalize-space(@schemeID)"><xsl:value-of select="@schemeID"/>:</xsl:if>
     <xsl:value-of select="normalize-space()"/>
   </xsl:template>
+
+  <!-- xs:boolean has two words for each. -->
+  <xsl:template match="*[normalize-space() = '1']" mode="boolean">true</xsl:template>
+  <xsl:template match="*[normalize-space() = '0']" mode="boolean">false</xsl:template>
+  <xsl:template match="*" mode="boolean"><xsl:value-of select="normalize-space()"/></xsl:template>
 </xsl:stylesheet>

@@ -15,7 +15,7 @@
       <column key="tax_rate" number="yes"/><column key="amount" number="yes"/>
       <xsl:for-each select="cac:AllowanceCharge">
         <row>
-          <cell list="allowance"><xsl:value-of select="cbc:ChargeIndicator"/></cell>
+          <cell list="allowance"><xsl:apply-templates select="cbc:ChargeIndicator" mode="boolean"/></cell>
           <cell><xsl:apply-templates select="." mode="reason"/></cell>
           <cell number="yes"><xsl:value-of select="cbc:BaseAmount"/></cell>
           <cell percent="yes"><xsl:value-of select="cbc:MultiplierFactorNumeric[$has_percentages]"/></cell>

@@ -67,7 +67,10 @@
         <xsl:for-each select="cbc:OutstandingReason"><detail key="outstanding_reason"><xsl:value-of select="."/></detail></xsl:for-each>
         <xsl:for-each select="cac:InvoicePeriod"><detail key="period"><xsl:call-template name="period"/></detail></xsl:for-each>
         <xsl:for-each select="cac:AllowanceCharge">
-          <detail key="{cbc:ChargeIndicator}" amount="{cbc:Amount}"><xsl:apply-templates select="." mode="reason"/></detail>
+          <detail amount="{cbc:Amount}">
+            <xsl:attribute name="key"><xsl:apply-templates select="cbc:ChargeIndicator" mode="boolean"/></xsl:attribute>
+            <xsl:apply-templates select="." mode="reason"/>
+          </detail>
           <detail key="base_amount" number="yes"><xsl:value-of select="cbc:BaseAmount"/></detail>
           <detail key="percent" percent="yes"><xsl:value-of select="cbc:MultiplierFactorNumeric[$has_percentages]"/></detail>
         </xsl:for-each>
@@ -86,7 +89,10 @@
         </xsl:for-each>
         <xsl:for-each select="cac:Price/cac:AllowanceCharge">
           <detail key="gross_price" number="yes"><xsl:value-of select="cbc:BaseAmount"/></detail>
-          <detail key="{cbc:ChargeIndicator}" number="yes"><xsl:value-of select="cbc:Amount"/></detail>
+          <detail number="yes">
+            <xsl:attribute name="key"><xsl:apply-templates select="cbc:ChargeIndicator" mode="boolean"/></xsl:attribute>
+            <xsl:value-of select="cbc:Amount"/>
+          </detail>
         </xsl:for-each>
       </cell>
       <cell number="yes" percent="yes"><xsl:value-of select="cac:Item/cac:ClassifiedTaxCategory/cbc:Percent"/></cell>

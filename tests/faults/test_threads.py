@@ -51,6 +51,12 @@ def test_a_call_with_a_limit(without_threads: Without) -> None:
         within(1.0, lambda: None)
 
 
+def test_what_a_call_with_a_limit_raises() -> None:
+    """An error that nobody foresaw is raised as itself: it was told as a folder that doesn't answer."""
+    with pytest.raises(ZeroDivisionError):
+        within(60.0, lambda: 1 // 0)
+
+
 def test_alerts(world: World, without_threads: Without) -> None:
     """Alerts for which there was no thread at the start are begun later, instead of never, without a word."""
     config = world.configuration()

@@ -7,6 +7,7 @@ import re
 from html import unescape
 
 import pytest
+from support.rules import CEN, PUBLISHED, published
 
 from filedrop import readable
 
@@ -49,10 +50,26 @@ def date(name: str, day: str) -> str:
     return f'<ram:{name}><udt:DateTimeString format="102">{day}</udt:DateTimeString></ram:{name}>'
 
 
-@pytest.mark.parametrize(("code", "title"), [("380", "Invoice"), ("381", "Credit note"), ("81", "Credit note")])
+@pytest.mark.parametrize(("code", "title"), [("380", "Invoice"), ("381", "Credit note"), ("", "Invoice")])
 def test_a_credit_note(code: str, title: str) -> None:
     """A credit note is called one: in CII its root element is an invoice's, and nobody should pay it."""
     assert said(code=code).startswith(f"{title} 4001")
+
+
+@published
+def test_all_credit_notes() -> None:
+    """What the rule BR-CL-01 takes as the type of a credit note is called one."""
+    rules = (PUBLISHED / CEN).read_text(encoding="utf-8")
+    listed = re.search(r"self::cbc:CreditNoteTypeCode .*?contains\('([\d ]+)'", rules)
+    assert listed
+    assert {said(code=code).partition(" 4001")[0] for code in listed[1].split()} == {"Credit note"}
+
+
+@pytest.mark.parametrize(("indicator", "kind"), [(" true ", "Charge"), ("1", "Charge"), ("0", "Allowance")])
+def test_what_is_a_charge(indicator: str, kind: str) -> None:
+    """A charge is called one in each way that XML has for saying yes."""
+    freight = "<ram:ActualAmount>15.00</ram:ActualAmount><ram:Reason>Freight</ram:Reason>"
+    assert f"{kind} Freight 15.00" in said(allowance("SpecifiedTradeAllowanceCharge", indicator, freight))
 
 
 def test_when_it_was_delivered() -> None:
