@@ -168,11 +168,11 @@ def content(root: str, values: Sequence[Value]) -> Content:
     envelope = _in_the_envelope([value for value in values if HEADER in value.path])
     if not root:
         return Content(*_settled(envelope, {name: Missing(f"/{path}") for name, path in _IN_THE_ENVELOPE.items()}))
-    first = {value.path: value for value in reversed(values)}
+    first = {value.path: value.text for value in reversed(values)}
     namespace, _, local = root.rpartition(SEPARATOR)
     facts = _facts(namespace, local)
     customization, process, number, issue_date, type_code, version = (
-        _text(first, f"/{local}/{path}") for path in facts
+        first.get(f"/{local}/{path}", "") for path in facts
     )
     roles = codelist.roles_of(local, customization, type_code)
     unknown = f'where "{customization[:100]}" stands, but nothing says in which version' if customization else ""
@@ -238,20 +238,18 @@ def _party(local: str, place: str, values: Sequence[Value]) -> Found | Missing:
 
 def _only(ids: Sequence[str], path: str, source: str) -> Found | Missing:
     """The id that stands at a place; of two that differ none is picked."""
-    return _contradiction(ids, path) or Found(ids[0], source, path)
+    for other in ids:
+        if not same_participant(other, ids[0]):
+            return Missing(path, f'where both "{ids[0][:200]}" and "{other[:200]}" stand', contradictory=True)
+    return Found(ids[0], source, path)
 
 
 def _made(id_: str | None, values: Sequence[Value], path: str, because: str = "") -> Found | Missing:
-    """The id that was made of what stands at a place; where two values that differ stand there, it isn't used."""
-    stated = [value.text for value in values if value.path == path]
-    return _contradiction(stated, path) or (Found(id_, "document", path) if id_ else Missing(path, because))
-
-
-def _contradiction(ids: Sequence[str], path: str) -> Missing | None:
-    other = next((id_ for id_ in ids if not same_participant(id_, ids[0])), None)
-    if other is None:
-        return None
-    return Missing(path, f'where both "{ids[0][:200]}" and "{other[:200]}" stand', contradictory=True)
+    """The id that was made of what stands at a place, unless two that differ stand there."""
+    if not id_:
+        return Missing(path, because)
+    stated = _only([value.text for value in values if value.path == path], path, "document")
+    return stated._replace(id=id_) if isinstance(stated, Found) else stated
 
 
 def document_id(namespace: str, local: str, customization: str, version: str) -> str | None:
@@ -280,10 +278,6 @@ def _facts(namespace: str, local: str) -> Facts:
     if namespace.startswith(_REGISTRY):
         return _REGISTRY_FACTS
     return Facts("CustomizationID", "ProfileID", "ID", "IssueDate", f"{local}TypeCode", "UBLVersionID")
-
-
-def _text(first: dict[str, Value], path: str) -> str:
-    return first[path].text if path in first else ""
 
 
 def _tree(root: str, paths: Iterable[str], namespaces: tuple[str, ...]) -> Place:
