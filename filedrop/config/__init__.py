@@ -15,6 +15,7 @@ Importing this package costs pydantic and PyYAML; who may do without a configura
 
 import os
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,8 @@ __all__ = [
     "xpath_in",
 ]
 
+_NAMED: dict[str, type[Section]] = {"accounts": Account, "companies": Company}  # sections that are called something
+
 
 def find(option: str | Path | None) -> Path:
     """The configuration file: that of `--config`, else of $FILEDROP_CONFIG, else the system's."""
@@ -123,8 +126,12 @@ def parse(text: str, name: str = "config.yaml", *, keys_only: bool = False) -> C
     """
     written = read(text, name)
     complaints = Complaints(name, written)
-    _tell(written, complaints, name)
-    config = complaints.check(written.values, Path(name).absolute().parent)
+    _refuse_told(Config, (), written.values, complaints)
+    written.values["source"] = name
+    tell = partial(_tell, written, complaints)
+    for key in ("accounts", "companies", "mapping"):
+        tell(key)
+    config = complaints.check(written.values, Path(name).absolute().parent, tell)
     if not keys_only:
         check_agreement(config, complaints)
     complaints.raise_any()
@@ -140,27 +147,32 @@ def parse(text: str, name: str = "config.yaml", *, keys_only: bool = False) -> C
     return config.model_copy(update={"warnings": tuple(warnings)})
 
 
-def _tell(written: Written, complaints: Complaints, source: str) -> None:
-    """Tell each section what it knows by its place; a key of that name would say it too, and is refused."""
+def _refuse_told(section: type[Section], keys: Keys, body: dict[str, Any], complaints: Complaints) -> None:
+    """Complain about keys for what a section is told by its place."""
+    for key in section.told() & body.keys():
+        complaints.add("unknown key; delete it", (*keys, key))
+        del body[key]
+
+
+def _tell(written: Written, complaints: Complaints, named: str) -> None:
+    """Tell the sections below a key of the file what they know by their place."""
 
     def tell(section: type[Section], keys: Keys, body: Any, **facts: str | int) -> Any:
         if body is None:
             body = {}
         if isinstance(body, dict):
-            for key in section.told() & body.keys():
-                complaints.add("unknown key; delete it", (*keys, key))
-                del body[key]
+            _refuse_told(section, keys, body, complaints)
             body.update(facts)
         return body  # whatever else it is, the check will say so
 
-    values = tell(Config, (), written.values, source=source)
-    for named, section in (("accounts", Account), ("companies", Company)):
-        if not values.get(named):
-            values.pop(named, None)  # as good as not there
-        elif isinstance(values[named], dict):
-            values[named] = {key: tell(section, (named, key), body, name=key) for key, body in values[named].items()}
-    if isinstance(values.get("mapping"), list):
-        values["mapping"] = [
-            tell(Rule, keys := ("mapping", index), body, number=index + 1, line=written.lines[keys])
-            for index, body in enumerate(values["mapping"])
+    values = written.values
+    body = values.get(named)
+    if named == "mapping" and isinstance(body, list):
+        values[named] = [
+            tell(Rule, keys := (named, index), one, number=index + 1, line=written.lines[keys])
+            for index, one in enumerate(body)
         ]
+    elif named in _NAMED and not body:
+        values.pop(named, None)  # as good as not there
+    elif named in _NAMED and isinstance(body, dict):
+        values[named] = {key: tell(_NAMED[named], (named, key), one, name=key) for key, one in body.items()}

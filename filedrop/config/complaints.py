@@ -4,7 +4,7 @@ To find them all, what is wrong is taken out and the rest is checked again, unti
 whether its parts agree. A complaint that follows from another one stays unsaid.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +64,11 @@ class Complaints:
         """Whether something at this place or below it could not be used as it was written."""
         return any(place[: len(keys)] == keys for place in self._doubtful)
 
-    def check(self, values: dict[str, Any], folder: Path) -> Config:
-        """The configuration made of all that is sound in `values`, which keeps only that."""
+    def check(self, values: dict[str, Any], folder: Path, tell: Callable[[str], None]) -> Config:
+        """The configuration made of all that is sound in `values`, which keeps only that.
+
+        `tell` tells the sections below a key of the file what they know by their place.
+        """
         while True:
             try:
                 return Config.model_validate(values, context={"folder": folder})
@@ -75,7 +78,10 @@ class Complaints:
                 self.add_error(details)
             # The last entry of a list first, so that the others keep their numbers.
             for details in sorted(wrong, key=_place, reverse=True):
-                self._mend(values, _place(details), details.get("ctx", {}).get("meant"))
+                keys, meant = _place(details), details.get("ctx", {}).get("meant")
+                self._mend(values, keys, meant)
+                if meant and len(keys) == 1:  # as misspelt, it was the place of no section
+                    tell(meant)
 
     def _mend(self, values: dict[str, Any], keys: Keys, meant: str | None) -> None:
         """Take out what is wrong, or the section that lacks it. A misspelt key is put right."""

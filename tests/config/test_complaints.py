@@ -104,6 +104,15 @@ APPENDED = {
     "mapping:\n  - {channel: x, number: 3}": "10: mapping 1.number: unknown key; delete it",
 }
 
+# The same, for a key of the file that is misspelt.
+MISSPELT = {
+    "mappings:\n  - {channel: x}": ['9: mappings: unknown key; did you mean "mapping"?'],
+    "mappings:\n  - {document: Order, channel: x}\n  - {chanel: x}": [
+        '9: mappings: unknown key; did you mean "mapping"?',
+        '11: mapping 2.chanel: unknown key; did you mean "channel"?',
+    ],
+}
+
 # The same, for what stands below `accounts.main` in place of its three keys (lines 3 to 5).
 ACCOUNT = {
     "base_url: https://x\nusername: u": (
@@ -204,6 +213,20 @@ def _below(text: str, spaces: int) -> str:
 def test_whatever_is_wrong_is_said_with_its_line_and_key(written: str, complaint: str) -> None:
     """A fault is answered by one sentence: file, line, key, what is wrong, what to write instead."""
     assert _complaints(BASE + written) == [local(f"config.yaml:{complaint}")]
+
+
+@pytest.mark.parametrize(("written", "complaints"), MISSPELT.items())
+def test_a_misspelt_list(written: str, complaints: list[str]) -> None:
+    """A list of rules under a misspelt name is told as that alone, and what is wrong in it by its own line."""
+    assert _complaints(BASE + written) == [f"config.yaml:{complaint}" for complaint in complaints]
+
+
+def test_misspelt_sections() -> None:
+    """Accounts and companies under a misspelt name are told as that alone."""
+    assert _complaints(BASE.replace("accounts", "account").replace("companies", "company")) == [
+        'config.yaml:1: account: unknown key; did you mean "accounts"?',
+        'config.yaml:6: company: unknown key; did you mean "companies"?',
+    ]
 
 
 @pytest.mark.parametrize(("written", "complaint"), ACCOUNT.items())
