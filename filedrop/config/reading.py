@@ -142,17 +142,17 @@ def _plain(node: yaml.Node, keys: Keys, above: tuple[yaml.Node, ...], written: W
         written.flaw(keys, node, "nested too deep, or in itself; write the values out")
         return None
     value: Any = None
-    match node.tag.removeprefix(_TAG):
-        case "map":
+    match type(node), node.tag.removeprefix(_TAG):
+        case yaml.MappingNode, "map":
             value = _mapping(node, keys, inside, written)
-        case "seq":
+        case yaml.SequenceNode, "seq":
             written.lines |= {(*keys, index): item.start_mark.line + 1 for index, item in enumerate(node.value)}
             value = [_plain(item, (*keys, index), inside, written) for index, item in enumerate(node.value)]
-        case "str":
+        case yaml.ScalarNode, "str":
             value = _text(node, keys, written)
-        case "bool":
+        case yaml.ScalarNode, "bool":
             value = node.value.lower() == "true"
-        case "null":
+        case yaml.ScalarNode, "null":
             pass
         case _:
             written.flaw(keys, node, "a tag that means nothing here; put text that begins with ! in quotes")
