@@ -280,7 +280,7 @@ HostName = Annotated[
 ]
 Port = Annotated[int, read_by(number), Strict(), AfterValidator(port)]
 MailAddress = Annotated[
-    str, _form(r"[^\s@<>,;:()\[\]\\\"]+@[A-Za-z0-9.-]+", '"{}" is no mail address; write one like it@example.com')
+    str, _form(r"[^\s@<>,;:()\[\]\\\"]+@[A-Za-z0-9.-]+", "is no mail address; write one like it@example.com")
 ]
 Addresses = OneOrSeveral[MailAddress]
 TimeOfDay = Annotated[time, read_by(time_of_day), Strict(), in_words(lambda at: f"{at:%H:%M}"), _TIME_OF_DAY]
