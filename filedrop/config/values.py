@@ -98,7 +98,7 @@ def participant(value: str) -> str:
 def base_url(value: str) -> str:
     """The address of an access point, without a slash at its end."""
     url = _address(value)
-    if url.username is not None or url.password is not None:
+    if url.username is not None or "@" in url.path:  # a password may have a slash in it
         raise ValueError("has a user name in it; write that as username, and the password in a file")
     if url.query or url.fragment:
         raise ValueError("has a ? or # in it; write it as far as the path, like https://ap.example.com/rest")
@@ -109,7 +109,8 @@ def base_url(value: str) -> str:
 
 def proxy(value: str) -> str:
     """The address of a proxy, with user name and password if it wants them."""
-    if _address(value).scheme not in ("http", "https"):
+    url = _address(value)
+    if url.scheme not in ("http", "https") or url.path.strip("/") or url.query or url.fragment:
         raise ValueError("is no address of a proxy; write one like http://proxy.example.com:3128")
     return value
 

@@ -151,6 +151,12 @@ ACCOUNT = {
     "base_url: https://x\nusername: u\npassword_env: E\nproxy: socks5://u:secret@x": (
         "6: accounts.main.proxy: is no address of a proxy; write one like http://proxy.example.com:3128"
     ),
+    "base_url: https://x\nusername: u\npassword_env: E\nproxy: http://u:12/secret@x:3128": (
+        "6: accounts.main.proxy: is no address of a proxy; write one like http://proxy.example.com:3128"
+    ),
+    "base_url: https://u:12/secret@x\nusername: u\npassword_env: E": (
+        "3: accounts.main.base_url: has a user name in it; write that as username, and the password in a file"
+    ),
     "base_url: https://x\nusername: u\npassword_env: E\nname: x": "6: accounts.main.name: unknown key; delete it",
 }
 
