@@ -32,7 +32,7 @@ _NOT_WELL_FORMED = (
 _DEEPEST = 256  # elements inside each other; business documents have a dozen
 _LONGEST_TAG = 1 << 22  # bytes of one tag or comment, which expat must hold whole
 _LONGEST_NAME = 1000
-_LONGEST_VALUE = 2000  # characters from which on a text at a place is cut; ids have at most 500
+_LONGEST_VALUE = 2000  # characters after which a text at a place is cut; ids have at most 500
 _MOST_VALUES = 1000
 _BLANKS = b" \t\r\n"
 _OPEN, _ATTRIBUTE, _IS, _CLOSE = "\x02", "\x03", "\x04", "\x05"  # in the digest; no XML document can contain them
@@ -152,8 +152,9 @@ class Parse:
 
     def _listen(self, text: str) -> None:
         self._say(text)
-        if len(self._text) < _LONGEST_VALUE:
-            self._text += text[:_LONGEST_VALUE]
+        value = (self._text + text).lstrip()
+        cut = "…" if len(value.rstrip()) > _LONGEST_VALUE else ""  # so that it can't pass for a shorter id
+        self._text = value[:_LONGEST_VALUE] + cut
 
     def _end_value(self, path: str) -> None:
         self._parser.CharacterDataHandler = self._say

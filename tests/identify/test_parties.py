@@ -93,6 +93,15 @@ def test_length() -> None:
     assert fault_of(invoice(receiver=f"{longest}A").decode()).code == "bad-participant"
 
 
+@pytest.mark.parametrize("blanks", [3, 1995, 2000, 200_000])
+def test_blanks(blanks: int) -> None:
+    """However many blanks stand around an id, it is whole; where they stand within it, it is none, nor a part of it."""
+    stated, wide = b">987654325<", b" " * blanks
+    around = invoice().replace(stated, stated.replace(b"987654325", wide + b"987654325" + wide))
+    assert identity_of(around).sender == SELLER
+    assert fault_of(invoice().replace(stated, b">98765" + wide + b"4325<").decode()).code == "bad-participant"
+
+
 @pytest.mark.parametrize("name", ["CallForTenders", "ExpressionOfInterestRequest"])
 def test_several_parties(name: str) -> None:
     """Of the contracting parties of a joint procurement none is picked, unless they share one address."""
