@@ -205,10 +205,15 @@ def _settled(
 def _in_the_envelope(values: list[Value]) -> dict[str, Found | Missing]:
     said: dict[str, Found | Missing] = {}
     stated: dict[str, dict[str, str]] = {}  # the ids under each name, each with its path
-    scopes: dict[int, dict[str, Value]] = {}
+    scopes = {
+        value.inside: _SCOPES[value.text]
+        for value in values
+        if value.path.endswith("/Scope/Type") and value.text in _SCOPES
+    }
     for value in values:
         if "/Scope/" in value.path:
-            scopes.setdefault(value.inside, {})[value.path.rpartition("/")[2]] = value
+            if value.path.endswith("/InstanceIdentifier") and value.inside in scopes:
+                stated.setdefault(scopes[value.inside], {}).setdefault(value.text, value.path)
             continue
         role = "sender" if "/Sender/" in value.path else "receiver"
         id_ = participants.participant(value.text, None)
@@ -216,10 +221,6 @@ def _in_the_envelope(values: list[Value]) -> dict[str, Found | Missing]:
             stated.setdefault(role, {}).setdefault(id_, value.path)
         else:
             said[role] = Missing(value.path, f'where "{value.text[:100]}" is no participant of the network')
-    for scope in scopes.values():
-        kind, instance = scope.get("Type"), scope.get("InstanceIdentifier")
-        if kind and instance and kind.text in _SCOPES:
-            stated.setdefault(_SCOPES[kind.text], {}).setdefault(instance.text, instance.path)
     return said | {name: _only(list(ids), next(iter(ids.values())), "envelope") for name, ids in stated.items()}
 
 

@@ -103,9 +103,10 @@ class Parse:
         if self._above or is_header(name):
             self._start(name, attributes)
             return
-        self.business_root = name
-        self._parts.clear()
-        self.digest = hashlib.sha256()
+        if not self.business_root:
+            self.business_root = name
+            self._parts.clear()
+            self.digest = hashlib.sha256()
         self._enter(name)
         self._say(_opening(name, attributes))
 
@@ -144,6 +145,8 @@ class Parse:
         if here is not None and here.path:
             self._end_value(here.path)
         self._here = above.pop()
+        if not above:
+            self._parser.StartElementHandler = self._start_in_envelope
 
     def _begin_value(self, attributes: list[str]) -> None:
         self._scheme = _attribute(attributes, "schemeID")

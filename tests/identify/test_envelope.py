@@ -57,6 +57,24 @@ PARTIES = party("Sender", SENDER) + party("Receiver", RECEIVER)
 IDS = scope("<Type>DOCUMENTID</Type>", f"<InstanceIdentifier>{PINT}</InstanceIdentifier>")
 
 
+def test_a_scope_with_two_ids() -> None:
+    """Of two document ids in one scope none is picked."""
+    two = scope(
+        *(f"<InstanceIdentifier>{one}</InstanceIdentifier>" for one in (INVOICE_ID, PINT)), "<Type>DOCUMENTID</Type>"
+    )
+    identity = identity_of(enveloped(PARTIES, two, payload(invoice())))
+    assert identity.document_id is None
+    assert any(f'both "{INVOICE_ID}" and "{PINT}" stand' in said for said in identity.warnings)
+
+
+def test_documents_to_two_receivers() -> None:
+    """Of two documents in one envelope, the second doesn't go to whom only the first names."""
+    documents = payload(invoice(receiver=BUYER)) + payload(invoice(receiver=RECEIVER))
+    assert identity_of(enveloped("", IDS, documents)).receiver is None
+    assert identity_of(enveloped("", IDS, payload(invoice()) * 2)).receiver == BUYER
+    assert identity_of(enveloped(PARTIES, IDS, documents)).receiver == RECEIVER
+
+
 @settings(deadline=None)
 @given(st.permutations(list(SCOPES)), st.data())
 def test_scopes(order: list[str], data: st.DataObject) -> None:
