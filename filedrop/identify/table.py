@@ -39,6 +39,7 @@ class Table:
         self._stamp: tuple[int, ...] | None = None
         self._header: Sequence[str] = ()
         self._entries: dict[str, str] = {}
+        self._has_last_end = False  # has its last line an end, as it was last read?
         self._trouble = ""
         self._looking = threading.Lock()
         self._late: threading.Thread | None = None  # that took too long
@@ -105,7 +106,10 @@ class Table:
             self._stamp = None
             with open_regular(path) as file:
                 content = file.read(LARGEST + 1)
-            self._header, self._entries = _parsed(content)
+            parsed, has_last_end = _parsed(content), content.endswith(b"\n")
+            if self._has_last_end and not has_last_end:  # its value may be the beginning of one
+                raise ValueError("its last line has no end, as it had before; see that it is whole")
+            (self._header, self._entries), self._has_last_end = parsed, has_last_end
         except OSError as error:
             self._trouble = f"{self._path} can't be read ({error.strerror}); the daemon must be able to read it"
         except UnicodeDecodeError:

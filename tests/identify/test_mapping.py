@@ -251,6 +251,19 @@ def test_table_changes(tmp_path: Path) -> None:
     assert (table.get("1"), table.trouble) == ("four", "")
 
 
+def test_table_cut_off(tmp_path: Path) -> None:
+    """While a table is half written, nobody is sent anything by the half of an id that is its last one."""
+    path = tmp_path / "customers.csv"
+    path.write_bytes(b"key,value\n1,0192:123456785\n")
+    table = Table(path)
+    assert table.get("1") == "0192:123456785"
+    path.write_bytes(b"key,value\n1,0192:1234")
+    assert table.get("1") == "0192:123456785"
+    assert "its last line has no end" in table.trouble
+    path.write_bytes(b"key,value\n1,0192:123456785\n2,0192:987654325\n")
+    assert (table.get("2"), table.trouble) == ("0192:987654325", "")
+
+
 def test_table_same_size(tmp_path: Path) -> None:
     """A table that changed without changing its size is read again by its time."""
     path = tmp_path / "customers.csv"
