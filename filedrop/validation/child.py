@@ -86,7 +86,7 @@ class Rules:
                     yield _of_value(wrong[1], said, document)
                     return
                 raise NoVerdict(f"{name} could not be applied: {said}") from None
-            yield from _reported(report, document)
+            yield from _reported(_report(report, name), document)
 
     def _rules(self) -> RuleList:
         rules: RuleList = self._ready("rules.yaml", lambda _: load_rules(self._folder))
@@ -143,9 +143,20 @@ def _line(element: _Element) -> int:
     return int(getattr(element, "sourceline", None) or 1)
 
 
-def _reported(report: str, document: _Element) -> Iterator[dict[str, Any]]:
-    """The failed assertions and the reports in what a compiled Schematron has made (SVRL, ISO/IEC 19757-3 annex D)."""
-    for one in etree.fromstring(report.encode(), _parser()).iter(f"{_SVRL}failed-assert", f"{_SVRL}successful-report"):
+def _report(made: str, name: str) -> _Element:
+    """The report of a compiled Schematron (SVRL, ISO/IEC 19757-3 annex D). Raises NoVerdict where it has made none."""
+    try:
+        report = etree.fromstring(made.encode(), _parser())
+    except etree.XMLSyntaxError:
+        report = None
+    if report is None or report.tag != f"{_SVRL}schematron-output":
+        raise NoVerdict(f"{name} is no compiled Schematron: what it makes of a document is no report (SVRL)")
+    return report
+
+
+def _reported(report: _Element, document: _Element) -> Iterator[dict[str, Any]]:
+    """The failed assertions and the reports in a report."""
+    for one in report.iter(f"{_SVRL}failed-assert", f"{_SVRL}successful-report"):
         location, rule = one.get("location") or "", one.get("id") or ""
         said = " ".join(str(one.xpath("string(*[local-name()='text'])")).split())
         flag = (one.get("flag") or one.get("role") or "fatal").lower()

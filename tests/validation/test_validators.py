@@ -146,6 +146,16 @@ def test_killed(validator: ByRules) -> None:
     assert said(validator, invoice(note="broken"))
 
 
+@pytest.mark.parametrize("made", ["<Schematron><Error>wrong</Error></Schematron>", "wrong", ""])
+def test_another_stylesheet(validator: ByRules, rules: Path, made: str) -> None:
+    """A stylesheet that makes no report of Schematron has no verdict: nothing is valid because nobody can read it."""
+    opening = '<xsl:stylesheet version="2.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">'
+    template = f'<xsl:template match="/">{made}</xsl:template>'
+    (rules / "own.xslt").write_text(f"{opening}{template}</xsl:stylesheet>")
+    with pytest.raises(NoVerdict, match=r"own\.xslt is no compiled Schematron"):
+        said(validator, invoice())
+
+
 def test_a_file_that_fails(validator: ByRules) -> None:
     """Where the document can't be read to its end, that is said, and half a document is never judged."""
     assert said(validator, invoice()) == []
