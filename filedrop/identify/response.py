@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from lxml import etree
 
+from filedrop.errors import DocumentError
 from filedrop.identify.content import business_document
+from filedrop.identify.encoding import form_of, transcode
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -39,9 +41,10 @@ def responses_in(file: BinaryIO) -> list[Response]:
     content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
         return []
-    try:
-        tree = etree.fromstring(content, etree.XMLParser(resolve_entities=False, no_network=True))
-    except etree.XMLSyntaxError:
+    try:  # in UTF-8, as lxml knows fewer names of encodings than Python
+        whole = b"".join(transcode([content], form_of(content)))
+        tree = etree.fromstring(whole, etree.XMLParser(resolve_entities=False, no_network=True))
+    except (etree.XMLSyntaxError, DocumentError):
         return []
     root = business_document(tree)
     found: list[Response] = []

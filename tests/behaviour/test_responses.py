@@ -259,6 +259,15 @@ def test_in_an_envelope(answer: bytes) -> None:
     assert responses_in(io.BytesIO(envelope(answer))) == alone
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "utf_8", "cp037"])
+def test_in_any_encoding(encoding: str) -> None:
+    """A response counts in every encoding in which a document is delivered, by each of its names."""
+    answer = response("1001").decode()
+    text = answer.replace('encoding="UTF-8"', f'encoding="{encoding}"')
+    assert text != answer
+    assert [(one.number, one.code) for one in responses_in(io.BytesIO(text.encode(encoding)))] == [("1001", "RE")]
+
+
 def test_very_many_to_one(world: World) -> None:
     """However often a receiver answers one document, its sidecar stays one that can be read, and has the last."""
     world.drop("invoice.xml", invoice("1001"))
