@@ -14,7 +14,7 @@ from datetime import UTC, date, timedelta
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import MOST_LISTED
-from filedrop.errors import Interrupted, NoClearAnswer
+from filedrop.errors import AccessPointError, Interrupted, NoClearAnswer
 from filedrop.journal import is_same
 from filedrop.model.document import participant_key
 from filedrop.model.message import Message
@@ -101,7 +101,7 @@ class Inbox:
                 if len(found) > MOST_LISTED:
                     raise NoClearAnswer(f"the archive has more than the {MOST_LISTED} unread messages taken at once")
             reached = today
-        except NoClearAnswer as error:
+        except AccessPointError as error:  # what the inbox shows is taken all the same
             if isinstance(error, Interrupted):
                 raise
             context.log.warning("list.cut_short", list="messages", why=str(error))

@@ -185,3 +185,19 @@ def test_a_page_that_is_not_given_out(make_world: Callable[..., World], clock: C
     assert len(world.delivered()) == 30
     world.invariants()
     life.stop()
+
+
+@pytest.mark.parametrize("answer", [401, 403, 404, 500])
+def test_an_archive_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, answer: int) -> None:
+    """Where an inbox of 25 has one for nobody, and the archive behind it is refused, the others are taken."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true, quirks=True)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.always(lambda request: request.path == "/messages", instead(answer))
+    world.receive_for_nobody(1)
+    for number in range(30):
+        world.receive(invoice(str(number)))
+    life.go_on(3600)
+    assert len(world.delivered()) == 30
+    world.invariants()
+    life.stop()
