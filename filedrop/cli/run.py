@@ -59,6 +59,7 @@ SENTENCES = {  # what people are told of each event; of a document put away, by 
     "folder.unavailable": "{company}: {why}",
     "folder.refuses": "{company}: {folder}: {why}",
     "journal.outdated": "{company}: {folder}: {why}",
+    "poll.failed": "{account}: the inbox can't be listed: {why}",
     "account.changed": "{account}: {why}",
     "account.paused": "{account}: {why}",
     "configuration.refused": "{why}",
@@ -72,6 +73,7 @@ FAILURES = frozenset(
         "folder.unavailable",
         "folder.refuses",
         "table.broken",
+        "poll.failed",
         "work.failed",
         "command.failed",
     }

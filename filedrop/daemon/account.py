@@ -241,8 +241,8 @@ class Account:
             return not is_serving and all(
                 self._workers.is_hung(pipeline) or pipeline.has_claimed() for pipeline in self.pipelines
             )
-        is_polled = self.poller.summary.last_poll and self.poller.is_idle and not self.poller.again
-        if not is_polled or self._next_poll <= self._steady() or is_serving:
+        is_polled = self.poller.is_idle and not self.poller.again and self._next_poll > self._steady()
+        if not is_polled or is_serving:  # with or without success: an inbox may be refused alone
             return False
         is_done = all(self._workers.is_hung(pipeline) or pipeline.is_done() for pipeline in self.pipelines)
         return is_done and self.follower.is_done()  # asked last: it reads the journal

@@ -114,6 +114,17 @@ def test_once_beside_what_is_stuck(process: Filedrop, world: World) -> None:
         assert done.stdout.splitlines()[-1] == "0 sent, 0 failed, 0 received, 1 stuck"
 
 
+@pytest.mark.parametrize("answer", [403, 404, 500])
+def test_once_beside_an_inbox_that_is_refused(process: Filedrop, world: World, answer: int) -> None:
+    """`run --once` ends where only the inbox can't be listed, as of a login that may send and not receive: status 1."""
+    world.front.always("GET /inbox", instead(answer))
+    world.drop("invoice.xml", invoice("1"))
+    done = process("run", "--once")
+    assert done.returncode == 1
+    assert "acme: invoice.xml: accepted as message" in done.stdout
+    assert re.search(rf"^main: the inbox can't be listed: .*\b{answer}\b", done.stdout, re.MULTILINE)
+
+
 def test_once_beside_a_journal_that_takes_no_more(process: Filedrop, world: World) -> None:
     """`run --once` is status 1 where the journal can't be written any more, and what it did is not done again."""
     world.drop("invoice.xml", invoice("1"))
