@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from filedrop.errors import AccessPointError, Interrupted, Unauthorized, Unavailable, WrongAddress
@@ -32,6 +33,7 @@ class Follower:
         self._together = min(TOGETHER, shared.rules.track.total_seconds() / A_TENTH)
         self._not_before: dict[str, float] = {}  # by task (steady)
         self._failed: set[str] = set()  # tasks
+        self._fails_since: dict[str, float] = {}  # by task: the access point can't be asked (steady)
 
     def turn(self) -> float:
         """Do what is due. Returns the seconds until the next turn."""
@@ -47,8 +49,12 @@ class Follower:
         return min(waits) if breaker.ready else breaker.rest()
 
     def is_done(self) -> bool:
-        """Whether all that can be asked now was asked, with or without success."""
-        if self.resolver.undecided():
+        """Whether all that can be asked now was asked, with or without success.
+
+        Looks for what is in doubt count as without success when they have failed for as long as `doubt`.
+        """
+        fails = self._shared.steady() - self._fails_since.get("look", math.inf)
+        if self.resolver.undecided() and fails < self._shared.rules.doubt.total_seconds():
             return False
         wait = self.tracking.wait()
         return wait is None or wait > 0 or "track" in self._failed
@@ -81,10 +87,12 @@ class Follower:
         try:
             changed = find()
         except AccessPointError as error:
+            self._fails_since.setdefault(what, steady())
             self.failed(error, "errand.failed", errand=what)
             return self._pause
         self._not_before[what] = steady() + apart
         self._failed.discard(what)
+        self._fails_since.pop(what, None)
         for document in changed:
             self._concluded(document)
         wait = due_in()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import SELLER, invoice
-from support.faults import cut_after, instead
+from support.faults import cut_after, exactly, instead
 from support.systems import stop_signals
 
 if TYPE_CHECKING:
@@ -84,6 +84,18 @@ def test_once_beside_a_doubt(make_world: Callable[..., World]) -> None:
     assert "acme: invoice.xml: in doubt: " in done.stdout
     assert "acme: 1 doubt: there was no clear answer" in done.stdout
     assert re.search(r"^acme: doubt: invoice.xml \[\w{26}\]: ", done.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("answer", [403, 500])
+def test_once_beside_a_doubt_that_is_not_looked_for(make_world: Callable[..., World], answer: int) -> None:
+    """Where the access point doesn't list its messages for so long as `doubt`, `run --once` leaves it, and says so."""
+    world = make_world(outbound={"doubt": "100ms"})
+    world.front.next("POST /outbox", cut_after)
+    world.front.always(exactly("GET", "/messages"), instead(answer))
+    world.drop("invoice.xml", invoice("1"))
+    done = world.process("run", "--once")
+    assert done.returncode == 1
+    assert "acme: 1 doubt: there was no clear answer" in done.stdout
 
 
 def test_once_with_a_warning(process: Filedrop, world: World) -> None:
