@@ -166,7 +166,11 @@ class Account:
 
     def ready(self) -> bool:
         """Whether documents may be posted and looked for. First, all folders must show what was sent before."""
-        return self.breaker.ready and not self.journal.trouble and not self._stopped.is_set() and self._is_compared()
+        is_running = not self.journal.trouble and not self._stopped.is_set()
+        is_ready = self.breaker.ready and is_running and self._is_compared()
+        if not is_ready:  # whoever hears that waits to be woken, however soon it is over
+            self._was_ready = False
+        return is_ready
 
     def look_round(self) -> None:
         """Look for work that can be done now. Called each second. Thread-safe."""
@@ -178,8 +182,9 @@ class Account:
 
     def _wake_if_ready(self) -> None:
         """Wake pipelines and follower if documents may be posted now that could not be before."""
-        was_ready, self._was_ready = self._was_ready, self.ready()
-        if self._was_ready and not was_ready:
+        is_ready = self.ready()
+        was_ready, self._was_ready = self._was_ready, is_ready
+        if is_ready and not was_ready:
             for pipeline in self.pipelines:
                 pipeline.look_at_documents()
             self._follow.wake()

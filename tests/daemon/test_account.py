@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from support.documents import invoice
+from support.faults import answered, exactly, instead
 from support.plug import tapped
 from support.stepping import RULES, Life
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from support.faults import Exchange
     from support.stepping import Clock
     from support.world import World
 
@@ -83,3 +85,34 @@ def test_a_folder_that_is_away(make_world: Callable[..., World], clock: Clock) -
     assert life.service.accounts[0].ready()
     life.stop()
     world.outbound.with_name("away").rename(world.outbound)
+
+
+def test_a_document_meets_a_probe(make_world: Callable[..., World], clock: Clock) -> None:
+    """What isn't posted while the access point is asked whether only one message fails is posted right after that."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.always("GET /messages/1/", instead(500))
+    world.receive(invoice("1"))
+    world.drop("invoice.xml", invoice("2"))
+    life.pipeline.at.scanner.look_now()
+    for _ in range(3):  # it is seen, has settled, and is about to be posted
+        life.turn()
+        life.do_all(but="send")
+        clock.pass_on(3)
+    clock.pass_on(60)
+    life.turn()  # the inbox is polled
+    life.do_each("deliver")
+    assert life.jobs == ["send", "fetched"]
+
+    def amid(exchange: Exchange) -> None:
+        for job in ("send", "record", "step"):
+            life.do_each(job)
+        answered(exchange)
+
+    world.front.next(exactly("GET", "/statistics"), amid)
+    life.do_each("fetched")
+    assert (life.jobs, world.places()) == ([], {"invoice.xml": "sending"})
+    life.go_on(5)
+    assert world.front.asked("POST /outbox")
+    life.stop()
