@@ -204,20 +204,27 @@ class AccessPoint:
         return self._transport.again(lambda: self._get(target, _statistics))
 
     def probe(self) -> None:
-        """Check that requests are answered, with the statistics; where there are none, with the inbox."""
+        """Check that requests are answered, with the statistics; where these aren't given out, with the inbox."""
 
-        def let_in(answer: verdict.Answer) -> bool:
+        def let_in(answer: verdict.Answer) -> AccessPointError | None:
             if answer.status == HTTPStatus.OK:
                 _statistics(_whole(answer))
-                return True
+                return None
             error = verdict.refused(answer)
-            if isinstance(error, Unauthorized | Unavailable):
+            if isinstance(error, Unauthorized) or (isinstance(error, Unavailable) and error.retry_after is not None):
                 raise error
-            return False
+            return error
 
         def attempt() -> None:
-            if not self._transport.exchange("GET", self._address.target("statistics"), let_in):
+            refusal = self._transport.exchange("GET", self._address.target("statistics"), let_in)
+            if refusal is None:
+                return
+            try:
                 self._get(self._address.target("inbox"), partial(_page, "inbox"))
+            except AccessPointError:
+                if isinstance(refusal, Unavailable):
+                    raise refusal from None
+                raise
 
         self._transport.again(attempt)
 

@@ -153,6 +153,21 @@ def test_a_list_that_is_not_given_out(make_world: Callable[..., World], clock: C
     assert not [line for line in world.log() if line["event"] == "account.paused"]
 
 
+@pytest.mark.parametrize("status", [404, 500, 504])
+def test_figures_that_are_not_given_out(make_world: Callable[..., World], clock: Clock, status: int) -> None:
+    """Where only the account's figures can't be had, documents are sent and received all the same."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    world.front.always("GET /statistics", instead(status))
+    world.receive(invoice("1"))
+    life = Life(world, clock)
+    life.take(world, "first.xml")
+    life.go_on(600)
+    life.stop()
+    assert world.places()["first.xml"].startswith("archive/")
+    assert len(world.delivered()) == 1
+    assert not [line for line in world.log() if line["event"] == "account.paused"]
+
+
 def test_a_share_that_is_away_after_a_kill(make_world: Callable[..., World], clock: Clock) -> None:
     """What was on the wire from a folder that is away after a kill keeps no other document in doubt."""
     world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=100_000)
