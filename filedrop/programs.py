@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -43,6 +44,15 @@ class Program:
 
     def __init__(self, arguments: Sequence[str], *, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> None:
         ours, self._theirs = os.pipe()
+        self._output = bytearray()
+        self._has_ended = False
+        self._reader = threading.Thread(target=self._read, args=(ours,), name="program", daemon=True)
+        try:
+            self._reader.start()  # first: without it, a program would run that nobody waits for
+        except RuntimeError as error:
+            os.close(ours)
+            os.close(self._theirs)
+            raise OSError(errno.EAGAIN, "the system has no thread for it now") from error
         try:
             with tempfile.TemporaryFile() as given:  # no pipe, which it might never read
                 given.write(stdin)
@@ -57,13 +67,8 @@ class Program:
                     creationflags=NO_WINDOW,
                 )
         except BaseException:
-            os.close(ours)
-            os.close(self._theirs)
+            os.close(self._theirs)  # and so the reader ends
             raise
-        self._output = bytearray()
-        self._has_ended = False
-        self._reader = threading.Thread(target=self._read, args=(ours,), name="program", daemon=True)
-        self._reader.start()
 
     def wait(self, seconds: float) -> Ended:
         """Wait for its end. Raises TimeoutError where it takes longer, after killing it."""

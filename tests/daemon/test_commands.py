@@ -88,6 +88,24 @@ def test_the_system_has_no_thread(
     runner.close(5)
 
 
+def test_the_system_has_no_thread_to_hear_a_program(
+    journal: Journal,
+    runner: CommandRunner,
+    tmp_path: Path,
+    without_threads: Callable[[str], AbstractContextManager[None]],
+) -> None:
+    """A program to which nobody could listen isn't started: it ran again each second, unseen."""
+    journal.write(lambda connection: connection.execute(ERRAND, ("acme",)))
+    with without_threads("program"):
+        look(runner, 3)
+    assert "no thread" in runner.troubles["commands.after_received of acme"]
+    runner._not_before.update(acme=0.0)  # its minute is over
+    look(runner)
+    assert runner.is_done()
+    assert told(tmp_path) == 1
+    runner.close(5)
+
+
 def test_an_end_that_was_recorded_after_all(journal: Journal, runner: CommandRunner, tmp_path: Path) -> None:
     """Where the disk fails at the very end of the commit, the next errand may get the number: it is run, too."""
     journal.write(lambda connection: connection.execute(ERRAND, ("acme",)))
