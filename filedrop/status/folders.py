@@ -14,6 +14,7 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.errors import FolderUnavailable, JournalError
+from filedrop.files import patience
 from filedrop.files.disk import free_space, shortage
 from filedrop.storage import sidecar
 from filedrop.storage.folders import PLACES, OutboundFolder, inbound_folder, outbound_folder, unassigned_folder
@@ -89,11 +90,12 @@ class FolderSurvey:
         self._min_free = config.inbound.min_free
         self._folders = tuple(folders(config))
         self._seen: dict[Path, FolderSnapshot] = {}
+        self._looks: dict[Path, tuple[threading.Thread, float]] = {}  # the last one at each folder, and when it began
 
     def look(self, now: datetime, asked_for: Iterable[Path] = ()) -> dict[Path, FolderSnapshot]:
         """A snapshot of each folder, by its path. A folder that hangs is not looked at again before it answers.
 
-        `asked_for`: which of these files are there?
+        `asked_for`: which of these files are there? Of a folder that is slow, what was seen there before is told.
         """
         names: dict[Path, set[str]] = {}
         for path in asked_for:
@@ -102,8 +104,7 @@ class FolderSurvey:
         moment = PATIENCE / 2 / max(1, len(self._folders))
         threads = []
         for folder in self._folders:
-            if folder.path not in self._seen or self._seen[folder.path].trouble != HUNG:
-                self._seen[folder.path] = FolderSnapshot(trouble=HUNG)
+            if not self._is_asked(folder.path):
                 arguments = (folder, now, names.get(folder.path, ()))
                 thread = threading.Thread(target=self._look, args=arguments, daemon=True)
                 try:
@@ -111,11 +112,22 @@ class FolderSurvey:
                 except RuntimeError:  # the next look tries again
                     self._seen[folder.path] = FolderSnapshot(trouble="the system has no thread to look into it now")
                     continue
+                self._looks[folder.path] = thread, time.monotonic()
                 threads.append(thread)
                 thread.join(moment)
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
-        return self._seen.copy()
+        return {folder.path: self._told(folder.path) for folder in self._folders}
+
+    def _is_asked(self, path: Path) -> bool:
+        """Is a look at this folder still under way?"""
+        return path in self._looks and self._looks[path][0].is_alive()
+
+    def _told(self, path: Path) -> FolderSnapshot:
+        """What was seen in a folder, unless it never answered, or doesn't for too long."""
+        seen = self._seen.get(path)
+        is_hung = self._is_asked(path) and time.monotonic() - self._looks[path][1] > patience.LONGEST
+        return FolderSnapshot(trouble=HUNG) if seen is None or is_hung else seen
 
     def _look(self, folder: Folder, now: datetime, names: Collection[str]) -> None:
         try:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 from support.documents import invoice
 
 from filedrop.errors import FolderUnavailable
-from filedrop.files import Directory
+from filedrop.files import Directory, patience
 from filedrop.journal import Journal
-from filedrop.status.folders import FolderSurvey
+from filedrop.status import folders
+from filedrop.status.folders import HUNG, FolderSurvey
 from filedrop.storage.folder import NotYetThere
 from filedrop.storage.folders import InboundFolder
 from filedrop.storage.marker import MARKER
@@ -143,3 +145,29 @@ def test_a_file_that_goes_while_it_is_looked_at(world: World, monkeypatch: pytes
     assert [snapshot.trouble for snapshot in found.values()] == ["", ""]
     assert not list(world.outbound.glob("*.part"))
     assert not world.delivered()
+
+
+def test_a_folder_that_is_slow(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A share that takes long to list its many files isn't said not to answer: what was seen before is told till then.
+
+    It was, at each look, so that an alert said that its server may be down, and no heartbeat was sent any more.
+    """
+    world.receive(invoice("1"))
+    world.run_once()
+    survey = FolderSurvey(world.configuration(), None, ages=False)
+    survey.look(datetime.now(UTC))
+    scanned, may_go_on = Directory.scan, threading.Event()
+
+    def scan(here: Directory) -> Iterator[os.DirEntry[str]]:
+        may_go_on.wait()
+        yield from scanned(here)
+
+    monkeypatch.setattr(Directory, "scan", scan)
+    monkeypatch.setattr(folders, "PATIENCE", 0.0)
+    slow = survey.look(datetime.now(UTC))
+    monkeypatch.setattr(patience, "LONGEST", -1.0)
+    silent = survey.look(datetime.now(UTC))
+    may_go_on.set()
+    assert {one.trouble for one in slow.values()} == {""}
+    assert slow[world.inbound].counts["inbound"] == 1
+    assert {one.trouble for one in silent.values()} == {HUNG}
