@@ -142,7 +142,8 @@ def is_at_home(file: Entry, status: Status, journal: Journal) -> bool:
     """
     listed = [folder for company in status["companies"].values() for folder in company["folders"]]
     paths = [Path(folder["path"]) for folder in listed if folder["why"] != HUNG]
-    owners = {marker.journal for path in paths if (marker := read_marker(path))}
+    markers = within(PATIENCE, lambda: list(map(read_marker, paths)))  # one may hang since it was looked into
+    owners = {marker.journal for marker in markers if marker}
     if owners:
         return journal.id in owners
     known = (path for path in paths if path.is_relative_to(file.directory.path) and journal.folder_at(path))

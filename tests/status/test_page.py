@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
+from datetime import UTC, datetime
 from html import unescape
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,10 @@ from support.documents import SELLER, invoice, order
 
 from filedrop.daemon.daemon import Daemon
 from filedrop.daemon.lock import locked_state
+from filedrop.files.patience import within
+from filedrop.status import page_file
 from filedrop.status.status_file import StatusFile
+from filedrop.status.survey import DaemonReport, Survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,6 +169,19 @@ def test_a_folder_that_hangs(make_world: Callable[..., World]) -> None:
         assert "does not answer" in text_of(world.root / "STATUS.html")
         assert "filedrop acme" in text_of(world.root / "acme" / "STATUS.html")
     assert [event["company"] for event in world.log() if event["event"] == "page.not_written"] == ["globex"]
+
+
+def test_a_folder_that_hangs_since_it_was_looked_into(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a folder begins to hang between a look and the page, the next page is written: none was while it hung."""
+    world.run_once()
+    monkeypatch.setattr(page_file, "PATIENCE", 0.5)
+    with locked_state(world.state) as journal:
+        daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
+        status = Survey(daemon.config, journal).take(DaemonReport(), running=True, now=datetime.now(UTC))
+        with foreign(world.inbound, "fuse", answers=False):
+            file = StatusFile(daemon.config, journal, world._log)
+            with pytest.raises(TimeoutError, match=r"for 0\.5 seconds"):  # then the next survey says that it hangs
+                within(30, lambda: file._write_down(status, datetime.now(UTC)))
 
 
 def test_it_is_written_when_something_changes_and_else_rarely(world: World) -> None:
