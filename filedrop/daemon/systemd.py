@@ -30,6 +30,8 @@ _SOCKET = "NOTIFY_SOCKET"
 if sys.platform == "win32":
     import winreg
 
+    from filedrop.config import default_folder
+
     SERVICES = r"SYSTEM\CurrentControlSet\Services"
 
     def start_command(configuration: Path) -> str:
@@ -42,7 +44,7 @@ if sys.platform == "win32":
                     program, _, instance = name.partition("-")
                     if program == "filedrop" and named in _called(services, name):
                         return command("filedrop", "service", "start", *filter(None, (instance,)))
-        return command("filedrop", "run")
+        return _by_hand(configuration.absolute(), default_folder() / "config.yaml")
 
     def _called(services: winreg.HKEYType, name: str) -> str:
         """The command line of a service. Raises OSError."""
@@ -53,11 +55,18 @@ else:
 
     def start_command(configuration: Path) -> str:
         """The command that starts the filedrop of this configuration: its service's, where one is installed."""
-        instance = instance_by(configuration)
+        path, usual = configuration.absolute(), ETC / "config.yaml"
+        instance = instance_by(path)
         unit = "filedrop@.service" if instance else "filedrop.service"
-        if BOOTED.is_dir() and any((folder / unit).exists() for folder in FOLDERS):
+        is_services = instance or path == usual or _is_the_only_ones(path)
+        if is_services and BOOTED.is_dir() and any((folder / unit).exists() for folder in FOLDERS):
             return command("filedrop", "service", "start", *filter(None, (instance,)))
-        return command("filedrop", "run")
+        return _by_hand(path, usual)
+
+
+def _by_hand(configuration: Path, usual: Path) -> str:
+    named = () if configuration == usual else ("--config", str(configuration))
+    return command("filedrop", *named, "run")
 
 
 def instance_by(configuration: Path) -> str | None:

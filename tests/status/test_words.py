@@ -9,6 +9,7 @@ import sys
 import threading
 from datetime import datetime
 from errno import EACCES
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,7 +32,6 @@ from filedrop.times import local
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from support.faults import Exchange
     from support.stepping import Clock
@@ -137,21 +137,27 @@ def test_folders_that_filedrop_makes(world: World) -> None:
         ("filedrop.service", "config.yaml", "filedrop service start"),
         ("filedrop@.service", "north.yaml", "filedrop service start north"),
         ("filedrop.service filedrop@.service", "north.yaml", "filedrop service start north"),
-        ("filedrop@.service", "../north.yaml", "filedrop run"),
+        ("filedrop@.service", "../north.yaml", "filedrop --config {} run"),
+        ("filedrop.service", "../north.yaml", "filedrop --config {} run"),
     ],
 )
 def test_how_it_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, units: str, configuration: str, command: str
 ) -> None:
-    """By its service where one is installed, and else by hand."""
+    """By its service where one is installed, and else by hand; always by its own configuration."""
     monkeypatch.setattr(systemd, "BOOTED", tmp_path)
     monkeypatch.setattr(systemd, "FOLDERS", (tmp_path / "none", tmp_path))
     monkeypatch.setattr(systemd, "ETC", tmp_path / "etc")
     for unit in units.split():
         (tmp_path / unit).touch()
-    assert systemd.start_command((tmp_path / "etc" / configuration).resolve()) == command
+    path = (tmp_path / "etc" / configuration).resolve()
+    path.parent.mkdir(exist_ok=True)
+    monkeypatch.chdir(path.parent)
+    for named in (path, Path(path.name)):
+        assert systemd.start_command(named) == command.format(path)
     monkeypatch.setattr(systemd, "BOOTED", tmp_path / "none")
-    assert systemd.start_command((tmp_path / "etc" / configuration).resolve()) == "filedrop run"
+    by_hand = "filedrop run" if configuration == "config.yaml" else f"filedrop --config {path} run"
+    assert systemd.start_command(path) == by_hand
 
 
 @pytest.mark.skipif(WINDOWS, reason="there, the registry tells which services there are")
