@@ -107,9 +107,11 @@ def init(
     served = list(map(_pair, companies)) or _ask_for_companies()
     answers = {"base_url": address, "username": user, "password_file": str(password)}
     text = _filled_in(text, answers, Path(root).absolute() if root else None, served)
-    configuration.parse(text, str(path))  # before anything is written: raises what doesn't agree
+    made = configuration.parse(text, str(path))  # before anything is written: raises what doesn't agree
     try:
         _write(path, text)
+        if made.log.file:  # as the example has it on Windows
+            made.log.file.parent.mkdir(exist_ok=True)
         if secret or not password.exists():
             _write(password, f"{secret}\n" if secret else "", mode=0o600)
     except OSError as error:

@@ -161,6 +161,6 @@ def test_the_example_on_windows(tmp_path: Path) -> None:
     put_example(path, path)
     made = config.load(path)
     assert made.accounts["main"].password_file == tmp_path / "password"
-    assert made.log.file == config.default_folder() / "filedrop.log"
+    assert made.log.file == config.default_folder() / "log" / "filedrop.log"
     lines = path.read_text("utf-8").splitlines()
     assert {f"#root: {made.root}", f"#state: {made.state}"} <= set(lines)

@@ -40,6 +40,20 @@ def test_in_the_usual_place(tmp_path: Path) -> None:
     ]
 
 
+def test_the_log(tmp_path: Path) -> None:
+    """It may put its log aside: in a folder that only it writes to, as in the example, and never in the password's.
+
+    There it had the right to the file alone, so that nothing could be renamed, and the log grew without an end.
+    """
+    (tmp_path / "ours" / "log").mkdir(parents=True)
+    keys = "root: {base}/share\nlog: {{file: '{base}/ours/{log}'}}\n"
+    changes = [*PRIVATE, f"{SERVICE}:(OI)(CI)M"]
+    assert given(tmp_path, keys.format(base=tmp_path, log="log/filedrop.log"), "ours")["ours/log"] == changes
+    beside = given(tmp_path, keys.format(base=tmp_path, log="filedrop.log"), "ours")
+    assert beside["ours"] == [*PRIVATE, f"{SERVICE}:(OI)(CI)RX"]
+    assert beside["ours/filedrop.log"] == ["/grant:r", f"{SERVICE}:M"]
+
+
 def test_in_other_places(tmp_path: Path) -> None:
     """Elsewhere it reads file by file; a folder counts once, and only where it is there; a log it may write."""
     share, outbound, missing, log = (tmp_path / name for name in ("share", "elsewhere", "missing", "log"))

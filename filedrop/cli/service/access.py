@@ -65,7 +65,10 @@ def commands(service: str, configuration: Path, ours: Path, config: Config) -> l
     words.append(own(config.state, service, MODIFY))
     words += [shared(path, service) for path in folders if is_here(path)]
     if config.log.file:
-        words.append(single(config.log.file, service, MODIFY))
+        its = config.log.file.parent
+        is_its_alone = is_own and its.is_relative_to(ours) and its not in (ours, config.state)
+        # Older ones are put aside in its folder, where new files can be made only by who may change that.
+        words.append(own(its, service, MODIFY) if is_its_alone else single(config.log.file, service, MODIFY))
     if (metrics := config.metrics.textfile) and is_here(metrics.parent):
         words.append(shared(metrics.parent, service))
     return words

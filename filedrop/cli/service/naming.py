@@ -33,7 +33,7 @@ def example() -> str:
         text = text.replace("password_file: /etc/filedrop/password", "password_file: password")
         text = text.replace("#root: /srv/filedrop", f"#root: {keys['root'].default}")
         text = text.replace("#state: /var/lib/filedrop", f"#state: {keys['state'].default}")
-        log = default_folder() / "filedrop.log"
+        log = default_folder() / "log" / "filedrop.log"
         text = text.replace("  #file: null", f"  file: {log}")  # a service has no screen
     return text
 
