@@ -26,6 +26,7 @@ from filedrop.storage import sidecar
 from filedrop.storage.folders import OutboundFolder, outbound_folder
 from filedrop.storage.names import shortened
 from filedrop.storage.own_name import move, told_beside
+from filedrop.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -129,7 +130,8 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
     company = words[0] if words and words[0] in config.companies else None
     names = words[1:] if company else words
     if names and everything:
-        raise click.UsageError("write names or --all, not both")
+        no = "" if company else f" (there is no company {printable(words[0])}, only {', '.join(config.companies)})"
+        raise click.UsageError(f"write names or --all, not both{no}")
     with open_journal(config) if anyway else journal_if_any(config) as journal:
         failed = [document for document in _failed(config, journal) if company in (None, document.folder.company)]
         if not names and not everything:

@@ -66,6 +66,14 @@ def test_retry(filedrop: Filedrop, world: World) -> None:
     assert world.places() == {"one.xml": ".", "two.xml": "."}
 
 
+def test_retry_all_of_a_company_that_is_not_there(filedrop: Filedrop, world: World) -> None:
+    """A company whose name is mistyped before --all is named: it was taken for a document, without a word."""
+    world.run_once()
+    done = filedrop("retry", "amce", "--all")
+    assert done.returncode == 2
+    assert "there is no company amce, only acme" in done.stderr
+
+
 def test_retry_where_ready_files_tell(filedrop: Filedrop, make_world: Callable[..., World]) -> None:
     """A retried document gets its ready file again: its writer, who is done with it, writes no other one."""
     world = make_world(outbound={"ready_suffix": ".ready"})
