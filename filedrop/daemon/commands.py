@@ -56,6 +56,7 @@ class CommandRunner:
         self._ended: set[Errand] = set()  # have been run, which the journal couldn't record; numbers come again
         self._closed = threading.Event()
         self._seen = -1
+        self._anyway = 0.0  # when it is looked though we have written nothing: `download --deliver` is another process
 
     def start(self) -> None:
         """Tell the journal after which events a command is to be run."""
@@ -65,10 +66,11 @@ class CommandRunner:
         """Begin what is due. Called each second."""
         self._pool.look()
         # A copy of the times, as the threads that run the programs change them.
-        commits, retries = self._journal.commits, any(at <= time.monotonic() for at in list(self._not_before.values()))
+        commits, now = self._journal.commits, time.monotonic()
+        retries = any(at <= now for at in (*list(self._not_before.values()), self._anyway))
         if self._closed.is_set() or (commits == self._seen and not retries):
             return
-        self._seen = commits
+        self._seen, self._anyway = commits, now + AGAIN
         with suppress(JournalError):  # `status` says so
             for errand in self._journal.errands():
                 self._begin(errand)

@@ -106,6 +106,17 @@ def test_the_system_has_no_thread_to_hear_a_program(
     runner.close(5)
 
 
+def test_what_another_process_has_delivered(runner: CommandRunner, tmp_path: Path) -> None:
+    """A message that `download --deliver` has brought again is told within a minute, not when the next one comes."""
+    look(runner)
+    with closing(Journal(tmp_path / "journal.sqlite")) as of_another:
+        of_another.write(lambda connection: connection.execute(ERRAND, ("acme",)))
+    runner._anyway = 0.0  # the minute is over
+    look(runner)
+    assert told(tmp_path) == 1
+    runner.close(5)
+
+
 def test_an_end_that_was_recorded_after_all(journal: Journal, runner: CommandRunner, tmp_path: Path) -> None:
     """Where the disk fails at the very end of the commit, the next errand may get the number: it is run, too."""
     journal.write(lambda connection: connection.execute(ERRAND, ("acme",)))
