@@ -231,6 +231,24 @@ def test_renamed_in_sent(make_world: Callable[..., World], clock: Clock) -> None
     assert uploads(world) == 1
 
 
+def test_renamed_in_sent_with_its_sidecar(make_world: Callable[..., World], clock: Clock) -> None:
+    """Likewise where the person has renamed the sidecar, too, and a document with the same size lies there."""
+    world = make_world(outbound=RULES, clock=clock.true, deliver_after=3600)
+    life = Life(world, clock)
+    for number in ("1", "2"):
+        world.drop(f"invoice-{number}.xml", invoice(number))
+    life.go_on(60)
+    path = world.outbound / "sent" / "invoice-1.xml"
+    path.rename(path.with_name("old.xml"))
+    path.with_name("invoice-1.xml.json").rename(path.with_name("old.xml.json"))
+    life.go_on(3 * 3600)
+    life.stop()
+    assert world.places() == {"invoice-1.xml": "archive/2020-06", "invoice-2.xml": "archive/2020-06"}
+    assert not list(path.parent.iterdir())
+    world.invariants()
+    assert uploads(world) == 2
+
+
 @pytest.mark.parametrize("is_delivered", [True, False], ids=["delivered", "not delivered"])
 def test_changed_in_sent(make_world: Callable[..., World], clock: Clock, *, is_delivered: bool) -> None:
     """What a person has changed in `sent/` doesn't lie there for ever, but fails; the note says what became of it."""
