@@ -149,7 +149,7 @@ class Entry:
         @property
         def address(self) -> str:
             """The name for system calls, to be used with `descriptor`."""
-            return self.name if self.directory.descriptor is not None else str(self)
+            return self.name
 
     @property
     def descriptor(self) -> int | None:
@@ -178,13 +178,12 @@ class Entry:
     def exists(self) -> bool:
         """Is anything there? Raises OSError where that can't be told."""
         try:
-            os.stat(self.address, dir_fd=self.descriptor, follow_symlinks=False)
+            self.lstat()
         except FileNotFoundError:
             return False
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:  # no file can have this name
                 return False
-            error.filename = str(self)
             raise
         return True
 
