@@ -19,7 +19,7 @@ from filedrop.files.disk import free_space, shortage
 from filedrop.storage import sidecar
 from filedrop.storage.folders import PLACES, OutboundFolder, inbound_folder, outbound_folder, unassigned_folder
 from filedrop.storage.marker import MARKER, read_marker, why_outdated
-from filedrop.storage.names import HOLDS, is_received
+from filedrop.storage.names import HOLDS, IGNORED_NAMES, is_received
 from filedrop.text import size
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ LISTED = 20  # of each kind by name: enough to act on, little enough to read
 LONGEST = 2000  # letters of a reason that anybody may have written
 WITHOUT_SIDECAR = "it lies here without a sidecar of ours"
 IGNORED_AFTER = 3600.0  # seconds (contract 1, never documents)
-_NEVER_NAMED = frozenset({"thumbs.db", "desktop.ini", ".ds_store", MARKER})
+_NEVER_NAMED = IGNORED_NAMES | {MARKER}
 
 
 class Lying(NamedTuple):

@@ -21,9 +21,9 @@ LONGEST_SUFFIX = 20  # letters of the suffix that a shortened name keeps
 HOLDS = ("HOLD", "HOLD.txt")  # contract 1, Hold
 BESIDE = (".why.txt", ".json")  # suffixes of a document's note and sidecar
 LONGEST_PART = 60  # letters of each part of an inbound name
+IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})  # in lower case
 _IGNORED_BEGINNINGS = (".", "~")
 _IGNORED_ENDINGS = (".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~", *BESIDE)
-_IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})
 _NUMBER = re.compile(r"-([2-9]|[1-9][0-9]{1,8})(?=(\.[^.]*)?$)")
 _STATED_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
@@ -56,7 +56,7 @@ def names_document(name: str) -> bool:
     return not (
         name.startswith(_IGNORED_BEGINNINGS)
         or lower.endswith(_IGNORED_ENDINGS)
-        or lower in _IGNORED_NAMES
+        or lower in IGNORED_NAMES
         or name.startswith("HOLD")
     )
 
