@@ -11,7 +11,7 @@ from filedrop.status.folders import LISTED
 from filedrop.status.model import Item, Kind, Matter
 from filedrop.status.reasons import asked_again, stuck, stuck_messages
 from filedrop.storage.folder import NOT_YET
-from filedrop.storage.sidecar import ANYWAY
+from filedrop.storage.sidecar import retry
 from filedrop.text import command, listed
 from filedrop.times import as_duration, moment
 
@@ -256,16 +256,9 @@ def _since(document: Document) -> datetime:
     return document.in_doubt_since or document.claimed
 
 
-def _retry(company: Company, document: DocumentStatus) -> str:
-    words = company.name, document["file"]
-    dashes = ["--"] if any(word.startswith("-") for word in words) else []  # else read as options
-    anyway = ["--anyway"] if document["code"] in ANYWAY else []  # else it only fails again
-    return command("filedrop", "retry", *anyway, *dashes, *words)
-
-
 def _item(one: DocumentStatus, company: Company) -> Item:
     number = f"(message {one['msg_no']})" if one["msg_no"] is not None else ""
-    do = [_retry(company, one)] if one["state"] == "failed" else []
+    do = [retry(company.name, one["file"], one["code"])] if one["state"] == "failed" else []
     since = one["since"]
     return Item(
         name=one["file"], known=number, path=one["path"], why=one["why"], do=do, since=since, order=_order(since)

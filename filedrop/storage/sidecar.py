@@ -225,14 +225,12 @@ def why(document: Document, fault: Fault, file: str) -> bytes:
         lines += [f"   At {one.xpath}"] if one.xpath else []
     if fault.hint:  # lines unchanged: the last may be a command to be copied
         lines += ["", "What to do:", *fault.hint.split("\n")]
-    anyway = ["--anyway"] if fault.code in ANYWAY else []
-    dashes = ["--"] if file.startswith("-") or document.company.startswith("-") else []  # else read as options
     again = "To try again, move the file back to outbound/ (with or without this note), or run:"
     only_so = "Moved back to outbound/ as it is, it fails again. An administrator lets it through, once, with:"
     lines += [
         "",
-        only_so if anyway else again,
-        f"  {command('filedrop', 'retry', *anyway, *dashes, document.company, file)}",
+        only_so if fault.code in ANYWAY else again,
+        f"  {retry(document.company, file, fault.code)}",
         "",
         f"Reason: {fault.code}",
     ]
@@ -243,6 +241,13 @@ def why(document: Document, fault: Fault, file: str) -> bytes:
     if document.msg_no is not None:
         lines += [f"Message number at the access point: {document.msg_no}"]
     return _text(lines)
+
+
+def retry(company: str, file: str, code: str) -> str:
+    """The command by which a document that failed with this code is tried again."""
+    anyway = ["--anyway"] if code in ANYWAY else []  # else it only fails again
+    dashes = ["--"] if file.startswith("-") or company.startswith("-") else []  # else read as options
+    return command("filedrop", "retry", *anyway, *dashes, company, file)
 
 
 def waits(document: Document, reason: str) -> bytes:
