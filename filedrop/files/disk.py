@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,11 @@ def is_local(path: Path) -> bool:
 def is_share(root: str) -> bool:
     r"""Whether the root of a Windows path is a share (`\\server\share\`); what begins with `\\?\` mostly is none."""
     return root.startswith("\\\\") and (root[2:4] not in ("?\\", ".\\") or root[4:8].upper() == "UNC\\")
+
+
+def unescaped(word: str) -> str:
+    """A path as proc(5) and fstab(5) mean it: a blank and the like are written in octal there."""
+    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), word)
 
 
 def _too_little(free: int | None) -> str:
@@ -104,7 +110,7 @@ else:
             return "/", None
         for line in lines:
             before, _, after = line.partition(" - ")
-            mount = before.split(" ")[4].replace("\\040", " ").replace("\\134", "\\")
+            mount = unescaped(before.split(" ")[4])
             inside = real == mount or real.startswith(mount.rstrip("/") + "/")
             if inside and len(mount) >= len(longest):
                 kind, longest = after.split(" ")[0], mount

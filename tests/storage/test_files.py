@@ -385,3 +385,9 @@ def test_a_local_folder_is_no_network(tmp_path: Path) -> None:
 def test_what_a_share_is_called(root: str, *, share: bool) -> None:
     """A path on a disk of this computer is none, however it is spelt: `state` may lie there."""
     assert disk.is_share(root) == share
+
+
+def test_how_a_mount_point_is_written() -> None:
+    """What the kernel and fstab write in octal is meant: blanks, tabs, backslashes; all else is as it stands."""
+    assert disk.unescaped(r"/mnt/two\040words\011and\134040\012") == "/mnt/two words\tand\\040\n"
+    assert disk.unescaped("/mnt/ærø") == "/mnt/ærø"

@@ -12,7 +12,7 @@ from filedrop.cli.service.installed import DROP_IN, instance_of, unit_name
 from filedrop.cli.service.naming import TOP
 from filedrop.daemon.systemd import ETC, UNITS, VENDOR
 from filedrop.errors import FiledropError
-from filedrop.files.disk import mount_point
+from filedrop.files.disk import mount_point, unescaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -166,7 +166,7 @@ def _to_be_mounted() -> list[Path]:
         words = [line.split() for line in FSTAB.read_text("utf-8").splitlines()]
     except (OSError, UnicodeDecodeError):
         return []
-    return [Path(one[1].replace("\\040", " ")) for one in words if len(one) > 1 and one[0][0] != "#"]
+    return [Path(unescaped(one[1])) for one in words if len(one) > 1 and one[0][0] != "#"]
 
 
 def _program(place: Place) -> Path:
