@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.errors import AccessPointError, DocumentError, Unauthorized, WrongAddress
@@ -113,7 +114,7 @@ class InboxPoller:
                 with self._lock:
                     self._under_way[one.message.msg_no] = delivery
                 handed_to.add(delivery)
-                delivery.put(Arrival(self._context, one, self._ended, asked))
+                delivery.put(Arrival(self._context, one, partial(self._ended, delivery), asked))
         for delivery in self.deliveries - handed_to:  # no message has it look by itself
             is_refused = delivery.refused and delivery is not self._unassigned  # else perhaps of another account
             if delivery.trouble or is_refused or delivery.has_unnamed():
@@ -124,12 +125,14 @@ class InboxPoller:
         troubles = ((delivery.folder.path, delivery.trouble or delivery.refused) for delivery in self.deliveries)
         return {path: why for path, why in troubles if why}
 
-    def _ended(self, one: Unread, error: Exception | None = None, *, was_read: bool = False) -> None:
+    def _ended(
+        self, delivery: InboundDelivery, one: Unread, error: Exception | None = None, *, was_read: bool = False
+    ) -> None:
         """Note that a message has come as far as it can now; `error` says what keeps it."""
         try:
             self._has_read |= was_read
             if error is not None:
-                self._note_failure(one, error)
+                self._note_failure(delivery, one, error)
             elif one.row is not None and one.row.state == "read" and not was_read:
                 self.summary.why_unmarked = NO_EFFECT
         finally:
@@ -139,24 +142,21 @@ class InboxPoller:
             if is_last:
                 self._wake()
 
-    def _note_failure(self, one: Unread, error: Exception) -> None:
-        delivery = self._delivery(one.message)
+    def _note_failure(self, delivery: InboundDelivery, one: Unread, error: Exception) -> None:
         if isinstance(error, AccessPointError):
             if self._context.breaker.allows_again():  # this message is the cause
                 why = _of_one_alone(error, one.message.msg_no)
                 if _was_placed(one):
                     self.summary.why_unmarked = why
                 else:
-                    self._stuck(one, delivery, why)
+                    self._stuck(delivery, one, why)
         elif isinstance(error, NotTaken | DocumentError):
-            self._stuck(one, delivery, str(error))
-        elif not isinstance(error, InUse) and delivery:  # InUse, by a virus scanner say: the next poll places it
+            self._stuck(delivery, one, str(error))
+        elif not isinstance(error, InUse):  # InUse, by a virus scanner say: the next poll places it
             delivery.refuse(error)
 
-    def _stuck(self, one: Unread, delivery: InboundDelivery | None, why: str) -> None:
+    def _stuck(self, delivery: InboundDelivery, one: Unread, why: str) -> None:
         context = self._context
-        if delivery is None:
-            return
         attempts = (one.row.attempts if one.row else 0) + 1
         due = context.now() + backoff(attempts, FIRST_PAUSE, LONGEST_PAUSE)
         stuck = context.row_of(delivery.folder, one.row or one.message, "stuck")
