@@ -41,11 +41,11 @@ def fetch(transport: Transport, address: Address, message: Message, target: Bina
 
 @contextmanager
 def _found(transport: Transport, address: Address, message: Message) -> Iterator[Incoming]:
-    linked = address.own(message.link)
-    documented = address.target("messages", message.msg_no, "xml-document")
-    target = linked or documented
+    linked, documented = address.own(message.link), address.target("messages", message.msg_no, "xml-document")
+    places = list(dict.fromkeys((linked or documented, documented)))  # on base_url, each for where the last has nothing
     elsewhere, seen_at = (None if linked else message.link), ""  # where to look when base_url doesn't have it
     for hops in range(_HOPS, 0, -1):  # noqa: B007 - what is left of them counts elsewhere, too
+        target = places.pop(0)
         with transport.asked("GET", target) as incoming:
             if incoming.status == HTTPStatus.OK:
                 yield incoming
@@ -53,14 +53,11 @@ def _found(transport: Transport, address: Address, message: Message) -> Iterator
             moved = incoming.headers.get("Location") if incoming.status == HTTPStatus.SEE_OTHER else None
             if moved is None and incoming.status not in _NOT_THERE:
                 raise verdict.refused(incoming.read())
-        if moved is None:
-            if target == linked and elsewhere is None and linked != documented:
-                target = documented
-                continue
-            break
-        elsewhere, seen_at, before = moved, incoming.url, target
-        target = address.own(moved, before) or before
-        if target == before:  # on another host; or a store with the same paths at another port of this one
+        if moved is not None:
+            elsewhere, seen_at, here = moved, incoming.url, address.own(moved, target)
+            # Not the same again: on another host; or a store with the same paths at another port of this one.
+            places = [here] if here and here != target else []
+        if not places:
             break
     if elsewhere is None:
         raise Gone(f"the access point has no document for message {message.msg_no}; ask its operator")
