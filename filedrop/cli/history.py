@@ -65,9 +65,8 @@ def _messages(journal: Journal, name: str) -> list[MessageRow]:
 
 def _of_document(journal: Journal, document: Document) -> dict[str, Any]:
     """What the document's sidecar would say now, and where its file lies."""
-    folder = journal.folder_path(document.folder)
     told: dict[str, Any] = json.loads(sidecar.outbound(document, document.file))
-    return told | _whereabouts(folder / document.place / document.file if folder else None)
+    return told | _whereabouts(journal.path_of(document))
 
 
 def _of_message(row: MessageRow) -> dict[str, Any]:

@@ -173,9 +173,8 @@ class CommandRunner:
         """The path of the document's file, and its sidecar."""
         document = self._journal.document(errand.document) if errand.document else None
         if document is not None:
-            folder = self._journal.folder_path(document.folder)
-            path = str(folder / document.place / document.file) if folder else document.file
-            return path, sidecar.outbound(document, document.file)
+            path = self._journal.path_of(document) or document.file
+            return str(path), sidecar.outbound(document, document.file)
         file = Path(errand.folder, errand.file)
         content: dict[str, Any] | None = None
         with suppress(OSError):

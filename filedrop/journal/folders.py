@@ -12,6 +12,8 @@ from filedrop.journal.store import Store
 if TYPE_CHECKING:
     import sqlite3
 
+    from filedrop.model.document import Document
+
 _COUNTABLE = 2**53  # changes: more than any folder has, and far below the largest integer of a column
 
 
@@ -37,6 +39,11 @@ class Folders(Store):
         """The path at which a folder was last seen; None for an unknown folder."""
         path = self.value(statements.FOLDER_PATH, id=folder)
         return None if path is None else Path(from_name(path))
+
+    def path_of(self, document: Document) -> Path | None:
+        """The path at which a document lies, or was last; None where its folder is unknown."""
+        folder = self.folder_path(document.folder)
+        return folder / document.place / document.file if folder else None
 
     def folder_at(self, path: Path) -> str | None:
         """The id of the folder that was last seen at a path; None for an unknown path."""

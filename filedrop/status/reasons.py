@@ -155,7 +155,7 @@ def known(journal: Journal, documents: Iterable[Document], kind: str) -> list[Do
         DocumentStatus(
             state=kind,
             file=document.file,
-            path=path_of(journal, document),
+            path=str(journal.path_of(document) or ""),
             why=_why(document, kind),
             code="",
             id=document.id,
@@ -164,12 +164,6 @@ def known(journal: Journal, documents: Iterable[Document], kind: str) -> list[Do
         )
         for document in documents
     ]
-
-
-def path_of(journal: Journal, document: Document) -> str:
-    """The path where a document lies; "" where its folder isn't known."""
-    folder = journal.folder_path(document.folder)
-    return str(folder / document.place / document.file) if folder else ""
 
 
 def stuck(account: str, config: Config) -> str:

@@ -31,7 +31,7 @@ from filedrop.status.model import (
     Item,
     Status,
 )
-from filedrop.status.reasons import dropped, failed, fetched, in_sending, known, path_of, reasons, stuck_messages
+from filedrop.status.reasons import dropped, failed, fetched, in_sending, known, reasons, stuck_messages
 from filedrop.times import as_duration, stated
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def _rejected(
             Item(
                 name=document.dropped_as,
                 known=f"(message {document.msg_no})",
-                path=path_of(journal, document),
+                path=str(journal.path_of(document) or ""),
                 why=f"{answer.sender} says so in message {answer.msg_no}{reason}",
                 do=[],
                 since=stated(answer.at),
