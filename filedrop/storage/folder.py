@@ -54,6 +54,7 @@ class Folder:
         self._tree = Tree(path)
         self._next_number: dict[tuple[Path, str], int] = {}
         self._taking_up = threading.Lock()
+        self._cleared = False  # of a killed process's drafts (storage/folders)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"

@@ -49,7 +49,6 @@ class OutboundFolder(Folder):
         self._matches = re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns), re.IGNORECASE).match
         self._ready_suffix = ready_suffix
         self._marked_ahead = -math.inf
-        self._cleared = False
 
     def mark(self, journal: Journal) -> None:
         """Write the journal's count of changes to the marker; the journal records that first. Raises OSError."""
@@ -154,10 +153,6 @@ class OutboundFolder(Folder):
 
 class InboundFolder(Folder):
     """An `inbound/`: received documents, each with its sidecar."""
-
-    def __init__(self, path: Path, *, company: str, below: Path, served: Container[Path] = ()) -> None:
-        super().__init__(path, company=company, below=below, served=served)
-        self._cleared = False
 
     def clear_drafts_once(self, named: Callable[[], frozenset[str]]) -> None:
         """Remove drafts that a killed process left, except those `named` in the journal. Works only once."""
