@@ -51,7 +51,7 @@ class Leftovers:
     def _reopened(self, document: Document) -> Claimed | None:
         """A waiting document with its file opened. None if the file is missing, changed, or can't be read now."""
         at, shared = self._at, self._shared
-        entry = self._at.folder.at("sending") / document.file
+        entry = at.folder.at("sending") / document.file
         try:
             opened = OpenedDocument.open(entry)
         except FileNotFoundError:  # a person took it: handled by the comparison, or by the claim if it comes back
@@ -73,7 +73,7 @@ class Leftovers:
                     document = shared.journal.record(identified_in(at, document, reading))
                 claimed = Claimed(document, opened)
         except (Changing, DocumentError):
-            claimed = None
+            pass
         finally:
             if claimed is None:
                 opened.close()

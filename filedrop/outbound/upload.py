@@ -82,7 +82,7 @@ class OpenedDocument:
 
     def unchanged(self) -> bool:
         """Whether the file looks as it did when it was opened."""
-        return FileStamp.of(_status(self.file)) == self.stamp
+        return FileStamp.of(os.fstat(self.file.fileno())) == self.stamp
 
     def close(self) -> None:
         """Close the file."""
@@ -136,7 +136,3 @@ def unreadable(path: Path, error: OSError) -> DocumentError:
         f"the file can't be read: {error.strerror or error}",
         f"See who owns the file, and give the service the right to read {path.parent} and what is in it.",
     )
-
-
-def _status(file: BinaryIO) -> os.stat_result:
-    return os.fstat(file.fileno())

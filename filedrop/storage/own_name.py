@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from filedrop.model.document import Document
 
 
-def own_name(entry: Entry, failed: Directory, folder: str, journal: Journal, reading: Reading | None = None) -> str:
+def own_name(entry: Entry, failed: Directory, folder: str, journal: Journal, reading: Reading | None) -> str:
     """The name that a file in `outbound/` was dropped with; `reading` is its content, if that could be read.
 
     `failed` is the `failed/` beside it, `folder` the id of its outbound folder. Raises OSError, JournalError.
