@@ -76,9 +76,6 @@ class Clocks:
         return is_earlier or (last is not None and received - last > self.most + self.late + slack)
 
 
-TRUSTED = Clocks()
-
-
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A message of the archive that may be a document in doubt, and what it holds.
@@ -116,10 +113,7 @@ class Decision:
 
 
 def decide(
-    documents: Iterable[Document],
-    candidates: Iterable[Candidate],
-    clocks: Clocks = TRUSTED,
-    rivals: Iterable[Document] = (),
+    documents: Iterable[Document], candidates: Iterable[Candidate], clocks: Clocks, rivals: Iterable[Document]
 ) -> Decision:
     """Apply the table above. Documents and messages are taken oldest first.
 
@@ -156,7 +150,7 @@ def _without_match(contents: Collection[str]) -> Verdict:
     return "ask a person" if contents else "not found"
 
 
-def may_be(document: Document, message: Message, clocks: Clocks = TRUSTED) -> bool:
+def may_be(document: Document, message: Message, clocks: Clocks) -> bool:
     """Whether the message may be the document, by what the list says. What the list leaves out counts as equal."""
     return not contradiction(message, document) and not clocks.call_older(message, document)
 

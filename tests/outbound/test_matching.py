@@ -1,4 +1,4 @@
-"""What `doubt.decide` says, case by case: each row of its table, and where the rows meet.
+"""What `matching.decide` says, case by case: each row of its table, and where the rows meet.
 
 A document in doubt is written `A`, `B`: what it means, and what its facts are; one more word says what differs. A
 candidate is a message of the archive, written in the same way.
@@ -18,6 +18,7 @@ from filedrop.outbound.matching import Candidate, Clocks, decide, last_attempt, 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 SELLER, BUYER, STRANGER = "0192:987654325", "0192:810418052", "0192:999999999"
 INVOICE = "urn:invoice::Invoice##billing::2.1"
+TRUSTED = Clocks()
 
 
 def document(
@@ -116,7 +117,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_decide(case: Case) -> None:
     """For each document in doubt, what is in the archive says what becomes of it."""
-    decision = decide(case.documents, case.candidates)
+    decision = decide(case.documents, case.candidates, TRUSTED, ())
     says = [decision.verdicts[document.id] for document in case.documents]
     assert [verdict.msg_no if isinstance(verdict, Message) else verdict for verdict in says] == case.says
     assert tuple(message.msg_no for message, _ in decision.surplus) == case.surplus
@@ -125,7 +126,7 @@ def test_decide(case: Case) -> None:
 @pytest.mark.parametrize(("rival", "surplus"), [(LATE, []), (B, [8])], ids=["its twin", "another document"])
 def test_what_a_rival_may_be_is_nobodys(rival: Document, surplus: list[int]) -> None:
     """A message too many is left to a document that isn't looked for yet and may be it, whatever the clocks say."""
-    decision = decide([A], [candidate(7, "A"), candidate(8, "A")], rivals=[rival])
+    decision = decide([A], [candidate(7, "A"), candidate(8, "A")], TRUSTED, [rival])
     assert decision.verdicts == {A.id: message(7)}
     assert [one.msg_no for one, _ in decision.surplus] == surplus
 
@@ -133,7 +134,7 @@ def test_what_a_rival_may_be_is_nobodys(rival: Document, surplus: list[int]) -> 
 def test_each_message_is_one_documents() -> None:
     """However many documents in doubt are alike, no message is given to two of them."""
     twins = [replace(A, id=str(number)) for number in range(5)]
-    decision = decide(twins, [candidate(7, "A"), candidate(8, "A"), candidate(9, "?", "A")])
+    decision = decide(twins, [candidate(7, "A"), candidate(8, "A"), candidate(9, "?", "A")], TRUSTED, ())
     found = [verdict.msg_no for verdict in decision.verdicts.values() if isinstance(verdict, Message)]
     assert sorted(found) == [7, 8, 9]
 
@@ -141,7 +142,7 @@ def test_each_message_is_one_documents() -> None:
 def test_what_hinders_is_named() -> None:
     """Whoever decides is shown the messages that keep a document from being found or not found, and no others."""
     unread = other(8, "incomparable")
-    decision = decide([A, B], [candidate(7, "B"), unread, candidate(9, "C")])
+    decision = decide([A, B], [candidate(7, "B"), unread, candidate(9, "C")], TRUSTED, ())
     assert decision.hindrances == {A.id: (unread,)}
 
 
@@ -169,10 +170,10 @@ UNKNOWN = Clocks(known=False, late=timedelta(minutes=15))
 )
 def test_what_clocks_say(clocks: Clocks, minutes: float, same: int | str, incomparable: str) -> None:
     """Clocks speak against a message only as far as they are known, and not alone against one that means the same."""
-    verdict = decide([A], [candidate(7, "A", minutes=minutes)], clocks).verdicts[A.id]
+    verdict = decide([A], [candidate(7, "A", minutes=minutes)], clocks, ()).verdicts[A.id]
     assert (verdict.msg_no if isinstance(verdict, Message) else verdict) == same
     unread = replace(other(7, "incomparable"), message=message(7, minutes=minutes))
-    assert decide([A], [unread], clocks).verdicts[A.id] == incomparable
+    assert decide([A], [unread], clocks, ()).verdicts[A.id] == incomparable
 
 
 def test_what_is_learned_of_clocks() -> None:
@@ -214,4 +215,4 @@ def test_the_last_attempt() -> None:
 )
 def test_may_be(changes: dict[str, str | None], possible: bool) -> None:  # noqa: FBT001 - a column of the table
     """A message whose list entry contradicts a document isn't the document; what the list leaves out says nothing."""
-    assert may_be(A, replace(message(7), **changes)) is possible  # type: ignore[arg-type] # names of Message's fields
+    assert may_be(A, replace(message(7), **changes), TRUSTED) is possible  # type: ignore[arg-type] # names of Message's fields
