@@ -16,7 +16,7 @@ from filedrop.alerts import bundling, digest, letters, memory, unsent
 from filedrop.alerts.heartbeat import HeartbeatSender
 from filedrop.alerts.metrics import MetricsFile
 from filedrop.alerts.unsent import ALERT, ALL, DIGEST
-from filedrop.daemon.clock import Clockwork
+from filedrop.daemon.clock import REAL
 from filedrop.daemon.loop import Loop
 from filedrop.errors import JournalError
 from filedrop.status.matters import unseen
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from filedrop.alerts.memory import Letter, Memory
     from filedrop.config import Config
+    from filedrop.daemon.clock import Clockwork
     from filedrop.daemon.daemon import Daemon
     from filedrop.journal import Journal
     from filedrop.status.matters import Key
@@ -47,12 +48,12 @@ class Teller:
     """Tells people, where the configuration says whom. `turn` is for one thread; the rest is thread-safe."""
 
     def __init__(
-        self, config: Config, journal: Journal, log: structlog.stdlib.BoundLogger, *, clockwork: Clockwork | None = None
+        self, config: Config, journal: Journal, log: structlog.stdlib.BoundLogger, *, clockwork: Clockwork = REAL
     ) -> None:
         self._config = config
         self._journal = journal
         self._log = log
-        self._clock = clockwork or Clockwork()
+        self._clock = clockwork
         self._survey = Survey(config, journal, ages=config.metrics.textfile is not None)
         self._readers = unsent.readers(config)
         self._heartbeat = HeartbeatSender(config.heartbeat, steady=self._clock.steady, log=log)

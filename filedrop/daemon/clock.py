@@ -29,3 +29,6 @@ class Clockwork:
     steady: Callable[[], float] = time.monotonic
     pool: type[Pool] = Pool
     pauses: Sequence[float] = (0.5, 1.5)
+
+
+REAL = Clockwork()  # the computer's clocks and threads

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.daemon.account import Account
-from filedrop.daemon.clock import Clockwork
+from filedrop.daemon.clock import REAL
 from filedrop.daemon.commands import CommandRunner
 from filedrop.daemon.folder_worker import FolderWorkers
 from filedrop.daemon.loop import attempt
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.config import Config
+    from filedrop.daemon.clock import Clockwork
     from filedrop.daemon.folder_worker import Served
     from filedrop.journal import Journal
 
 LAST_WORDS = 20.0  # seconds for requests on the wire at a stop (contract 5, `run`)
 A_MOMENT = 5.0  # seconds more to record and put away their documents
 LOOK_EVERY = 1.0  # seconds between checks of folders that take long, and reports to status.json
-REAL = Clockwork()  # the computer's clocks and threads
 
 
 @dataclass(frozen=True, slots=True)
