@@ -98,13 +98,8 @@ class FolderWorkers:
         """Whether there is a thread that serves. Thread-safe."""
         return any(thread.is_alive() for thread in list(self._threads))
 
-    def next(self) -> Served | float:
-        """What is to be served now, which the caller passes to `serve`; or in how many seconds something is."""
-        with self._change:
-            return self._next()
-
     def serve(self, one: Served) -> None:
-        """Take a step in a folder that `next` returned."""
+        """Take a step in a folder whose turn has come."""
         try:
             self._attempt(str(one.folder.path), one.step)
         finally:
