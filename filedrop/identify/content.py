@@ -125,7 +125,6 @@ class Content:
 
     found: dict[str, Found]
     missing: dict[str, Missing]
-    type: str | None = None
     customization: str = ""
     number: str | None = None
     issue_date: str | None = None
@@ -183,7 +182,7 @@ def content(root: str, values: Sequence[Value]) -> Content:
         "document_id": _made(whole, values, f"/{local}/{facts.customization}", unknown),
         "process_id": _made(process, values, f"/{local}/{facts.process}"),
     }
-    return Content(*_settled(envelope, document), local, customization, number or None, _day(issue_date) or None)
+    return Content(*_settled(envelope, document), customization, number or None, _day(issue_date) or None)
 
 
 def _settled(

@@ -37,10 +37,10 @@ class Reading:
     """What one pass found out.
 
     `sha256` is of the file's bytes, `meaning` of what they say. `wire_size` is the exact length of what `wire` yields.
-    Root, type, number and issue date are the business document's, not the envelope's; type is None where there is
-    nothing but an envelope's header. Each of sender, receiver, document_id and process_id is a key of `found` (the id
-    with its source) or of `missing` (the place that was looked at in vain). `xpaths` has what each XPath found, "" for
-    nothing, None where that takes too long; it is empty where they couldn't be asked.
+    Root, number and issue date are the business document's; the root is the envelope's where nothing is in that. Each
+    of sender, receiver, document_id and process_id is a key of `found` (the id with its source) or of `missing` (the
+    place that was looked at in vain). `xpaths` has what each XPath found, "" for nothing, None where that takes too
+    long; it is empty where they couldn't be asked.
     """
 
     size: int
@@ -52,7 +52,6 @@ class Reading:
     root_name: str
     found: Mapping[str, Found]
     missing: Mapping[str, Missing]
-    type: str | None
     customization: str
     number: str | None
     issue_date: str | None
@@ -122,7 +121,6 @@ def read(
         root_name=name,
         found=says.found,
         missing=says.missing,
-        type=says.type,
         customization=says.customization,
         number=says.number,
         issue_date=says.issue_date,

@@ -145,14 +145,14 @@ def test_prefix(prefix: str) -> None:
 
 
 def test_nothing_inside() -> None:
-    """An envelope without a document has its ids, and no type, number or date."""
+    """An envelope without a document has its ids, and no number or date."""
     reading = reading_of(enveloped(PARTIES, IDS, ""))
     assert {name: found.id for name, found in reading.found.items()} == {
         "sender": SENDER,
         "receiver": RECEIVER,
         "document_id": PINT,
     }
-    assert (reading.type, reading.number, reading.issue_date) == (None, None, None)
+    assert (reading.root_name, reading.number, reading.issue_date) == ("StandardBusinessDocument", None, None)
     assert reading.missing["process_id"].place.endswith("/BusinessScope/Scope/InstanceIdentifier")
 
 
@@ -160,7 +160,7 @@ def test_two_documents() -> None:
     """Of two documents in one envelope the first says what it is, and both are what it means."""
     first, second, other = payload(invoice()), payload(credit_note()), payload(credit_note("2002"))
     reading = reading_of(enveloped("", "", first + second))
-    assert (reading.type, reading.number) == ("Invoice", "1001")
+    assert (reading.root_name, reading.number) == ("Invoice", "1001")
     assert {name: found.id for name, found in reading.found.items()} == {
         "sender": SELLER,
         "receiver": BUYER,

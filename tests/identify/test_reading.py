@@ -41,7 +41,7 @@ def test_facts() -> None:
     """A reading says what a document is, by its own words, and what its bytes are."""
     document = invoice(number="1001")
     reading = reading_of(document)
-    assert (reading.type, reading.number, reading.issue_date) == ("Invoice", "1001", "2026-11-20")
+    assert (reading.root_name, reading.number, reading.issue_date) == ("Invoice", "1001", "2026-11-20")
     assert reading.root_namespace == "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2"
     assert (reading.size, reading.sha256) == (len(document), hashlib.sha256(document).hexdigest())
     assert not reading.missing
@@ -157,7 +157,7 @@ def test_envelope_only() -> None:
     reading = reading_of(header.encode())
     assert reading.found["sender"] == (SELLER, "envelope", "/StandardBusinessDocumentHeader/Sender/Identifier")
     assert reading.missing["receiver"].place == "/StandardBusinessDocumentHeader/Receiver/Identifier"
-    assert reading.type is None
+    assert reading.root_name == "StandardBusinessDocumentHeader"
 
 
 @pytest.mark.parametrize(
