@@ -55,7 +55,11 @@ class Moves:
         for document in documents:
             if document.home != document.place:
                 with self._moving(document):
-                    moves += self._begun_now(document, (posted or {}).get(document.id), left=left)
+                    move = self._begin(document, (posted or {}).get(document.id), left=left)
+                    if isinstance(move, Document):
+                        self._made(document, move)
+                    else:
+                        moves.append(move)
         if moves:
             with self._at.tolerant(), Drafts(self._at.folder.at("sending")) as drafts:
                 self._make(moves, drafts)
@@ -72,16 +76,12 @@ class Moves:
             self._begun |= {document.id for document, _ in moved}  # another file may lie where the journal has theirs
             self._at.shared.log.warning("moves.not_flushed", folder=str(self._at.folder.path), why=str(error))
 
-    def _begun_now(self, document: Document, posted: FileStamp | None, *, left: bool) -> list[Move]:
-        """The move of a document, unless an earlier attempt has made it."""
+    def _begin(self, document: Document, posted: FileStamp | None, *, left: bool) -> Move | Document:
+        """The move of a document; the document in its new place, where an earlier attempt has made it."""
         _clear_left(self._at, document)
         # Not of each document that is found there: what was begun is looked for among all names of the new place.
         resumed = (left and self.may_resume) or document.id in self._begun or document.id in self._at.missed
-        move = begin(self._at.folder, document, resumed=resumed, posted=posted)
-        if isinstance(move, Document):
-            self._made(document, move)
-            return []
-        return [move]
+        return begin(self._at.folder, document, resumed=resumed, posted=posted)
 
     def _make(self, moves: list[Move], drafts: Drafts) -> None:
         """Make the moves; where a name is taken after all, again with the next one. Raises OSError, JournalError."""
