@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from filedrop.daemon.folder_worker import FolderWorkers
+from filedrop.storage.folder import Folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ class Served:
     """A folder in which so many steps are due, each of which is told."""
 
     def __init__(self, path: Path, told: list[str], steps: int = 0, does: Callable[[], object] = int) -> None:
-        self.folder = SimpleNamespace(path=path)
+        self.folder = Folder(path, company="acme", below=path)
         self.steps = steps
         self._told = told
         self._does = does
@@ -65,7 +65,7 @@ def workers() -> Iterator[Impatient]:
 def test_folders_take_turns(tmp_path: Path, workers: Impatient) -> None:
     """A company with a hundred documents doesn't keep another one's single invoice waiting."""
     told = list[str]()
-    workers.add([Served(tmp_path / "big", told, 100), Served(tmp_path / "small", told, 1)])  # type: ignore[list-item] # as much as is asked for
+    workers.add([Served(tmp_path / "big", told, 100), Served(tmp_path / "small", told, 1)])
     workers.start()
     until(lambda: len(told) == 101)
     assert told[:3] == ["big", "small", "big"]
@@ -80,16 +80,16 @@ def test_a_folder_that_hangs_holds_up_only_itself(tmp_path: Path, workers: Impat
         assert answers.wait(PATIENCE)
 
     hung, well = Served(tmp_path / "hung", told, 2, hang), Served(tmp_path / "well", told, 0)
-    workers.add([hung, well])  # type: ignore[list-item] # likewise
+    workers.add([hung, well])
     workers.start()
     assert entered.wait(PATIENCE)
-    until(lambda: workers.is_hung(hung))  # type: ignore[arg-type] # likewise
+    until(lambda: workers.is_hung(hung))
     well.steps = 1
     workers.relieve()
     until(lambda: told == ["well"])
     answers.set()
     until(lambda: told == ["well", "hung", "hung"])
-    assert not workers.is_hung(hung)  # type: ignore[arg-type] # likewise
+    assert not workers.is_hung(hung)
 
 
 def test_a_folder_is_served_by_one_thread_at_a_time(tmp_path: Path, workers: Impatient) -> None:
@@ -102,7 +102,7 @@ def test_a_folder_is_served_by_one_thread_at_a_time(tmp_path: Path, workers: Imp
         inside.release()
 
     one = Served(tmp_path / "one", told, 200, alone)
-    workers.add([one])  # type: ignore[list-item] # likewise
+    workers.add([one])
     workers.start()
     while one.steps:
         workers.relieve()
@@ -120,7 +120,7 @@ def test_the_end_with_a_folder_that_hangs(tmp_path: Path) -> None:
 
     hung, well = Served(tmp_path / "hung", told, 1, hang), Served(tmp_path / "well", told)
     workers, ended = Impatient(attempt=survive, steady=time.monotonic), list[object]()
-    workers.add([hung, well])  # type: ignore[list-item] # likewise
+    workers.add([hung, well])
     workers.start()
     assert entered.wait(PATIENCE)
     workers.close(ended.append, time.monotonic())

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import queue
 import sys
-from contextlib import closing, contextmanager, suppress
-from types import SimpleNamespace
+import threading
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,17 +13,13 @@ import structlog
 from support.disks import mounted
 
 from filedrop.daemon.watcher import Watcher
+from filedrop.outbound.context import FolderContext
+from filedrop.outbound.scanner import Scanner
+from filedrop.storage.folders import OutboundFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-
-def context(folder: Path, heard: queue.SimpleQueue[str]) -> Any:
-    """As much of a folder's context as a watcher asks for; `heard` gets the names of its files."""
-    scanner = SimpleNamespace(look_now=lambda name="": heard.put(name), is_written=heard.put, was_closed=heard.put)
-    health = SimpleNamespace(trouble="", unwatched="")
-    return SimpleNamespace(folder=SimpleNamespace(path=folder, company="acme"), health=health, scanner=scanner)
 
 
 @contextmanager
@@ -39,20 +34,19 @@ def made(folder: Path) -> Iterator[None]:
 @pytest.mark.parametrize("there", [made, mounted], ids=["removed", "unmounted"])
 def test_a_folder_that_was_away_for_a_moment(tmp_path: Path, there: Any) -> None:
     """What is removed or unmounted is watched again when it is back, also where its inode is what it was."""
-    folder, heard = tmp_path / "outbound", queue.SimpleQueue[str]()
-    at = context(folder, heard)
+    folder, woken, nobody = tmp_path / "outbound", threading.Event(), None
+    outbound = OutboundFolder(folder, company="acme", below=tmp_path, patterns=["*.xml"])
+    scanner = Scanner(outbound, woken.set)
+    at = FolderContext(nobody, outbound, nobody, scanner)  # type: ignore[arg-type] # a watcher asks for neither
     with closing(Watcher(structlog.wrap_logger(structlog.testing.CapturingLogger()))) as watcher:
         with there(folder):
             watcher.watch(at, "events")
         with there(folder):
-            name = ""
             for number in itertools.count():  # until the system has told of the end
                 watcher.watch(at, "events")
                 (folder / f"{number}.xml").touch()
-                with suppress(queue.Empty):
-                    while not (name := heard.get(timeout=0.1)):
-                        pass
-                if name:
+                if woken.wait(0.1) and scanner.closed:
                     break
+                woken.clear()
             for file in folder.iterdir():
                 file.unlink()
