@@ -24,7 +24,8 @@ LONGEST_PART = 60  # letters of each part of an inbound name
 IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})  # in lower case
 _IGNORED_BEGINNINGS = (".", "~")
 _IGNORED_ENDINGS = (".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~", *BESIDE)
-_NUMBER = re.compile(r"-([2-9]|[1-9][0-9]{1,8})(?=(\.[^.]*)?$)")
+_GIVEN = "-([2-9]|[1-9][0-9]{1,8})"  # a number that filedrop has given to a name
+_NUMBER = re.compile(rf"{_GIVEN}(?=(\.[^.]*)?$)")
 _STATED_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
 
@@ -84,8 +85,8 @@ def may_be_given(name: str, dropped_as: str) -> bool:
     """May filedrop have given `name` to a file dropped as `dropped_as`: unchanged, shortened or numbered?"""
     wanted = shortened(dropped_as)
     stem, suffix = os.path.splitext(wanted)  # noqa: PTH122 - as above
-    numbers = rf"{re.escape(stem)}-([2-9]|[1-9][0-9]{{1,8}}){re.escape(suffix)}"
-    return name in (dropped_as, wanted) or re.fullmatch(numbers, name) is not None
+    is_numbered = re.fullmatch(f"{re.escape(stem)}{_GIVEN}{re.escape(suffix)}", name)
+    return name in (dropped_as, wanted) or is_numbered is not None
 
 
 def may_be_renamed(name: str) -> bool:
