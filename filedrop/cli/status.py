@@ -17,7 +17,7 @@ from filedrop.daemon.lock import is_running
 from filedrop.errors import ConfigError, FiledropError, JournalError
 from filedrop.files import is_missing, may_use
 from filedrop.files.disk import shortage
-from filedrop.status import status_file as statusfile
+from filedrop.status import status_file
 from filedrop.status.folders import LISTED
 from filedrop.status.matters import heading, in_a_line, line_of, unlisted, verdict
 from filedrop.status.model import COUNTS
@@ -70,7 +70,7 @@ def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
         if not as_json:
             _show(now)
     except (KeyError, TypeError, AttributeError, ValueError) as error:  # anybody may write to the share
-        raise FiledropError(f"{statusfile.NAME} doesn't say what it should; the daemon writes it again") from error
+        raise FiledropError(f"{status_file.NAME} doesn't say what it should; the daemon writes it again") from error
 
 
 def checked(status: Status, now: datetime) -> tuple[str, int]:
@@ -87,17 +87,17 @@ def checked(status: Status, now: datetime) -> tuple[str, int]:
 
 
 def _look(config: Config) -> Status:
-    told = statusfile.read(config.root)
+    told = status_file.read(config.root)
     if not is_missing(config.state) and not may_use(config.state):
         short = ""
         with suppress(OSError):  # nor may we ask about the folder that it is in
             short = shortage(config.state)
         why = f"{config.state} can't be used: {short}" if short else f"you may not read {config.state}"
         if told is None:
-            raise FiledropError(f"{why}, and there is no {statusfile.NAME} in {config.root}: run this as {WHO_MAY}")
+            raise FiledropError(f"{why}, and there is no {status_file.NAME} in {config.root}: run this as {WHO_MAY}")
         complain(f"{why}: this is what the daemon wrote at {told['written']}")
         return told
-    running, heard = is_running(config.state), statusfile.told_in(told)
+    running, heard = is_running(config.state), status_file.told_in(told)
     if not running:  # it has told the trouble that it had, not what there is now
         heard = replace(
             heard,
@@ -118,7 +118,7 @@ def _look(config: Config) -> Status:
 def _show_by_the_one_before(path: Path) -> None:
     """Show what the running daemon wrote last, although its configuration in this file has a mistake by now."""
     root = configuration.named_root(path)
-    told = statusfile.read(root) if root else None
+    told = status_file.read(root) if root else None
     if told is None or not told["running"]:
         return
     with suppress(KeyError, TypeError, AttributeError, ValueError):  # anybody may write to the share
