@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from filedrop.journal import Journal
 
-    Answered = Outcome | MarkedRead
+    Result = Outcome | MarkedRead
 
 AT_ONCE = 256  # answers in one commit: bounds how long others wait for it
 LONGEST_PAUSE = 15.0  # seconds between attempts to write, which begin at 1
@@ -31,8 +31,8 @@ class Recorder:
     def __init__(self, journal: Journal, *, attempt: Callable[[str, Callable[[], None]], object]) -> None:
         self._journal = journal
         self._attempt = attempt
-        self._queue: queue.SimpleQueue[Answered | None] = queue.SimpleQueue()
-        self._unwritten: list[Answered] = []
+        self._queue: queue.SimpleQueue[Result | None] = queue.SimpleQueue()
+        self._unwritten: list[Result] = []
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
         self._closing = threading.Event()
 
@@ -44,16 +44,16 @@ class Recorder:
         """Whether the thread is alive."""
         return self._thread.is_alive()
 
-    def put(self, answered: Answered) -> None:
+    def put(self, result: Result) -> None:
         """Queue an answer, to be recorded and then returned. Thread-safe."""
-        self._queue.put(answered)
+        self._queue.put(result)
 
     def step(self) -> None:
         """Write what has piled up. Raises JournalError; what can't be written is kept."""
         while len(self._unwritten) < AT_ONCE and not self._queue.empty():
-            answered = self._queue.get()
-            if answered is not None:
-                self._unwritten.append(answered)
+            result = self._queue.get()
+            if result is not None:
+                self._unwritten.append(result)
         batch, self._unwritten = self._unwritten, []
         try:
             self._write_answers([one for one in batch if isinstance(one, Outcome)])
@@ -95,9 +95,9 @@ class Recorder:
         pause = 1.0
         while self._unwritten or not (self._closing.is_set() and self._queue.empty()):
             if not self._unwritten:
-                answered = self._queue.get()
-                if answered is not None:
-                    self._unwritten.append(answered)
+                result = self._queue.get()
+                if result is not None:
+                    self._unwritten.append(result)
             if self._attempt("recorder", self.step):
                 pause = 1.0
             elif self._closing.is_set():
