@@ -43,7 +43,7 @@ class Page:
     messages: tuple[Message, ...]
     next: str | None
     has_navigation: bool
-    size: int = 0
+    size: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class Report:
 
     condition: Condition
     why: str
-    next_attempt: datetime | None = None
+    next_attempt: datetime | None
 
 
 class CircuitBreaker:

@@ -37,7 +37,7 @@ class Listing:
     messages: tuple[Message, ...]
     complete: bool
     pages: int
-    trouble: str = ""
+    trouble: str
 
 
 def listing(pages: Iterable[Page]) -> Listing:

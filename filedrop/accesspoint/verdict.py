@@ -56,8 +56,8 @@ class Answer:
     url: str
     status: int
     headers: Mapping[str, str]
-    body: bytes = b""
-    flaw: str = ""
+    body: bytes
+    flaw: str
     login_keys: str = ""
 
     @property

@@ -33,9 +33,9 @@ class Identity:
     channel: str
     sources: Mapping[str, str]
     warnings: tuple[str, ...]
-    company: str | None = None
-    file_name: str = ""
-    tries: tuple[Try, ...] = ()
+    company: str | None
+    file_name: str
+    tries: tuple[Try, ...]
 
 
 def identify(

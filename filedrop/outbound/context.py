@@ -116,8 +116,8 @@ class Context:
     record: Callable[[Outcome], None]
     window: Window
     is_away: Callable[[str], bool]
-    validating: Validating | None = None
-    keep_archive: timedelta | None = None
+    validating: Validating | None
+    keep_archive: timedelta | None
     gone: dict[str, bool] = field(default_factory=dict)
 
     def asked_after(self, document_id: str) -> None:

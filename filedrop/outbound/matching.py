@@ -20,7 +20,7 @@ that applies decides:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -108,8 +108,8 @@ class Decision:
     """
 
     verdicts: Mapping[str, Verdict]
-    surplus: tuple[tuple[Message, Document], ...] = ()
-    hindrances: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
+    surplus: tuple[tuple[Message, Document], ...]
+    hindrances: Mapping[str, tuple[Candidate, ...]]
 
 
 def decide(

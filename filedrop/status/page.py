@@ -38,9 +38,7 @@ _STYLE = (_TEMPLATES / "style.css").read_text(encoding="utf-8")
 _SCRIPT = (_TEMPLATES / "stale.js").read_text(encoding="utf-8")
 
 
-def render(
-    status: Status, lately: Lately, *, place: Path, host: str, company: str = "", pages: Collection[str] = ()
-) -> bytes:
+def render(status: Status, lately: Lately, *, place: Path, host: str, company: str, pages: Collection[str]) -> bytes:
     """The page for all, or of this `company`, to lie in `place`; `pages`: companies with a page of their own below."""
     level = _level(status)
     kinds = lately.days._fields
