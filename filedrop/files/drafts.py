@@ -13,13 +13,13 @@ from filedrop.files.moving import give_name, identity_of, place
 from filedrop.files.system import discard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from types import TracebackType
 
     from filedrop.files.directory import Directory, Entry
     from filedrop.files.moving import Identity
 
-_BEGUN: set[str] = set()  # the names of drafts that this process is about to place
+_BEGUN: set[str] = set()  # the names of drafts that this process is about to place: `clear_drafts` spares them
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
@@ -142,7 +142,9 @@ def make_folder(entry: Entry) -> None:
     It gets its name after its group and mode: a folder that a killed process left without them would never get them.
     """
     if not entry.is_folder():
-        with _begun(entry.directory) as draft:
+        draft = entry.directory.draft()
+        _BEGUN.add(draft.name)
+        try:
             os.mkdir(draft.address, 0o700, dir_fd=draft.descriptor)
             try:
                 place(draft, entry, system.inherit_folder(draft))
@@ -151,6 +153,8 @@ def make_folder(entry: Entry) -> None:
                     draft.rmdir()
                 if not (isinstance(error, FileExistsError) and entry.is_folder()):  # made by another thread meanwhile
                     raise
+        finally:
+            _BEGUN.discard(draft.name)
     entry.directory.sync()
 
 
@@ -169,17 +173,6 @@ def clear_drafts(directory: Directory, keep: frozenset[str] = frozenset()) -> No
 def _discard(draft: Draft) -> None:
     with contextlib.suppress(OSError):  # what stays is removed by `clear_drafts`
         discard(draft.entry)
-
-
-@contextlib.contextmanager
-def _begun(directory: Directory) -> Iterator[Entry]:
-    """A new draft's name; `clear_drafts` spares it within this context."""
-    draft = directory.draft()
-    _BEGUN.add(draft.name)
-    try:
-        yield draft
-    finally:
-        _BEGUN.discard(draft.name)
 
 
 def _create(entry: Entry) -> tuple[int, Identity]:
