@@ -209,5 +209,3 @@ class _Wakes:
                 scanner.was_closed(into)
             case "moved" | "deleted" if name.lower() in _HOLDS:
                 scanner.look_now()
-            case _:
-                pass
