@@ -55,8 +55,8 @@ class CircuitBreaker:
         longest: timedelta,
         steady: Callable[[], float],
         log: structlog.stdlib.BoundLogger,
-        login_changed: Callable[[], bool] = lambda: False,
-        now: Callable[[], datetime] | None = None,
+        login_changed: Callable[[], bool],
+        now: Callable[[], datetime],
     ) -> None:
         self._probe = probe
         self._login_changed = login_changed
@@ -157,7 +157,7 @@ class CircuitBreaker:
             pause = min(error.retry_after, LONGEST_RETRY_AFTER)
         self._why = str(error)
         self._next_probe = self._steady() + pause.total_seconds()
-        self._next_attempt = self._now() + pause if self._now else None
+        self._next_attempt = self._now() + pause
         if before != self._condition:  # logged once for an outage, not at each probe
             self._log.warning("account.paused", condition=self._condition, why=self._why)
 

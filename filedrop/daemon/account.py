@@ -130,7 +130,8 @@ class Account:
             InboundContext(
                 account=account.name,
                 access_point=self.access_point,
-                breaker=self.breaker,
+                allows=self.breaker.allows,
+                allows_again=self.breaker.allows_again,
                 journal=journal,
                 rules=settings.inbound,
                 now=clockwork.now,

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.accesspoint import AccessPoint
-    from filedrop.accesspoint.breaker import CircuitBreaker
     from filedrop.config import Inbound
     from filedrop.journal import Journal
     from filedrop.model.message import Message
@@ -25,13 +24,15 @@ if TYPE_CHECKING:
 class InboundContext:
     """Dependencies of one account's way in.
 
-    `now` is the wall clock with its offset. `submit` has a request made by another thread, or calls its second argument
-    where the request never begins; `record` queues a message that was marked as read.
+    `allows` and `allows_again` are the circuit breaker's. `now` is the wall clock with its offset. `submit` has a
+    request made by another thread, or calls its second argument where the request never begins; `record` queues a
+    message that was marked as read.
     """
 
     account: str
     access_point: AccessPoint
-    breaker: CircuitBreaker
+    allows: Callable[[], bool]
+    allows_again: Callable[[], bool]
     journal: Journal
     rules: Inbound
     now: Callable[[], datetime]

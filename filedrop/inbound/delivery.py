@@ -235,7 +235,7 @@ class InboundDelivery:
         """Fetch a message. Called in a fetcher's thread."""
         fetched, error = None, None
         try:
-            if arrival.context.breaker.allows():
+            if arrival.context.allows():
                 arrival.asked = arrival.context.now()
                 fetched = fetch(arrival.context, self.folder, arrival.unread.message, self._leftovers)
         except (AccessPointError, NotTaken, DocumentError, OSError) as failure:

@@ -144,7 +144,7 @@ class InboxPoller:
 
     def _note_failure(self, delivery: InboundDelivery, one: Unread, error: Exception) -> None:
         if isinstance(error, AccessPointError):
-            if self._context.breaker.allows_again():  # this message is the cause
+            if self._context.allows_again():  # this message is the cause
                 why = _of_one_alone(error, one.message.msg_no)
                 if _was_placed(one):
                     self.summary.why_unmarked = why

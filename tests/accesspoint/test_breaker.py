@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import structlog
@@ -12,6 +12,7 @@ from filedrop.accesspoint.breaker import CircuitBreaker
 from filedrop.errors import AccessPointError, Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 
 AWAY = Unavailable("nobody answers at https://ap.example.com")
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 UNCLEAR = NoClearAnswer("the connection was cut")
 
 
@@ -24,7 +25,7 @@ class Access:
         self.now = 1000.0
         self.breaker = CircuitBreaker(
             self.probe, first=timedelta(seconds=5), longest=timedelta(minutes=15), steady=lambda: self.now,
-            log=structlog.wrap_logger(structlog.ReturnLogger()),
+            log=structlog.wrap_logger(structlog.ReturnLogger()), login_changed=lambda: False, now=lambda: NOON,
         )  # fmt: skip
 
     def probe(self) -> None:
