@@ -16,7 +16,7 @@ from filedrop.journal import Waiver
 from filedrop.model.document import LET_THROUGH, Document, Event, State, new_id
 from filedrop.model.fault import Fault
 from filedrop.outbound.filing import lies_at, put_back
-from filedrop.outbound.identified import identified, is_identified, why_not_identified
+from filedrop.outbound.identified import identified_in, identified_now, is_identified
 from filedrop.outbound.readiness import LATER, Clock, look_again, wait_for_writer
 from filedrop.outbound.upload import Changing, OpenedDocument, unreadable
 from filedrop.storage import sidecar
@@ -137,7 +137,7 @@ def _claim_whole(at: FolderContext, name: str, opened: OpenedDocument, reading: 
     is_known = journal.knows_of(at.folder.id, name, shortened(own), reading.sha256)  # one question: mostly it isn't
     for document in journal.open_like(at.folder.id, reading.sha256) if is_known else ():
         if not lies_at(at.folder, document):
-            return _claim_returned(at, name, opened, document)
+            return _claim_returned(at, name, opened, document, reading)
     new = _move_in(at, name, own, opened.status, is_known=is_known)
     if new is None:
         return None
@@ -160,7 +160,9 @@ def _own_name(at: FolderContext, name: str, reading: Reading | None = None) -> s
     return own_name(folder.at() / name, folder.at("failed"), folder.id, at.shared.journal, reading)
 
 
-def _claim_returned(at: FolderContext, name: str, opened: OpenedDocument, document: Document) -> Claimed | None:
+def _claim_returned(
+    at: FolderContext, name: str, opened: OpenedDocument, document: Document, reading: Reading
+) -> Claimed | None:
     """Continue an open document whose own file is gone, with this file of the same bytes (contract 1).
 
     A person has moved it back, or the disk has lost the claim's rename in a power cut.
@@ -177,7 +179,7 @@ def _claim_returned(at: FolderContext, name: str, opened: OpenedDocument, docume
     at.scanner.forget(name)
     at.missed.pop(document.id, None)
     shared.log.info("document.returned", company=folder.company, file=document.file, state=document.state.value)
-    return Claimed(document, opened)
+    return Claimed(identified_now(at, document, reading), opened)
 
 
 def _claim_failed(at: FolderContext, name: str, status: os.stat_result, fault: DocumentError) -> Claimed | None:
@@ -269,18 +271,6 @@ def new_document(at: FolderContext, name: str, file: str, stamp: FileStamp) -> D
         size=stamp.size,
         history=(Event(now, "claimed"),),
     )
-
-
-def identified_in(at: FolderContext, document: Document, reading: Reading) -> Document:
-    """The document with its ids, failed, or still without ids; a new reason to wait is logged."""
-    shared = at.shared
-    after = identified(at.identification, document, reading, shared.rules, shared.now())
-    why, before = why_not_identified(after), at.unanswered.pop(document.id, "")
-    if why:
-        at.unanswered[document.id] = why
-    if why not in ("", before):
-        shared.log.warning("document.waits", company=after.company, file=after.file, why=why)
-    return after
 
 
 def _clock(at: FolderContext) -> Clock:

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from filedrop.config import Outbound
     from filedrop.identify import Reading
-    from filedrop.outbound.context import Identification
+    from filedrop.outbound.context import FolderContext, Identification
 
 UNANSWERED = "not identified yet"
+_IDS = ("sender", "receiver", "document_id", "process_id")
 
 
 def identified(by: Identification, document: Document, reading: Reading, rules: Outbound, now: datetime) -> Document:
@@ -52,13 +53,39 @@ def identified(by: Identification, document: Document, reading: Reading, rules: 
 
 def is_identified(document: Document) -> bool:
     """Whether the document has all ids that are needed to post it."""
-    return bool(document.sender and document.receiver and document.document_id and document.process_id)
+    return all(getattr(document, name) for name in _IDS)
 
 
 def why_not_identified(document: Document) -> str:
     """Why a waiting document has no ids yet, in half a sentence; "" for any other document."""
     reasons = [event.facts.get("why", "") for event in document.history if event.event == UNANSWERED]
     return reasons[-1] if reasons and document.state is State.WAITING and not is_identified(document) else ""
+
+
+def identified_in(at: FolderContext, document: Document, reading: Reading) -> Document:
+    """The document with its ids, failed, or still without ids; a new reason to wait is logged."""
+    shared = at.shared
+    after = identified(at.identification, document, reading, shared.rules, shared.now())
+    why, before = why_not_identified(after), at.unanswered.pop(document.id, "")
+    if why:
+        at.unanswered[document.id] = why
+    if why not in ("", before):
+        shared.log.warning("document.waits", company=after.company, file=after.file, why=why)
+    return after
+
+
+def keeps_ids(document: Document) -> bool:
+    """Whether a document stays with its ids, since it may have been posted by them."""
+    return is_identified(document) and bool(document.identity)
+
+
+def identified_now(at: FolderContext, document: Document, reading: Reading) -> Document:
+    """A waiting document with the ids that the mapping rules have for it now. Raises JournalError."""
+    if document.state is not State.WAITING or keeps_ids(document):
+        return document
+    after = identified_in(at, document.but(**dict.fromkeys(_IDS)), reading)
+    is_as_before = all(getattr(after, name) == getattr(document, name) for name in (*_IDS, "channel", "state"))
+    return document if is_identified(document) and is_as_before else at.shared.journal.record(after)
 
 
 def _unanswered(document: Document, now: datetime, why: str, *, due: datetime) -> Document:

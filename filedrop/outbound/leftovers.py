@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import DocumentError
 from filedrop.model.document import A_PERSON_SAYS, Document, State
-from filedrop.outbound.claim import Claimed, identified_in
+from filedrop.outbound.claim import Claimed
 from filedrop.outbound.filing import put_back_changed
-from filedrop.outbound.identified import is_identified
+from filedrop.outbound.identified import identified_now, keeps_ids
 from filedrop.outbound.sender import STOPPED, log_doubt
 from filedrop.outbound.upload import Changing, OpenedDocument, unreadable
 
@@ -66,12 +66,10 @@ class Leftovers:
             return None
         claimed = None
         try:
-            xpaths = () if is_identified(document) else at.identification.xpaths
+            xpaths = () if keeps_ids(document) else at.identification.xpaths
             reading = opened.read(shared.rules.max_size, xpaths)
             if reading.sha256 == document.sha256:
-                if not is_identified(document):  # a mapping rule had no answer at the claim
-                    document = shared.journal.record(identified_in(at, document, reading))
-                claimed = Claimed(document, opened)
+                claimed = Claimed(identified_now(at, document, reading), opened)
         except (Changing, DocumentError):
             pass
         finally:

@@ -18,8 +18,9 @@ from filedrop.files import discard
 from filedrop.files.disk import is_local
 from filedrop.journal import Waiver
 from filedrop.model.document import State
-from filedrop.outbound.claim import identified_in, new_document, waiving
+from filedrop.outbound.claim import new_document, waiving
 from filedrop.outbound.filing import lies_at, put_back
+from filedrop.outbound.identified import identified_in
 from filedrop.outbound.notes import write_notes
 from filedrop.outbound.recovery import restore, suspect_all
 from filedrop.outbound.renamed import take_up_renamed

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from support.documents import invoice
+from support.documents import BUYER, invoice
 from support.drops import NOON, drop, posted
 from support.faults import cut_after, instead, reset_before
 from support.plug import live, tapped
@@ -86,6 +86,25 @@ def test_hold(watchful: World, hold: str) -> None:
         (watchful.outbound / hold).unlink()
         watchful.until(watchful.settled)
     watchful.invariants()
+
+
+def test_hold_while_a_mapping_rule_is_mended(make_world: Callable[..., World]) -> None:
+    """What waits goes to whom the mapping rules name when HOLD is gone, wherever a person has moved it meanwhile."""
+    world = make_world()
+    world.run_once()
+    (world.outbound / "HOLD").touch()
+    world.more = "mapping: [{document: Invoice, receiver: '0192:123456785'}]"
+    for number, name in enumerate(("one.xml", "two.xml"), 1):
+        world.drop(name, invoice(str(number)))
+    world.run_once()
+    assert world.places() == {"one.xml": "sending", "two.xml": "sending"}
+    world.more = ""
+    (world.outbound / "sending" / "two.xml").rename(world.outbound / "two.xml")
+    (world.outbound / "HOLD").unlink()
+    world.run_once()
+    for name in ("one.xml", "two.xml"):
+        assert (world.sidecar(name)["receiver"], world.sidecar(name)["sources"]["receiver"]) == (BUYER, "document")
+    world.invariants()
 
 
 def test_hold_stops_nothing_that_is_under_way(make_world: Callable[..., World]) -> None:

@@ -18,7 +18,8 @@ from filedrop.files import FileStamp, InUse
 from filedrop.journal import Waiver
 from filedrop.model.document import State, new_id
 from filedrop.model.fault import Fault
-from filedrop.outbound.claim import _claim, _claim_unreadable, identified_in
+from filedrop.outbound.claim import _claim, _claim_unreadable
+from filedrop.outbound.identified import identified_in
 from filedrop.storage import sidecar
 
 if TYPE_CHECKING:
