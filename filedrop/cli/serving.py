@@ -149,13 +149,14 @@ class Process:
 
     def _reload(self) -> None:
         current, read = self.current, now().isoformat()
-        try:
-            following = self._following()
-        except FiledropError as error:
-            wrong = "; ".join([*error.complaints, _MEND]) if isinstance(error, ConfigError) else error
+        found: list[Serving | FiledropError] = []
+        attempt(current.log, "reload", lambda: found.append(self._looked_for()))
+        following = found[0] if found else FiledropError("an error that nobody foresaw, which the log has; report it")
+        if isinstance(following, FiledropError):
+            wrong = "; ".join([*following.complaints, _MEND]) if isinstance(following, ConfigError) else following
             why = f"the changed configuration is not in use, the one before is: {wrong}"
             current.daemon.configured = Configured(read, why)
-            current.log.error("configuration.refused", why=why)  # noqa: TRY400 - a sentence says it
+            current.log.error("configuration.refused", why=why)
             return
         if following is current:
             current.daemon.configured = Configured(read)
@@ -174,6 +175,12 @@ class Process:
         self.current = following
         _begin_log(following.log, following.config)
         following.start()
+
+    def _looked_for(self) -> Serving | FiledropError:
+        try:
+            return self._following()
+        except FiledropError as error:
+            return error
 
     def _following(self) -> Serving:
         """What serves by the configuration as written now; `current` where nothing is new. Raises FiledropError."""

@@ -216,8 +216,8 @@ def _event(line: dict[str, Any]) -> Event:
     return Event(checked.instant(line["at"]), checked.text(line["event"]), facts)
 
 
-def why(document: Document, fault: Fault, file: str) -> bytes:
-    """The note for people beside a failed document whose name is now `file`."""
+def why(document: Document, fault: Fault, file: str, ready: str | None = None) -> bytes:
+    """The note for people beside a failed document whose name is now `file`; `ready` is the file that signals it."""
     lines = [f"{document.dropped_as}{_NOT_DONE[document.msg_no is not None]}", "", _sentence(fault.message)]
     for number, one in enumerate(fault.findings, 1):
         where = f"Line {one.line}: " if one.line is not None else ""
@@ -225,7 +225,8 @@ def why(document: Document, fault: Fault, file: str) -> bytes:
         lines += [f"   At {one.xpath}"] if one.xpath else []
     if fault.hint:  # lines unchanged: the last may be a command to be copied
         lines += ["", "What to do:", *fault.hint.split("\n")]
-    again = "To try again, move the file back to outbound/ (with or without this note), or run:"
+    then = f" and make a file {ready} there" if ready else ""
+    again = f"To try again, move the file back to outbound/ (with or without this note){then}, or run:"
     only_so = "Moved back to outbound/ as it is, it fails again. An administrator lets it through, once, with:"
     lines += [
         "",

@@ -175,6 +175,16 @@ def test_an_old_ready_file_says_nothing(make_world: Callable[..., World]) -> Non
     world.invariants()
 
 
+def test_what_failed_is_ready_again_by_its_note(make_world: Callable[..., World]) -> None:
+    """With `ready_suffix`, the note beside a failed document says which file makes it ready when it is moved back."""
+    world = make_world(outbound={"ready_suffix": ".ready"})
+    for name in ("invoice.xml", "invoice.xml.ready"):
+        world.put(world.outbound / name, invoice(receiver=None))
+    world.run_once()
+    note = (world.outbound / "failed" / "invoice.xml.why.txt").read_text("utf-8")
+    assert "move the file back to outbound/ (with or without this note) and make a file invoice.xml.ready there" in note
+
+
 def test_too_large(make_world: Callable[..., World]) -> None:
     """What exceeds `max_size` fails, and the next one goes."""
     world = make_world(outbound={"max_size": "10KB"})

@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.documents import BUYER, SELLER, invoice
 from support.faults import answered
 from support.systems import hang_up
 
+from filedrop.cli.serving import serve
+from filedrop.daemon.control import Control
 from filedrop.status import status_file
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import MutableMapping
 
     from cli.conftest import Filedrop
     from support.faults import Exchange
     from support.world import World
+
+    from filedrop.config import Config
 
 pytestmark = hang_up
 
@@ -211,3 +216,20 @@ def test_nobody_there(filedrop: Filedrop) -> None:
     told = filedrop("reload")
     assert told.returncode == 1
     assert "its next start takes the configuration as it is then" in told.stderr
+
+
+def test_an_error_that_nobody_foresaw(world: World) -> None:
+    """A configuration that can't be read in a way that nobody foresaw ends no daemon: it goes on by the one before."""
+    control, told = Control(), list[str]()
+
+    def hear(event: MutableMapping[str, Any]) -> None:
+        if event["event"] == "configuration.refused":
+            told.append(event["why"])
+            control.stopped.set()
+
+    def reread() -> Config:
+        raise IndexError
+
+    serve(world.configuration(), control, reread=reread, hear=hear, is_up=control.ask_reload)
+    (why,) = told
+    assert why.startswith("the changed configuration is not in use, the one before is: an error that nobody foresaw")
