@@ -40,5 +40,6 @@ class Removal(Store):
 
     def shrink(self) -> bool:
         """Give some of the space of removed rows back to the disk. Returns whether there is more."""
+        unused: int = self.value(statements.UNUSED)
         self.run(statements.SHRINK)  # as a script: `execute` steps once, which frees one page
-        return bool(self.value(statements.UNUSED))
+        return bool(0 < self.value(statements.UNUSED) < unused)  # an older file can't: they are used again

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from filedrop.accesspoint import Listing
 from filedrop.accesspoint.listing import PAGE
 from filedrop.errors import AccessPointError, Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.document import State
@@ -20,7 +21,6 @@ from filedrop.times import backoff, is_due
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from filedrop.accesspoint import Listing
     from filedrop.model.document import Document
     from filedrop.model.message import Message
     from filedrop.outbound.context import Context
@@ -58,9 +58,7 @@ class Tracking:
 
     def _track(self, documents: list[Document]) -> list[Document]:
         shared, reports = self._shared, _Reports(self._shared, documents)
-        outbox = shared.access_point.outbox()
-        if outbox.trouble:
-            shared.log.warning("list.cut_short", list="outbox", why=outbox.trouble)
+        outbox = self._outbox()
         for queued in outbox.messages:
             reports.add(queued)
         reports.in_outbox.update(reports.messages)
@@ -82,6 +80,21 @@ class Tracking:
                         reports.add(message)
         steps = [self._step(document, reports, outbox) for document in documents]
         return [document for document in shared.journal.record_all(steps) if document.state.finished]
+
+    def _outbox(self) -> Listing:
+        """What is still on its way; where it isn't given out, archive and single questions tell of deliveries."""
+        shared = self._shared
+        try:
+            outbox = shared.access_point.outbox()
+        except Interrupted:
+            raise
+        except AccessPointError as error:
+            if not shared.breaker.allows_again():
+                raise
+            outbox = Listing((), complete=False, pages=0, trouble=str(error))
+        if outbox.trouble:
+            shared.log.warning("list.cut_short", list="outbox", why=outbox.trouble)
+        return outbox
 
     def _read_archive(self, reports: _Reports, wanted: list[Document]) -> None:
         """Read the archive's list as far as that may cost less than single questions."""

@@ -271,6 +271,24 @@ def test_an_archive_that_is_not_given_out(make_world: Callable[..., World], cloc
     life.stop()
 
 
+@pytest.mark.parametrize("status", [200, 403, 404, 500])
+def test_an_outbox_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, status: int) -> None:
+    """Where the outbox isn't listed, deliveries are heard of all the same, and what isn't delivered doesn't fail."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=7200)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.always(exactly("GET", "/outbox"), instead(status))
+    for nth in range(3):
+        life.take(world, f"{nth}.xml")
+    life.go_on(6000)
+    assert set(world.places().values()) == {"sent"}
+    life.go_on(6000)
+    assert {place.split("/")[0] for place in world.places().values()} == {"archive"}
+    assert life.service.accounts[0].access_point.cut_short["outbox"]
+    assert not [line for line in world.log() if line["event"] == "account.paused"]
+    life.stop()
+
+
 def test_a_delivery_in_the_year_1(make_world: Callable[..., World], clock: Clock) -> None:
     """What some servers write for "never" is no delivery: the document is on its way until there is one."""
     world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=3600)

@@ -655,3 +655,22 @@ def test_under_way(journal: Journal) -> None:
         ("acme", "waiting", 2, drop(1).claimed),
         ("fjord", "waiting", 1, drop(4).claimed),
     ]
+
+
+def test_a_file_that_cannot_become_smaller(path: Path) -> None:
+    """The file of an older version, which there was no room to make anew, is asked once: nobody waits for its end."""
+    with closing(sqlite3.connect(path)) as older:
+        older.execute("CREATE TABLE older (one)")
+    with closing(Journal(path)) as journal:
+        assert journal.value(statements.CAN_SHRINK) == 0
+        journal.forget([one.id for one in journal.record_all([drop(number) for number in range(100)])])
+        assert journal.value(statements.UNUSED) > 0
+        assert not journal.shrink()
+
+
+def test_a_file_that_becomes_smaller(journal: Journal) -> None:
+    """Else what was removed is given back to the disk, to the last page."""
+    journal.forget([one.id for one in journal.record_all([drop(number) for number in range(2000)])])
+    while journal.shrink():
+        pass
+    assert journal.value(statements.UNUSED) == 0
