@@ -217,7 +217,8 @@ class OutboundPipeline:
                     if one is not None:
                         claimed.append(one)
         finally:  # also when the last one failed
-            self._is_woken |= not self._handover.take_on(claimed, sends=sends)
+            if not self._handover.take_on(claimed, sends=sends):  # no `|=`: a wake-up amid it must count
+                self._is_woken = True
         waived = [one.waived for one in claimed if one.waived]
         if waived:  # after the rows, which tell by themselves that a person has let these through
             self._shared.journal.end_waivers(self.folder.id, waived)
@@ -272,7 +273,8 @@ class OutboundPipeline:
             self._put_away([mailbox.get() for _ in range(min(BATCH, mailbox.qsize()))])
         while not validated.empty():
             one = validated.get()
-            self._is_woken |= one.judgement is not None  # else it may break off again at once: the next scan tries
+            if one.judgement is not None:  # else it may break off again at once: the next scan tries
+                self._is_woken = True
             self._handover.go_on(one, sends=not self.at.health.trouble and self._may_send())
         self._moves.flush()
         return has_news
@@ -288,4 +290,5 @@ class OutboundPipeline:
                 if one.opened:  # from its sender; what the follower concluded may have been handed to one since
                     one.opened.close()
                     self.at.under_way.discard(one.document.id)
-                self._is_woken |= one.document.state is State.WAITING
+                if one.document.state is State.WAITING:
+                    self._is_woken = True

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import invoice
+from support.plug import tapped
 from support.stepping import RULES, Life
 
+from filedrop.errors import Unavailable
 from filedrop.outbound.scanner import FEW, LISTED
 
 if TYPE_CHECKING:
@@ -102,3 +104,27 @@ def test_a_stop_while_a_document_waits_for_its_validation(make_world: Callable[.
     life.take(world, "a.xml")
     life.stop()
     assert not life.service.troubles()
+
+
+def test_the_access_point_is_back_amid_a_claim(make_world: Callable[..., World], clock: Clock) -> None:
+    """What is just being claimed when the access point is back is posted then: it waited for a rescan."""
+    world = make_world(outbound=RULES | {"settle": "0s", "rescan": "1h"}, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    account = life.service.accounts[0]
+    account.breaker.record_failure(Unavailable("away"))
+    account.look_round()
+    clock.pass_on(10)
+    world.drop("a.xml", invoice("a"))
+    life.pipeline.at.scanner.look_now()
+
+    def amid(step: str) -> None:
+        if step == "commit":  # of its row
+            account.breaker.allows()
+            account.look_round()
+
+    with tapped(amid):
+        life.do(life.jobs.index("step"))
+    life.go_on(60)
+    assert world.accepted()["a.xml"] == 1
+    life.stop()
