@@ -159,7 +159,8 @@ class OutboundPipeline:
             shared.journal.check_writable()  # before anything is claimed
         try:
             folder.take_up(shared.journal)
-            self.at.scanner.woken |= shared.steady() >= self.reconciliation.next
+            if shared.steady() >= self.reconciliation.next:  # no `|=`, which would undo a wake-up that comes amid it
+                self.at.scanner.woken = True
             self.reconciliation.step(comes_first=bool(health.trouble))
             if self.at.scanner.due() <= shared.steady():
                 self._scan()

@@ -128,3 +128,33 @@ def test_the_access_point_is_back_amid_a_claim(make_world: Callable[..., World],
     life.go_on(60)
     assert world.accepted()["a.xml"] == 1
     life.stop()
+
+
+def test_a_file_comes_amid_a_step(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is moved in at any moment of a step is taken next: it might wait for a rescan."""
+    steady, looks, comes_at, name = clock.steady, 0, 0, ""
+
+    def looked_at() -> float:
+        nonlocal looks
+        looks += 1
+        if looks == comes_at:
+            world.drop(name, invoice(name))
+            life.pipeline.at.scanner.was_closed(name)
+        return steady()
+
+    monkeypatch.setattr(clock, "steady", looked_at)
+    world = make_world(outbound=RULES | {"rescan": "1h"}, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    for nth in range(1, 100):
+        looks, comes_at, name = 0, nth, f"{nth}.xml"
+        life.pipeline.look_at_documents()
+        life.pipeline.step()
+        if name not in world.dropped:
+            break
+        life.do_all()
+        assert world.places()[name] != ".", f"{name} waits for a rescan"
+    life.stop()
+    assert world.dropped
