@@ -130,7 +130,8 @@ class InboxPoller:
     ) -> None:
         """Note that a message has come as far as it can now; `error` says what keeps it."""
         try:
-            self._has_read |= was_read
+            if was_read:  # no `|=`, by which several threads would undo each other's
+                self._has_read = True
             if error is not None:
                 self._note_failure(delivery, one, error)
             elif one.row is not None and one.row.state == "read" and not was_read:
