@@ -153,7 +153,7 @@ def _local(name: str) -> str:
 
 def search(xpaths: Collection[str], find: Callable[[str], T], *, patience: float = PATIENCE) -> dict[str, T | None]:
     """What each XPath finds; None where it takes too long. Nothing at all while an earlier search is still at work."""
-    _left.difference_update([thread for thread in _left if not thread.is_alive()])
+    _left.difference_update([thread for thread in list(_left) if not thread.is_alive()])  # a copy: others add to it
     if _left:
         return {}
     found: dict[str, T | None] = dict.fromkeys(xpaths)
