@@ -250,8 +250,11 @@ class Account:
         is_polled = self.poller.is_idle and not self.poller.again and self._next_poll > self._steady()
         if not is_polled or is_serving:  # with or without success: an inbox may be refused alone
             return False
-        is_done = all(self._workers.is_hung(pipeline) or pipeline.is_done() for pipeline in self.pipelines)
-        return is_done and self.follower.is_done()  # asked last: it reads the journal
+        # The follower between two looks at the folders: a doubt that it has just ended may be a document to be sent.
+        return self._are_folders_done() and self.follower.is_done() and self._are_folders_done()
+
+    def _are_folders_done(self) -> bool:
+        return all(self._workers.is_hung(pipeline) or pipeline.is_done() for pipeline in self.pipelines)
 
     def _is_compared(self) -> bool:
         """Whether each folder has been compared with the journal since the start, or is unavailable."""

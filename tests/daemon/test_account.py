@@ -9,9 +9,12 @@ from support.faults import answered, exactly, instead
 from support.plug import tapped
 from support.stepping import RULES, Life
 
+from filedrop.model.document import State
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pytest
     from support.faults import Exchange
     from support.stepping import Clock
     from support.world import World
@@ -115,4 +118,36 @@ def test_a_document_meets_a_probe(make_world: Callable[..., World], clock: Clock
     assert (life.jobs, world.places()) == ([], {"invoice.xml": "sending"})
     life.go_on(5)
     assert world.front.asked("POST /outbox")
+    life.stop()
+
+
+def test_a_doubt_ends_while_it_is_asked_whether_all_is_done(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is found to be sent again just when `run --once` asks whether all is done is sent: it was left waiting."""
+    world = make_world(outbound=RULES, inbound={"poll": "1h"}, clock=clock.true)
+    steady, looks, follows_at = clock.steady, 0, 0
+
+    def looked_at() -> float:
+        nonlocal looks
+        looks += 1
+        if looks == follows_at:
+            account.follow()
+        return steady()
+
+    monkeypatch.setattr(clock, "steady", looked_at)
+    life = Life(world, clock)
+    account = life.service.accounts[0]
+    life.go_on(10)
+    life.take(world, "invoice.xml", instead(500))
+    clock.pass_on(900)  # the look that is due will not find it
+    life.do_all()
+    looks = 0
+    assert not account.is_done()
+    looks, follows_at = 0, looks
+    assert not account.is_done()
+    assert life.journal.called("invoice.xml", "invoice.xml")[0].state is State.WAITING
+    life.go_on(60)
+    assert world.accepted()["invoice.xml"] == 1
+    assert account.is_done()
     life.stop()
