@@ -242,19 +242,22 @@ class Account:
             return True
         if self.breaker.report.condition == "unknown":
             return False
-        is_serving = any(map(self._workers.is_serving, self.pipelines))
         if not self.breaker.ready:
-            return not is_serving and all(
+            return not any(map(self._workers.is_serving, self.pipelines)) and all(
                 self._workers.is_hung(pipeline) or pipeline.has_claimed() for pipeline in self.pipelines
             )
         is_polled = self.poller.is_idle and not self.poller.again and self._next_poll > self._steady()
-        if not is_polled or is_serving:  # with or without success: an inbox may be refused alone
+        if not is_polled:  # with or without success: an inbox may be refused alone
             return False
         # The follower between two looks at the folders: a doubt that it has just ended may be a document to be sent.
         return self._are_folders_done() and self.follower.is_done() and self._are_folders_done()
 
     def _are_folders_done(self) -> bool:
-        return all(self._workers.is_hung(pipeline) or pipeline.is_done() for pipeline in self.pipelines)
+        """Whether all that can be done in the folders is done; amid a step, nobody can tell."""
+        return all(
+            self._workers.is_hung(pipeline) or (pipeline.is_done() and not self._workers.is_serving(pipeline))
+            for pipeline in self.pipelines
+        )
 
     def _is_compared(self) -> bool:
         """Whether each folder has been compared with the journal since the start, or is unavailable."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 from support.documents import invoice
@@ -150,4 +151,44 @@ def test_a_doubt_ends_while_it_is_asked_whether_all_is_done(
     life.go_on(60)
     assert world.accepted()["invoice.xml"] == 1
     assert account.is_done()
+    life.stop()
+
+
+def test_a_step_begins_while_it_is_asked_whether_all_is_done(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is just being claimed when `run --once` asks whether all is done is sent first: it was left waiting."""
+    world = make_world(outbound=RULES | {"settle": "0s"}, inbound={"poll": "1h"}, clock=clock.true)
+    steady, is_asked, is_claimed, is_told = clock.steady, threading.Event(), threading.Event(), threading.Event()
+
+    def before(what: str) -> None:
+        if what == "commit":  # of its row
+            is_claimed.set()
+            is_told.wait(60)
+
+    def step() -> None:
+        with tapped(before):
+            life.do(life.jobs.index("step"))
+
+    def looked_at() -> float:
+        if is_asked.is_set():
+            is_asked.clear()
+            worker.start()
+            is_claimed.wait(60)
+        return steady()
+
+    worker = threading.Thread(target=step)
+    monkeypatch.setattr(clock, "steady", looked_at)
+    life = Life(world, clock)
+    account = life.service.accounts[0]
+    life.go_on(10)
+    assert account.is_done()
+    world.drop("invoice.xml", invoice("1"))
+    life.pipeline.at.scanner.look_now()
+    is_asked.set()
+    is_done = account.is_done()
+    is_told.set()
+    worker.join()
+    assert is_claimed.is_set()
+    assert not is_done
     life.stop()
