@@ -86,8 +86,10 @@ class Follower:
         self._failed.add(what)
         try:
             changed = find()
-        except AccessPointError as error:
+        except (AccessPointError, OSError) as error:
             self._fails_since.setdefault(what, steady())
+            if isinstance(error, OSError):  # what may be a document in doubt can't be kept to be compared
+                raise
             self.failed(error, "errand.failed", errand=what)
             return self._pause
         self._not_before[what] = steady() + apart

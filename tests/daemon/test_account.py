@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from typing import TYPE_CHECKING
 
 from support.documents import invoice
-from support.faults import answered, exactly, instead
+from support.faults import answered, exactly, failed_after, instead
 from support.plug import tapped
 from support.stepping import RULES, Life
 
 from filedrop.model.document import State
+from filedrop.outbound.resolver import IN_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import pytest
     from support.faults import Exchange
@@ -191,4 +194,32 @@ def test_a_step_begins_while_it_is_asked_whether_all_is_done(
     worker.join()
     assert is_claimed.is_set()
     assert not is_done
+    life.stop()
+
+
+def test_no_room_for_what_is_compared(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where what may be a document in doubt can't be kept to be compared, `run --once` gives up, too, and says so."""
+    world = make_world(outbound=RULES, inbound={"poll": "1h"}, clock=clock.true)
+    life = Life(world, clock)
+    account = life.service.accounts[0]
+    life.go_on(10)
+
+    def lost(exchange: Exchange) -> None:
+        failed_after(exchange)
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+
+    world.front.next("POST /outbox", lost)
+    world.drop("large.xml", invoice("large", size=2 * IN_MEMORY))
+    life.pipeline.at.scanner.look_now()
+    life.go_on(600)
+    assert not account.is_done()
+    life.go_on(400)
+    assert account.is_done()
+    assert [line["what"] for line in world.log() if line["event"] == "work.failed"]
+    monkeypatch.undo()
+    life.go_on(60)
+    assert world.accepted()["large.xml"] == 1
+    assert world.places()["large.xml"] != "sending"
     life.stop()
