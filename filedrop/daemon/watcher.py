@@ -55,6 +55,7 @@ class Watcher:
         self._log = log
         self._observer: BaseObserver | None = None
         self._starting = threading.Lock()
+        self._is_closed = False
         self._modes: dict[Path, Watch] = {}
         self._watches: dict[Path, tuple[int, ObservedWatch]] = {}
 
@@ -66,7 +67,7 @@ class Watcher:
             self._log.info(
                 "folder.watched", company=at.folder.company, folder=str(path), how=self._modes[path], why=why
             )
-        if self._modes[path] == "scan":
+        if self._modes[path] == "scan" or self._is_closed:  # what has been closed can't be started again
             return
         try:
             inode = os.stat(literal(path)).st_ino  # noqa: PTH116 - a text for the system
@@ -112,6 +113,7 @@ class Watcher:
 
     def close(self) -> None:
         """Stop watching."""
+        self._is_closed = True
         if self._observer is not None:
             self._observer.stop()
             self._observer.join(5)

@@ -50,3 +50,21 @@ def test_a_folder_that_was_away_for_a_moment(tmp_path: Path, there: Any) -> None
                 woken.clear()
             for file in folder.iterdir():
                 file.unlink()
+
+
+@pytest.mark.parametrize("is_watched", [True, False], ids=["watched before", "for the first time"])
+def test_a_look_after_the_end(tmp_path: Path, is_watched: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """A folder that is looked into while filedrop ends, or takes up a changed configuration, isn't watched any more.
+
+    It made each such look fail, or left a thread of watchdog's behind with each reload.
+    """
+    nobody = None
+    outbound = OutboundFolder(tmp_path, company="acme", below=tmp_path, patterns=["*.xml"])
+    at = FolderContext(nobody, outbound, nobody, Scanner(outbound, lambda: None))  # type: ignore[arg-type] # as above
+    watcher = Watcher(structlog.wrap_logger(structlog.testing.CapturingLogger()))
+    if is_watched:
+        watcher.watch(at, "events")
+    watcher.close()
+    before = threading.active_count()
+    watcher.watch(at, "events")
+    assert threading.active_count() <= before
