@@ -89,6 +89,9 @@ class OutboundPipeline:
                     if is_available:
                         self._take_further()
                         self._not_before = -math.inf
+                except BaseException:
+                    self.reconciliation.give_up()  # what was just claimed may have no row: the next step looks for that
+                    raise
                 finally:
                     self.was_scanned = True
                     self.was_compared |= is_compared  # last: what was left in `sending/` is in doubt by now
@@ -108,7 +111,8 @@ class OutboundPipeline:
         self._wake()
 
     def look_at_documents(self) -> None:
-        """Look again at waiting documents: they may be posted now."""
+        """Look again at waiting documents: they may be posted now. After an error, the next step is due now, too."""
+        self._not_before = -math.inf
         self._is_woken = True
         self._wake()
 

@@ -82,10 +82,10 @@ class Reconciliation:
         return self._begun is not None
 
     def give_up(self) -> None:
-        """Drop what was begun, as the folder is away: it holds a state of the journal, whose file would grow."""
+        """Drop what was begun, which holds a state of the journal, whose file would grow: the next step begins anew."""
         if self._begun is not None:
             self._begun.close()
-            self._begun = None
+        self._begun, self.next = None, -math.inf
 
     def step(self, *, comes_first: bool) -> None:
         """Advance a comparison, if one is due; to its end where it `comes_first`. Raises JournalError."""

@@ -158,3 +158,21 @@ def test_a_file_comes_amid_a_step(
         assert world.places()[name] != ".", f"{name} waits for a rescan"
     life.stop()
     assert world.dropped
+
+
+def test_a_step_meets_a_journal_that_fails(make_world: Callable[..., World], clock: Clock) -> None:
+    """A folder goes on as soon as the journal can be written again: it waited for a rescan, whoever wrote meanwhile."""
+    world = make_world(outbound=RULES | {"settle": "0s", "rescan": "1h"}, inbound={"poll": "1m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.drop("a.xml", invoice("a"))
+    life.pipeline.at.scanner.look_now()
+    life.journal._writer.execute("PRAGMA query_only=1")
+    life.do_each("step")
+    life.turn()
+    assert life.journal.trouble
+    life.journal._writer.execute("PRAGMA query_only=0")
+    life.go_on(100)  # the inbox is polled, which tries the journal
+    assert not life.journal.trouble
+    assert world.accepted()["a.xml"] == 1
+    life.stop()
