@@ -121,8 +121,9 @@ class FolderWorkers:
                 last(idle.popleft())
 
         ending = threading.Thread(target=finish, name="folders-end", daemon=True)
-        ending.start()
-        ending.join(max(BUSY, deadline - time.monotonic()))
+        with contextlib.suppress(RuntimeError):  # no thread now: the next start does without
+            ending.start()
+            ending.join(max(BUSY, deadline - time.monotonic()))
 
     def _next(self) -> Served | float:
         now, first = self._steady(), math.inf

@@ -94,14 +94,16 @@ class StatusFile:
         deadline = time.monotonic() + PATIENCE
         self.wait()
         if not (self._thread and self._thread.is_alive()):
-            self._start(daemon, running=False).join(max(0.0, deadline - time.monotonic()))
+            left = max(0.0, deadline - time.monotonic())
+            attempt(self._log, NAME, lambda: self._start(daemon, running=False).join(left))
         return self._last if self._last and not self._last["running"] else None
 
     def _start(self, daemon: Daemon, *, running: bool) -> threading.Thread:
         work = partial(self._write, daemon, running=running)
-        self._thread = threading.Thread(target=attempt, args=(self._log, NAME, work), name=NAME, daemon=True)
-        self._thread.start()
-        return self._thread
+        thread = threading.Thread(target=attempt, args=(self._log, NAME, work), name=NAME, daemon=True)
+        thread.start()
+        self._thread = thread  # last: where the system has no thread now, there is none to wait for
+        return thread
 
     def _write(self, daemon: Daemon, *, running: bool) -> None:
         self._pages.prepare()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -11,10 +12,13 @@ import pytest
 from support.stepping import RULES, Life
 
 from filedrop.alerts.teller import Teller
+from filedrop.daemon.daemon import Daemon
+from filedrop.daemon.lock import locked_state
 from filedrop.files.patience import within
 from filedrop.outbound import reconcile
 from filedrop.status.folders import FolderSurvey
 from filedrop.status.page_file import _PageFile
+from filedrop.status.status_file import NAME, StatusFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +47,22 @@ def test_a_page(tmp_path: Path, world: World, without_threads: Without) -> None:
     with without_threads(""), suppress(OSError):
         page.write({}, b"1")  # type: ignore[typeddict-item]
     assert page.is_due("news")
+
+
+def test_a_stop(world: World, without_threads: Without) -> None:
+    """A stop, or a reload, goes on where there is no thread, or was none for status.json just before."""
+    with locked_state(world.state) as journal:
+        config = world.configuration()
+        daemon = Daemon(config, journal, stopped=threading.Event(), log=world._log, watch=False)
+        status_file = StatusFile(config, journal, world._log)
+        daemon.start()
+        with without_threads(NAME), suppress(RuntimeError):
+            status_file.report(daemon)
+        with without_threads("folders-end"):
+            daemon.close()
+        with without_threads(NAME):
+            assert status_file.close(daemon) is None
+        assert status_file.close(daemon)
 
 
 def test_a_call_with_a_limit(without_threads: Without) -> None:
