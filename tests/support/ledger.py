@@ -116,8 +116,7 @@ class Ledger(Known):
 
     def _is_in_anothers_place(self, paper: Paper) -> bool:
         """Whether it may count as another document, since it could not be read (the limits)."""
-        laid_in_sent = paper.laid is not None and paper.laid.parent.name == "sent"
-        return paper.closed and (laid_in_sent or self.takes_turns)
+        return paper.closed and (_was_laid_in_sent(paper) or self.takes_turns)
 
     def _of_accepted(self, sent: Iterable[Key]) -> Iterator[str]:
         allowed: Counter[int] = Counter()
@@ -141,6 +140,7 @@ class Ledger(Known):
             "unreadable": paper.closed or self.takes_turns,
             "no-receiver": paper.number == 0,
             "not-delivered": self._is_formers(said, paper.content),
+            "changed": _was_laid_in_sent(paper),
         }
         if not reasons.get(str(code)):
             yield f"{path.name} (document {paper.number}) failed as {code}, for no reason: {dict(heard)}"
@@ -221,3 +221,8 @@ class Ledger(Known):
                 if "exception" in json.loads(line):
                     yield f"filedrop is at its wits' end: {json.loads(line)['exception']}"
             self._read = log.tell()
+
+
+def _was_laid_in_sent(paper: Paper) -> bool:
+    """Whether a person has laid it in `sent/`, perhaps in another's place."""
+    return paper.laid is not None and paper.laid.parent.name == "sent"
