@@ -160,7 +160,8 @@ class FolderHealth:
 class FolderContext:
     """One outbound folder and the state of its pipeline. Only the worker in that folder changes it; other threads read.
 
-    `under_way`: ids of documents that senders or validators have. `unanswered`: by document id, why a mapping rule had
+    `under_way`: ids of documents that senders or validators have; `validating`: those of them for which room in the
+    window is kept until they are posted, or found not to be. `unanswered`: by document id, why a mapping rule had
     no answer last. `unvalidated`: by document id, which file waits because the validator had no verdict, and why.
     `names_in_failed`: by document id, the name that a document had in `failed/` before it was moved back; its note may
     still lie there. `missed`: by document id, since when (steady) the file has been missing. `refusals`: what the disk
@@ -173,6 +174,7 @@ class FolderContext:
     scanner: Scanner
     health: FolderHealth = field(default_factory=FolderHealth)
     under_way: set[str] = field(default_factory=set)
+    validating: set[str] = field(default_factory=set)
     unanswered: dict[str, str] = field(default_factory=dict)
     unvalidated: dict[str, str] = field(default_factory=dict)
     names_in_failed: dict[str, str] = field(default_factory=dict)

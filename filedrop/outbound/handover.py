@@ -96,12 +96,14 @@ class Handover:
         """Post a document after its validation, or record what keeps it from that. Raises JournalError."""
         document, opened, judgement, is_logged = validated
         self._at.under_way.discard(document.id)
+        self._at.validating.discard(document.id)
         why = why_not_validated(judgement.document) if judgement else _BROKE_OFF if is_logged else ""
         if why:
             self._at.unvalidated[document.id] = f"{document.company}: {document.file}: {why}"
         elif judgement is not None:
             self._at.unvalidated.pop(document.id, None)
-        if judgement is not None and judgement.passes and sends:
+        # The room that was kept may be another folder's since this one has hung: then it waits for its turn again.
+        if judgement is not None and judgement.passes and sends and self._shared.window.take(document.id):
             self._begin([Claimed(judgement.document, opened)])
             return
         try:
@@ -191,6 +193,7 @@ class Handover:
         if validating is None or opened is None:
             raise ValueError(f"{document.id} can't be validated")
         self._at.under_way.add(document.id)
+        self._at.validating.add(document.id)
         back = partial(self._put_validated, Validated(document, opened, None))
         validating.submit(partial(self._judge, validating, document, opened), back)
 

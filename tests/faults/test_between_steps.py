@@ -705,3 +705,38 @@ def put_into_sending(world: World, name: str, content: bytes) -> None:
     """Move a new document straight into `sending/`, as a person may."""
     world.drop("another.xml", content)
     (world.outbound / "another.xml").rename(world.outbound / "sending" / name)
+
+
+def test_a_share_hangs_after_its_documents_were_validated(make_world: Callable[..., World], clock: Clock) -> None:
+    """What was validated for a folder that hangs keeps no room from the documents of the other companies."""
+    fjord = '{participants: ["0192:991825894"]}'
+    world = make_world(
+        companies={"fjord": fjord},
+        outbound=RULES | {"workers": "1", "validate": "refuse", "foreign_sender": "allow"},
+        inbound={"poll": "5m"},
+        clock=clock.true,
+        more="validation: {command: [/bin/true]}\n",
+    )
+    life = Life(world, clock)
+    life.go_on(10)
+    hangs, answers = life.service.accounts[0].pipelines
+    assert hangs.folder.path == world.outbound
+    life.validator_hangs = True
+    for name in ("a.xml", "b.xml"):
+        world.drop(name, invoice(name))
+    hangs.at.scanner.look_now()
+    life.go_on(10)
+    assert hangs.at.shared.window.room == 0
+    life.hang(hangs)
+    life.service.workers.hung_after = -1.0
+    life.validator_hangs = False
+    life.go_on(10)
+    world.put(answers.folder.path / "c.xml", invoice("c"))
+    answers.at.scanner.look_now()
+    life.go_on(60)
+    assert len(world.front.asked("POST /outbox")) == 1
+    life.answer(hangs)
+    life.go_on(60)
+    assert len(world.front.asked("POST /outbox")) == 3
+    assert hangs.at.shared.window.room == hangs.at.shared.window.size
+    life.stop()
