@@ -78,50 +78,69 @@ class Handover:
 
         Returns False if one that could be posted found no room: another folder may have filled the window since.
         """
-        posts: list[Claimed] = []
-        others: list[Claimed] = []
-        for one in claimed:
-            is_post = sends and one.can_be_posted and self._shared.window.take(one.document.id)
-            (posts if is_post else others).append(one)
+        ready = [one for one in claimed if sends and one.can_be_posted]
         try:
-            self._record([one.document for one in others if one.document.revision == 0])
-            self._moves.put_away([one.document for one in others if one.document.revision], left=True)
+            self._leave([one for one in claimed if one not in ready])
         finally:
-            _close(others)
-            if posts:
-                self._set_out(posts)
-        return not (sends and any(one.can_be_posted for one in others))
+            posts = self._set_out(ready) if ready else []
+        return len(posts) == len(ready)
+
+    def _leave(self, claimed: Sequence[Claimed]) -> None:
+        """Record those that aren't posted now, and put away those that are finished."""
+        try:
+            self._record([one.document for one in claimed if one.document.revision == 0])
+            self._moves.put_away([one.document for one in claimed if one.document.revision], left=True)
+        finally:
+            _close(claimed)
+
+    def _mark_ahead(self) -> None:
+        """Write the marker that shows if an older copy of the journal, which lacks what is posted now, is put back."""
+        with self._at.tolerant():
+            self._at.folder.mark_ahead(self._shared.journal, self._shared.steady())
 
     def go_on(self, validated: Validated, *, sends: bool) -> None:
         """Post a document after its validation, or record what keeps it from that. Raises JournalError."""
         document, opened, judgement, is_logged = validated
         self._at.under_way.discard(document.id)
-        self._at.validating.discard(document.id)
         why = why_not_validated(judgement.document) if judgement else _BROKE_OFF if is_logged else ""
         if why:
             self._at.unvalidated[document.id] = f"{document.company}: {document.file}: {why}"
         elif judgement is not None:
             self._at.unvalidated.pop(document.id, None)
-        # The room that was kept may be another folder's since this one has hung: then it waits for its turn again.
-        if judgement is not None and judgement.passes and sends and self._shared.window.take(document.id):
-            self._begin([Claimed(judgement.document, opened)])
-            return
+        is_posted = False
         try:
             if judgement is not None and not judgement.passes:
                 self._record([judgement.document])
+            elif judgement is not None and sends:
+                self._mark_ahead()
+                # The room may be another folder's since this one has hung: then the document waits for its turn again.
+                is_posted = self._shared.window.take(document.id)
         finally:
-            self._shared.window.release(document.id)
-            opened.close()
+            self._at.validating.discard(document.id)
+            if not is_posted:
+                self._shared.window.release(document.id)
+                opened.close()
+        if judgement is not None and is_posted:
+            self._begin([Claimed(judgement.document, opened)])
 
-    def _set_out(self, posts: Sequence[Claimed]) -> None:
-        validating = self._shared.validating
-        unvalidated = [one for one in posts if validating is not None and validating.must_judge(one.document)]
+    def _set_out(self, ready: Sequence[Claimed]) -> list[Claimed]:
+        """Hand over those for which there is room, and leave the others. Returns those handed over."""
+        validating, posts = self._shared.validating, list[Claimed]()
         try:
-            if unvalidated:
-                self._validate(unvalidated)
+            self._mark_ahead()  # before room is taken: the folder may hang, and the room is the other folders', too
+            posts += [one for one in ready if self._shared.window.take(one.document.id)]
         finally:
-            if others := [one for one in posts if one not in unvalidated]:
-                self._begin(others)
+            try:
+                self._leave([one for one in ready if one not in posts])
+            finally:
+                unvalidated = [one for one in posts if validating is not None and validating.must_judge(one.document)]
+                try:
+                    if unvalidated:
+                        self._validate(unvalidated)
+                finally:
+                    if others := [one for one in posts if one not in unvalidated]:
+                        self._begin(others)
+        return posts
 
     def _validate(self, posts: Sequence[Claimed]) -> None:
         """Write a row for each of these that has none, in one commit, and have all of them validated."""
@@ -146,9 +165,6 @@ class Handover:
         """Record in one commit that these documents are about to be posted, and hand them to senders."""
         shared, kept = self._shared, list(posts)
         try:
-            with self._at.tolerant():
-                # Before the rows: so the marker shows if an older copy of the journal, which lacks them, is put back.
-                self._at.folder.mark_ahead(shared.journal, shared.steady())
             identity, clock, now = shared.access_point.identity, shared.access_point.clock(), shared.now()
             begun = shared.journal.record_sending(
                 [one.document.sending(now, identity=identity, clock=clock) for one in posts], shared.rules.duplicates

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import invoice
 from support.faults import answered, cut_after, exactly, instead
+from support.plug import tapped
 from support.rights import as_anyone
 from support.stepping import RULES, Clock, Life
 from support.systems import processes_shown
@@ -737,6 +738,40 @@ def test_a_share_hangs_after_its_documents_were_validated(make_world: Callable[.
     assert len(world.front.asked("POST /outbox")) == 1
     life.answer(hangs)
     life.go_on(60)
+    assert len(world.front.asked("POST /outbox")) == 3
+    assert hangs.at.shared.window.room == hangs.at.shared.window.size
+    life.stop()
+
+
+def test_a_share_hangs_just_before_its_documents_are_posted(make_world: Callable[..., World], clock: Clock) -> None:
+    """What is about to be posted from a folder that hangs keeps no room from the documents of the other companies."""
+    fjord = '{participants: ["0192:991825894"]}'
+    world = make_world(
+        companies={"fjord": fjord},
+        outbound=RULES | {"workers": "1", "foreign_sender": "allow"},
+        inbound={"poll": "5m"},
+        clock=clock.true,
+    )
+    life = Life(world, clock)
+    life.go_on(10)
+    hangs, answers = life.service.accounts[0].pipelines
+    posted = list[int]()
+
+    def hang(step: str) -> None:
+        if step == "replace" and not posted:  # of its marker
+            life.service.workers.hung_after = -1.0
+            world.put(answers.folder.path / "c.xml", invoice("c"))
+            answers.at.scanner.look_now()
+            life.go_on(60)
+            posted.append(len(world.front.asked("POST /outbox")))
+
+    for name in ("a.xml", "b.xml"):
+        world.drop(name, invoice(name))
+        hangs.at.scanner.was_closed(name)
+    with tapped(hang):
+        life.do_each("step")
+    life.go_on(60)
+    assert posted == [1]
     assert len(world.front.asked("POST /outbox")) == 3
     assert hangs.at.shared.window.room == hangs.at.shared.window.size
     life.stop()
