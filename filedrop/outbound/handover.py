@@ -6,6 +6,7 @@ disk before the document is back in its folder's mailbox.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -82,8 +83,8 @@ class Handover:
         try:
             self._leave([one for one in claimed if one not in ready])
         finally:
-            posts = self._set_out(ready) if ready else []
-        return len(posts) == len(ready)
+            handed_over = self._set_out(ready) if ready else 0
+        return handed_over == len(ready)
 
     def _leave(self, claimed: Sequence[Claimed]) -> None:
         """Record those that aren't posted now, and put away those that are finished."""
@@ -123,24 +124,21 @@ class Handover:
         if judgement is not None and is_posted:
             self._begin([Claimed(judgement.document, opened)])
 
-    def _set_out(self, ready: Sequence[Claimed]) -> list[Claimed]:
-        """Hand over those for which there is room, and leave the others. Returns those handed over."""
-        validating, posts = self._shared.validating, list[Claimed]()
+    def _set_out(self, ready: Sequence[Claimed]) -> int:
+        """Hand over those for which there is room, and leave the others. Returns how many were handed over."""
+        validating = self._shared.validating
         try:
             self._mark_ahead()  # before room is taken: the folder may hang, and the room is the other folders', too
-            posts += [one for one in ready if self._shared.window.take(one.document.id)]
-        finally:
-            try:
-                self._leave([one for one in ready if one not in posts])
-            finally:
-                unvalidated = [one for one in posts if validating is not None and validating.must_judge(one.document)]
-                try:
-                    if unvalidated:
-                        self._validate(unvalidated)
-                finally:
-                    if others := [one for one in posts if one not in unvalidated]:
-                        self._begin(others)
-        return posts
+        except BaseException:
+            _close(ready)
+            raise
+        posts = [one for one in ready if self._shared.window.take(one.document.id)]
+        unvalidated = [one for one in posts if validating is not None and validating.must_judge(one.document)]
+        with contextlib.ExitStack() as each:  # the last comes first, and whichever fails, the others are done
+            each.callback(self._begin, [one for one in posts if one not in unvalidated])
+            each.callback(self._validate, unvalidated)
+            each.callback(self._leave, [one for one in ready if one not in posts])
+        return len(posts)
 
     def _validate(self, posts: Sequence[Claimed]) -> None:
         """Write a row for each of these that has none, in one commit, and have all of them validated."""
