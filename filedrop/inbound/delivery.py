@@ -62,6 +62,7 @@ class InboundDelivery:
         self._wake = wake
         self._mailbox: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
         self._is_taken_up = False
+        self._is_silent = False  # it has not answered a fetcher since the last step: nobody else waits for it
         self._leftovers: set[str] = set()
         self._unnamed: dict[tuple[str, int], Fetched] = {}  # by account and number
 
@@ -235,11 +236,13 @@ class InboundDelivery:
         """Fetch a message. Called in a fetcher's thread."""
         fetched, error = None, None
         try:
-            if arrival.context.allows():
+            if not self._is_silent and arrival.context.allows():
                 arrival.asked = arrival.context.now()
                 fetched = fetch(arrival.context, self.folder, arrival.unread.message, self._leftovers)
         except (AccessPointError, NotTaken, DocumentError, OSError) as failure:
             error = failure
+            if isinstance(failure, TimeoutError):
+                self._is_silent = True
         finally:
             if fetched is None:
                 arrival.ended(arrival.unread, error)
@@ -265,7 +268,7 @@ class InboundDelivery:
                 self._log_unavailable(str(error))
             self.trouble = str(error)
             return False
-        self.trouble = ""
+        self.trouble, self._is_silent = "", False
         return True
 
     def _discard(self, arrival: Arrival) -> None:

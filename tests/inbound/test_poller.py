@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import errno
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from support.documents import invoice
 from support.faults import instead
 from support.stepping import RULES, Life
 
+from filedrop import files
 from filedrop.status.survey import account_status
 
 if TYPE_CHECKING:
@@ -118,6 +120,35 @@ def test_a_folder_hangs_for_some_polls(make_world: Callable[..., World], clock: 
     life.go_on(300)
     assert len(world.delivered()) == 1
     assert not [line for line in world.log() if line["event"] == "work.failed"]
+    life.stop()
+
+
+def test_a_share_hangs_while_much_is_to_be_fetched(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that doesn't answer is asked once, not for each of its messages: each holds a fetcher up for long."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    for number in range(10):
+        world.receive(invoice(str(number)))
+    asked = 0
+
+    def asks(*_: object) -> NoReturn:
+        nonlocal asked
+        asked += 1
+        raise TimeoutError(errno.ETIMEDOUT, "it has not answered for 30 seconds; see whether its server is up")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "create_temporary", asks)
+        clock.pass_on(60)
+        life.turn()
+        life.do_each("deliver")
+        assert life.jobs == ["fetched"] * 10
+        life.do_each("fetched")
+    assert asked == 1
+    life.go_on(130)
+    assert len(world.delivered()) == 10
     life.stop()
 
 
