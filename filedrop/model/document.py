@@ -24,6 +24,7 @@ UNCLEAR_AT_MOST = 10  # contract 6: the tenth unclear attempt fails
 UNEXPLAINED_AT_MOST = 3  # contract 6: a 400 that names no fault fails the third time
 A_PERSON_SAYS = ", a person says"  # ends each event that is a person's decision
 LET_THROUGH = f"let through{A_PERSON_SAYS}"
+_FIRST, _LAST = 100, 400  # events that a history keeps: with thousands, its sidecar could not be read any more
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
@@ -289,4 +290,5 @@ class Document:
     ) -> Document:
         if state not in _LEGAL[self.state]:
             raise ValueError(f"{self.id}: no step leads from {self.state} to {state}")
-        return self.but(state=state, history=(*self.history, Event(now, event, facts or {})), **changes)
+        kept = (*self.history[:_FIRST], *self.history[_FIRST:][-_LAST:])
+        return self.but(state=state, history=(*kept, Event(now, event, facts or {})), **changes)

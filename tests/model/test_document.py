@@ -10,6 +10,7 @@ from support.drops import IDENTITY, NOON, accepted, drop, posted
 
 from filedrop.model.document import Document, State, new_id, participant_key, same_participant
 from filedrop.model.fault import Fault
+from filedrop.storage import sidecar
 from filedrop.times import backoff, month
 
 if TYPE_CHECKING:
@@ -97,6 +98,17 @@ def test_the_first_attempt_is_remembered() -> None:
     again = posted(drop()).doubted(NOON, "no answer").not_found(NOON)
     assert again.sending(LATER, identity=IDENTITY, clock=LATER).first_attempt == NOON
     assert again.sending(LATER, identity="acme@elsewhere", clock=LATER).first_attempt == LATER
+
+
+def test_a_document_that_is_tried_for_months() -> None:
+    """Its sidecar can still be read: of its history, what came first and what came last is kept."""
+    document, why = drop(), "the access point answered 503 Service Unavailable, and asks to be left alone for an hour"
+    for _ in range(6000):
+        document = posted(document).never_arrived(NOON, why)
+    document = accepted(document)
+    assert len(sidecar.outbound(document, document.file)) < sidecar.LARGEST / 2
+    assert document.history[:1] == drop().history[:1]
+    assert [event.event for event in document.history[-3:]] == ["never arrived", "sending", "accepted"]
 
 
 def test_a_document_without_all_ids_has_none_to_send() -> None:
