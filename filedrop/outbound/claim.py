@@ -177,6 +177,7 @@ def _claim_returned(
         file = _moved_in(at, name, document.dropped_as, opened.status)
         document = shared.journal.record(document.at("sending", file))
     at.scanner.forget(name)
+    _clear_beside(folder, name)
     at.missed.pop(document.id, None)
     shared.log.info("document.returned", company=folder.company, file=document.file, state=document.state.value)
     return Claimed(identified_now(at, document, reading), opened)

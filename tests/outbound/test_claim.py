@@ -195,6 +195,22 @@ def test_ready_files(make_bench: Callable[..., Bench]) -> None:
     assert bench.lying() == {"sending/invoice.xml"}
 
 
+def test_the_ready_file_of_what_came_back(make_bench: Callable[..., Bench]) -> None:
+    """A document that a person has moved back is continued, and its ready file cleared away as at its first claim."""
+    bench = make_bench(ready_suffix=".ready")
+    path, ready = bench.put(), bench.outbound / "invoice.xml.ready"
+    ready.touch()
+    claimed = bench.claim()
+    assert claimed is not None
+    document = bench.life.journal.record(claimed.document)
+    (bench.outbound / "sending" / "invoice.xml").rename(path)
+    ready.touch()
+    again = bench.claim()
+    assert again is not None
+    assert again.document.id == document.id
+    assert bench.lying() == {"sending/invoice.xml"}
+
+
 @pytest.fixture
 def locked(bench: Bench) -> Iterator[Path]:
     """A file that nobody may read."""
