@@ -89,7 +89,8 @@ class Tracking:
         except Interrupted:
             raise
         except AccessPointError as error:
-            if not shared.breaker.allows_again():
+            asks_for_rest = isinstance(error, Unavailable) and error.retry_after
+            if asks_for_rest or not shared.breaker.allows_again():
                 raise
             outbox = Listing((), complete=False, pages=0, trouble=str(error))
         if outbox.trouble:
