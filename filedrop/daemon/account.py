@@ -179,7 +179,7 @@ class Account:
         self.fetchers.look()
         self._wake_if_ready()
         for pipeline in filter(self._workers.is_hung, self.pipelines):  # its room is others' until it answers
-            for document_id in pipeline.at.validating.copy():
+            for document_id in pipeline.at.in_validation.copy():
                 self.context.window.release(document_id)
             self._workers.wake()
         if self.context.window.room < self.context.window.size:  # `_stepped` doesn't wake it meanwhile

@@ -160,7 +160,7 @@ class FolderHealth:
 class FolderContext:
     """One outbound folder and the state of its pipeline. Only the worker in that folder changes it; other threads read.
 
-    `under_way`: ids of documents that senders or validators have; `validating`: those of them for which room in the
+    `under_way`: ids of documents that senders or validators have; `in_validation`: those of them for which room in the
     window is kept until they are posted, or found not to be. `unanswered`: by document id, why a mapping rule had
     no answer last. `unvalidated`: by document id, which file waits because the validator had no verdict, and why.
     `names_in_failed`: by document id, the name that a document had in `failed/` before it was moved back; its note may
@@ -174,7 +174,7 @@ class FolderContext:
     scanner: Scanner
     health: FolderHealth = field(default_factory=FolderHealth)
     under_way: set[str] = field(default_factory=set)
-    validating: set[str] = field(default_factory=set)
+    in_validation: set[str] = field(default_factory=set)
     unanswered: dict[str, str] = field(default_factory=dict)
     unvalidated: dict[str, str] = field(default_factory=dict)
     names_in_failed: dict[str, str] = field(default_factory=dict)

@@ -117,7 +117,7 @@ class Handover:
                 # The room may be another folder's since this one has hung: then the document waits for its turn again.
                 is_posted = self._shared.window.take(document.id)
         finally:
-            self._at.validating.discard(document.id)
+            self._at.in_validation.discard(document.id)
             if not is_posted:
                 self._shared.window.release(document.id)
                 opened.close()
@@ -207,7 +207,7 @@ class Handover:
         if validating is None or opened is None:
             raise ValueError(f"{document.id} can't be validated")
         self._at.under_way.add(document.id)
-        self._at.validating.add(document.id)
+        self._at.in_validation.add(document.id)
         back = partial(self._put_validated, Validated(document, opened, None))
         validating.submit(partial(self._judge, validating, document, opened), back)
 
