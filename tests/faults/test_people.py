@@ -234,7 +234,7 @@ def test_taken_out_of_sent(make_world: Callable[..., World]) -> None:
 
 def test_renamed_in_sent(make_world: Callable[..., World], clock: Clock) -> None:
     """What a person has renamed in `sent/` is followed on, and gets its name back with its last place."""
-    world = make_world(outbound=RULES, clock=clock.true, deliver_after=3600)
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=1200)
     life = Life(world, clock)
     world.drop("invoice.xml", invoice())
     life.go_on(60)
@@ -242,7 +242,7 @@ def test_renamed_in_sent(make_world: Callable[..., World], clock: Clock) -> None
     path.rename(path.with_name("old.xml"))
     life.go_on(600)
     assert [lying.name for lying in path.parent.iterdir()] == ["old.xml"]
-    life.go_on(3 * 3600)
+    life.go_on(3600)
     life.stop()
     assert world.places() == {"invoice.xml": "archive/2020-06"}
     assert (world.outbound / "archive" / "2020-06" / "invoice.xml").exists()
@@ -252,7 +252,7 @@ def test_renamed_in_sent(make_world: Callable[..., World], clock: Clock) -> None
 
 def test_renamed_in_sent_with_its_sidecar(make_world: Callable[..., World], clock: Clock) -> None:
     """Likewise where the person has renamed the sidecar, too, and a document with the same size lies there."""
-    world = make_world(outbound=RULES, clock=clock.true, deliver_after=3600)
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=1200)
     life = Life(world, clock)
     for number in ("1", "2"):
         world.drop(f"invoice-{number}.xml", invoice(number))
@@ -260,7 +260,7 @@ def test_renamed_in_sent_with_its_sidecar(make_world: Callable[..., World], cloc
     path = world.outbound / "sent" / "invoice-1.xml"
     path.rename(path.with_name("old.xml"))
     path.with_name("invoice-1.xml.json").rename(path.with_name("old.xml.json"))
-    life.go_on(3 * 3600)
+    life.go_on(3600)
     life.stop()
     assert world.places() == {"invoice-1.xml": "archive/2020-06", "invoice-2.xml": "archive/2020-06"}
     assert not list(path.parent.iterdir())
@@ -271,7 +271,7 @@ def test_renamed_in_sent_with_its_sidecar(make_world: Callable[..., World], cloc
 @pytest.mark.parametrize("is_delivered", [True, False], ids=["delivered", "not delivered"])
 def test_changed_in_sent(make_world: Callable[..., World], clock: Clock, *, is_delivered: bool) -> None:
     """What a person has changed in `sent/` doesn't lie there for ever, but fails; the note says what became of it."""
-    world = make_world(outbound=RULES, clock=clock.true, deliver_after=600)
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=600)
     life = Life(world, clock)
     world.drop("invoice.xml", invoice())
     life.go_on(60)
