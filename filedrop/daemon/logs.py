@@ -126,12 +126,29 @@ class _Lines:
 
 
 class _Rotated(RotatingFileHandler):
-    """Python's rotated file. Where it can't be renamed (on Windows, because it is being read), it goes on growing."""
+    """Python's rotated file. Where it can't be renamed (on Windows, because it is being read), it goes on growing.
+
+    Where somebody else has moved it away, logrotate for one, another is begun.
+    """
+
+    def shouldRollover(self, record: logging.LogRecord) -> bool:  # noqa: N802 - its name in Python
+        if self.stream is not None and self._is_moved(self.stream.fileno()):
+            with suppress(OSError):  # its folder is away, too: it goes on where it is
+                moved, self.stream = self.stream, self._open()
+                moved.close()
+        return bool(super().shouldRollover(record))
+
+    def _is_moved(self, opened: int) -> bool:
+        try:
+            return not os.path.samestat(os.fstat(opened), os.stat(self.baseFilename))  # noqa: PTH116 - no Path
+        except FileNotFoundError:
+            return True
 
     def doRollover(self) -> None:  # noqa: N802 - its name in Python
         try:
             if self.stream is not None:
                 self.stream.close()
+                self.stream = None  # where it can't be opened either, the next line tries again
             # First, to itself: else each line would move the older files on, and remove the last, until none is left.
             os.rename(self.baseFilename, self.baseFilename)  # noqa: PTH104 - no Path
             super().doRollover()

@@ -77,6 +77,40 @@ def test_older_files_while_somebody_reads(tmp_path: Path, monkeypatch: pytest.Mo
     assert kept == list(range(kept[0], 301))
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows moves no folder of an open file")
+def test_a_folder_that_is_away_when_the_file_is_full(tmp_path: Path) -> None:
+    """Where the file can neither be put aside nor opened for a while, lines are written again when it can."""
+    folder = tmp_path / "log"
+    folder.mkdir()
+    file = folder / "filedrop.log"
+    log = logs.open_log(Log(file=file, max_size=2000, keep=1))
+    for number in range(10):
+        log.info("event", number=number)
+    folder.rename(tmp_path / "away")
+    for number in range(10, 100):
+        log.info("event", number=number)
+    (tmp_path / "away").rename(folder)
+    for number in range(100, 110):
+        log.info("event", number=number)
+    assert numbers(file)[-10:] == list(range(100, 110))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows moves no open file")
+@pytest.mark.parametrize("is_removed", [False, True], ids=["moved", "removed"])
+def test_a_file_that_logrotate_moves(tmp_path: Path, *, is_removed: bool) -> None:
+    """What follows is written into a new file with the name, and not into the old one, which is soon removed."""
+    file, aside = tmp_path / "filedrop.log", tmp_path / "filedrop.log-20261125"
+    log = logs.open_log(Log(file=file))
+    log.info("event", number=0)
+    file.rename(aside)
+    if is_removed:
+        aside.unlink()
+    for number in (1, 2):
+        log.info("event", number=number)
+    assert numbers(file) == [1, 2]
+    assert is_removed or numbers(aside) == [0]
+
+
 def fields(datagram: bytes) -> dict[str, str]:
     """The fields of a message in the journal's form with lengths."""
     found = {}
