@@ -22,7 +22,7 @@ from filedrop.errors import AccessPointError, Interrupted, NoClearAnswer, Unauth
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import date, datetime
+    from datetime import date
     from typing import BinaryIO
 
     from filedrop.accesspoint.answers import Page, Statistics
@@ -42,7 +42,8 @@ _READ = (HTTPStatus.OK, HTTPStatus.NO_CONTENT, HTTPStatus.NOT_FOUND)  # contract
 class AccessPoint:
     """One account at an access point.
 
-    When `stopped` is set, there are no more retries and no further pages. `pauses` are the seconds between attempts.
+    When `stopped` is set, there are no more retries and no further pages. `pauses` are the seconds between attempts,
+    `wall` is our wall clock in seconds since 1970.
     Raises ConfigError where the login's ca_file can't be used.
     """
 
@@ -53,6 +54,7 @@ class AccessPoint:
         stopped: threading.Event,
         pauses: Sequence[float] = (0.5, 1.5),
         monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         from filedrop.accesspoint.transport import Transport  # noqa: PLC0415 - saves 120 ms in `--help`
 
@@ -61,12 +63,10 @@ class AccessPoint:
         self._stopped = stopped
         self.cut_short: dict[str, str] = {}
         """For each list, why its last reading could not reach its end; "" where it did."""
-        self._transport = Transport(login, self._address, stopped=stopped, pauses=pauses, monotonic=monotonic)
-        self.login_changed = self._transport.login_changed
-
-    def clock(self) -> datetime | None:
-        """The access point's own time, never ahead of it; None before its first answer."""
-        return self._transport.clock()
+        self._transport = Transport(
+            login, self._address, stopped=stopped, pauses=pauses, monotonic=monotonic, wall=wall
+        )
+        self.clock, self.login_changed = self._transport.clock, self._transport.login_changed
 
     def distrust(self) -> None:
         """Stop using this thread's connections: its last answer belonged to another request."""

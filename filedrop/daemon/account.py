@@ -75,7 +75,13 @@ class Account:
         self._was_ready = self._has_compared = False
         self.journal = journal
         companies = [company for company in settings.companies.values() if company.account == account.name]
-        self.access_point = AccessPoint(account, stopped=stopped, pauses=clockwork.pauses, monotonic=clockwork.steady)
+        self.access_point = AccessPoint(
+            account,
+            stopped=stopped,
+            pauses=clockwork.pauses,
+            monotonic=clockwork.steady,
+            wall=lambda: clockwork.now().timestamp(),
+        )
         rules = settings.outbound
         self.breaker = CircuitBreaker(
             self.access_point.probe,

@@ -30,13 +30,15 @@ def connect() -> Iterator[Callable[..., AccessPoint]]:
         stopped: threading.Event | None = None,
         pauses: tuple[float, ...] = (0, 0),
         monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
         **keys: Any,
     ) -> AccessPoint:
         if not keys.keys() & {"password", "password_file"}:
             keys["password"] = PASSWORD
         keys = {"connect_timeout": timedelta(seconds=5), "read_timeout": timedelta(seconds=5)} | keys
         login = Account(name="main", base_url=base_url, username="acmé", **keys)
-        made.append(AccessPoint(login, stopped=stopped or threading.Event(), pauses=pauses, monotonic=monotonic))
+        stopped = stopped or threading.Event()
+        made.append(AccessPoint(login, stopped=stopped, pauses=pauses, monotonic=monotonic, wall=wall))
         return made[-1]
 
     yield connect

@@ -137,14 +137,18 @@ def test_connection_after_a_mark(server: Scripted, access_point: AccessPoint, re
 
 def test_clock(server: Scripted, connect: Callable[..., AccessPoint]) -> None:
     """The access point's time is its last Date and what has passed since, from whatever answer it came."""
-    now = [50.0]
-    access_point = connect(server.url, monotonic=lambda: now[0])
+    now, set_by = [50.0], [0.0]
+    access_point = connect(server.url, monotonic=lambda: now[0], wall=lambda: now[0] + set_by[0])
     assert access_point.clock() is None
     server.on("POST", "/inbox/1/read", reply(404, "", ("Date", "Fri, 20 Nov 2026 12:00:00 GMT")))
     access_point.mark_read(1)
     assert access_point.clock() == datetime(2026, 11, 20, 12, tzinfo=UTC)
     now[0] += 90.5
     assert access_point.clock() == datetime(2026, 11, 20, 12, 1, 30, 500000, UTC)
+    set_by[0] = 90.0  # our wall clock was set, or our monotonic one has stood still: not even that is known
+    assert access_point.clock() is None
+    access_point.mark_read(1)
+    assert access_point.clock() == datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

@@ -310,3 +310,25 @@ def test_no_clock_but_ours(world: World, clock: Clock, days: int, known: bool) -
     assert [("sent=" in look.target) for look in world.front.asked("GET /messages")][:1] == [known]  # else all is read
     life.take(world, "lost.xml", reset_before)
     all_is_well(world, life)
+
+
+@pytest.mark.parametrize("comparable", [True, False], ids=["comparable", "incomparable"])
+def test_what_is_posted_when_the_computer_has_slept(
+    make_world: Callable[..., World],
+    clock: Clock,
+    comparable: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """It isn't sent again where it has arrived, though nothing was heard from the access point since."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    life.take(world, "known.xml")
+    life.go_on(AN_HOUR)
+    if not comparable:
+        world.front.always(lambda request: request.line.startswith("GET /messages/"), instead(200, "<a>"))
+    clock.slept = timedelta(days=3)
+    life.take(world, FOUND, cut_after)
+    life.go_on(AN_HOUR)
+    assert world.accepted()[FOUND] == 1
+    assert len(in_doubt(world)) == (0 if comparable else 1)
+    all_is_well(world, life)

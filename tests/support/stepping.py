@@ -50,10 +50,11 @@ TICK = 0.002  # seconds that pass at each look at a clock, so that no two moment
 
 
 class Clock:
-    """The time of a world. filedrop's own wall clock is wrong by `skew`."""
+    """The time of a world. filedrop's own wall clock is wrong by `skew`; its computer has `slept` for so long."""
 
     def __init__(self) -> None:
         self.passed = 0.0
+        self.slept = timedelta(0)
         self.skew = timedelta(0)
         self._later: list[tuple[float, Callable[[], object]]] = []
 
@@ -72,7 +73,7 @@ class Clock:
 
     def true(self) -> datetime:
         """The access point's clock."""
-        return BEGINNING + timedelta(seconds=self.passed)
+        return BEGINNING + timedelta(seconds=self.passed) + self.slept
 
     def now(self) -> datetime:
         """What filedrop's wall clock says."""

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_ASLEEP = 60.0  # seconds by which our clocks may go apart: beyond, the computer has slept, or one of them was set
 _IDLE = 3.0  # seconds after which a connection may be dead: a post on it would put the document in doubt
 _FIRST_YEAR = 1970  # Windows can't convert earlier moments
 _SOON = timedelta(seconds=5)  # the longest Retry-After that is waited for here; longer ones are the caller's
@@ -65,10 +66,11 @@ class Transport:
         stopped: threading.Event,
         pauses: Sequence[float],
         monotonic: Callable[[], float],
+        wall: Callable[[], float],
     ) -> None:
         self._address = address
         self._stopped = stopped
-        self._monotonic = monotonic
+        self._monotonic, self._wall = monotonic, wall
         try:
             self._tls = tls(login.ca_file)
         except OSError as error:  # ssl.SSLError is one too
@@ -77,7 +79,9 @@ class Transport:
         self._timeout = (login.connect_timeout.total_seconds(), login.read_timeout.total_seconds())
         self._proxies, self._proxy_login = _proxy(login.proxy)
         self._login, self._login_keys = Header(login), login.login_keys
-        self.heard: tuple[str, float] | None = None  # the latest answer's `Date`, and when it came
+        self.heard: tuple[str, float, float] | None = (
+            None  # the latest answer's `Date`, and when it came, by our clocks
+        )
         self._local = threading.local()
         self._lines: weakref.WeakSet[_Line] = weakref.WeakSet()
         self._lock = threading.Lock()
@@ -147,7 +151,7 @@ class Transport:
                 headers["Authorization"] = header
                 response = self._send(line.own, method, url, headers, body, silence=silence)
             if "Date" in response.headers:
-                self.heard = (response.headers["Date"], self._monotonic())
+                self.heard = (response.headers["Date"], self._monotonic(), self._wall())
             yield Incoming(url, response, login=headers["Authorization"], login_keys=self._login_keys)
         except BaseException:
             self.distrust()
@@ -178,15 +182,19 @@ class Transport:
     def clock(self) -> datetime | None:
         """The access point's present time in UTC: the latest answer's `Date`, and the time passed since.
 
-        Never ahead of its clock, because `Date` is in whole seconds and precedes its arrival. None before an answer.
+        Never ahead of its clock, because `Date` is in whole seconds and precedes its arrival. None before an answer,
+        and where our clocks disagree on how long ago that was: the monotonic one stands still while a computer sleeps.
         """
         if self.heard is None:
             return None
-        date, heard_at = self.heard
+        date, heard_at, wall_then = self.heard
+        passed = self._monotonic() - heard_at
+        if abs(self._wall() - wall_then - passed) > _ASLEEP:
+            return None
         try:
             moment = parsedate_to_datetime(date)
             moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-            moment += timedelta(seconds=self._monotonic() - heard_at)
+            moment += timedelta(seconds=passed)
         except (ValueError, OverflowError):  # no date; or one at the end of the calendar
             return None
         # A moment outside these years can be recorded, but not read again on every platform.
