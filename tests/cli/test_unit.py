@@ -57,6 +57,12 @@ def test_each_line_has_its_reason() -> None:
     assert all(group.startswith("#") for group in service.split("\n\n"))
 
 
+@pytest.mark.parametrize("unit", [UNIT, TEMPLATE], ids=["one", "several"])
+def test_a_start_has_its_time(unit: Path) -> None:
+    """A journal of years is brought up to date, whatever its disk takes: a start that is broken off begins again."""
+    assert "TimeoutStartSec=1h" in settings(unit)
+
+
 def test_one_of_several_is_like_the_only_one() -> None:
     """The template differs from the unit by what is the instance's own."""
     own = {
