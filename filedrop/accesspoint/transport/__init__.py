@@ -79,9 +79,7 @@ class Transport:
         self._timeout = (login.connect_timeout.total_seconds(), login.read_timeout.total_seconds())
         self._proxies, self._proxy_login = _proxy(login.proxy)
         self._login, self._login_keys = Header(login), login.login_keys
-        self.heard: tuple[str, float, float] | None = (
-            None  # the latest answer's `Date`, and when it came, by our clocks
-        )
+        self.heard: tuple[str, float, float] | None = None  # the latest answer's `Date`; when it came, by our clocks
         self._local = threading.local()
         self._lines: weakref.WeakSet[_Line] = weakref.WeakSet()
         self._lock = threading.Lock()
