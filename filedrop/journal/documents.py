@@ -127,8 +127,11 @@ class Documents(Store):
 
     def files_in(self, folder: str, place: str) -> Iterator[tuple[str, str]]:
         """File names and document ids of the open documents in `sending/` or `sent/`, by the journal; lazily."""
-        for file, id_ in self.read_each(statements.FILES_IN, folder=folder, place=place):
-            yield from_name(file), id_
+        last: Sequence[Any] = (b"", "")
+        # A query for each part: while one is open, because a share hangs say, the journal's file only grows.
+        while part := self.read(statements.FILES_IN, folder=folder, place=place, file=last[0], id=last[1]):
+            yield from ((from_name(file), id_) for file, id_ in part)
+            last = part[-1]
 
     def kept_in_sending(self, folder: str, before: datetime, now: datetime) -> list[tuple[str, State]]:
         """Ids and states of what isn't accepted yet, claimed before then or, by another clock, later than now."""

@@ -42,15 +42,16 @@ NOT_PUT_AWAY = (
     f" UNION ALL {_STEP} state = '{State.SENT}' AND place = 'sending' {_IN_ORDER}"
 )
 WAITING_DUE = f"{_ALL} {_WAITING} AND {_IS_DUE} {_IN_ORDER}"
-LYING_IN = f"{_ALL} open AND folder = :folder AND place = :place"
-FILES_IN = "SELECT file, id FROM documents WHERE open AND folder = :folder AND place = :place"
+_LIES = "open AND folder = :folder AND place = :place"
+LYING_IN = f"{_ALL} {_LIES}"
+FILES_IN = f"SELECT file, id FROM documents WHERE {_LIES} AND (file, id) > (:file, :id) ORDER BY file, id LIMIT 1000"
 KEPT_IN_SENDING = (
     "SELECT id, state FROM documents WHERE open AND folder = :folder AND place = 'sending'"
     f" AND (claimed <= :before OR claimed > :now) AND state IN ('{State.WAITING}', '{State.SENDING}', '{State.DOUBT}')"
 )
 ANOTHER_COMPANYS = "SELECT 1 FROM documents WHERE open AND folder = :folder AND company <> :company LIMIT 1"
 HAND_TO = "UPDATE documents SET company = :company WHERE open AND folder = :folder AND company <> :company"
-NAMED = "SELECT 1 FROM documents WHERE open AND folder = :folder AND place = :place AND file = :file LIMIT 1"
+NAMED = f"SELECT 1 FROM documents WHERE {_LIES} AND file = :file LIMIT 1"
 KNOWS_OF = f"""
     SELECT EXISTS (SELECT 1 FROM documents WHERE open AND sha256 = :sha256 AND folder = :folder)
         OR EXISTS ({NAMED})
@@ -98,8 +99,7 @@ BY_IDS = f"{_ALL} id IN (SELECT value FROM json_each(:ids))"
 NEXT_DUE = f"SELECT min(due) FROM documents WHERE {_WAITING}"
 TRACKED = f"{_ALL} {_ON_ITS_WAY} AND {_IS_DUE} {_IN_ORDER}"
 TRACKING_DUE = f"SELECT coalesce(due, 0.0) FROM documents WHERE {_ON_ITS_WAY} ORDER BY due LIMIT 1"
-_IN_EACH_STATE = "SELECT state, count(*) FROM documents WHERE open AND folder = :folder"
-COUNTS = f"{_IN_EACH_STATE} GROUP BY state"
+COUNTS = "SELECT state, count(*) FROM documents WHERE open AND folder = :folder GROUP BY state"
 # By the index of what has ended: the oldest first.
 ARCHIVED = (
     f"SELECT id FROM documents WHERE company = :company AND state = '{State.DELIVERED}' AND ended < :before"

@@ -175,11 +175,6 @@ class Store:
         with self._reader() as connection:
             return connection.execute(statement, values).fetchall()
 
-    def read_each(self, statement: str, **values: Any) -> Iterator[Sequence[Any]]:
-        """The rows of a statement, lazily: there may be very many."""
-        with self._reader() as connection:
-            yield from connection.execute(statement, values)
-
     def value(self, statement: str, **values: Any) -> Any:
         """The first column of the first row; None where there is none."""
         rows = self.read(statement, **values)

@@ -82,9 +82,7 @@ class Reconciliation:
         return self._begun is not None
 
     def give_up(self) -> None:
-        """Drop what was begun, which holds a state of the journal, whose file would grow: the next step begins anew."""
-        if self._begun is not None:
-            self._begun.close()
+        """Drop what was begun: the next step begins anew."""
         self._begun, self.next = None, -math.inf
 
     def step(self, *, comes_first: bool) -> None:

@@ -57,6 +57,21 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
+def test_a_long_list_that_is_read_slowly(path: Path, journal: Journal) -> None:
+    """The list has each document once, and the journal's file grows no more for it: a share may hang meanwhile."""
+    same_name = [drop(number, file="twice.xml") for number in (3001, 3002)]
+    journal.record_all([*(drop(number) for number in range(1, 2500)), *same_name])
+    files = journal.files_in("f1", "sending")
+    listed = [next(files)]
+    for number in range(4000, 4300):
+        journal.record(drop(number, folder="f2"))
+    assert path.with_name(f"{path.name}-wal").stat().st_size < 8_000_000
+    assert sorted([*listed, *files]) == sorted(
+        [*((f"invoice-{number}.xml", drop(number).id) for number in range(1, 2500)),
+         *(("twice.xml", one.id) for one in same_name)]
+    )  # fmt: skip
+
+
 def test_the_newest(journal: Journal) -> None:
     """Of what people may want to know of, each company's newest come first, and how many there are is counted."""
     for nth in range(1, 6):
