@@ -32,11 +32,11 @@ def is_due(at: time, last: float, now: datetime) -> bool:
 
 
 def totals(counted: Iterable[Total], companies: Collection[str]) -> dict[str, dict[str, int]]:
-    """The totals of each company, by event."""
+    """The totals of these companies, by event, and of all others that were counted: one may come back."""
     sums = {company: dict.fromkeys(EVENTS, 0) for company in companies}
     for total in counted:
-        if total.company in sums and total.event in EVENTS:
-            sums[total.company][total.event] += total.number
+        if total.event in EVENTS:
+            sums.setdefault(total.company, dict.fromkeys(EVENTS, 0))[total.event] += total.number
     return sums
 
 

@@ -137,7 +137,8 @@ class Teller:
             totals = digest.totals(self._journal.totals(), self._config.companies)
         new = []
         if is_due:
-            figures = digest.figures(totals, before.totals, self._journal.under_way())
+            now_here = {company: totals[company] for company in self._config.companies}
+            figures = digest.figures(now_here, before.totals, self._journal.under_way())
             for reader in self._readers:
                 text = letters.digest(
                     figures if reader == ALL else {reader: figures[reader]},

@@ -100,6 +100,24 @@ def test_not_running_at_the_hour(telling: Telling) -> None:
     assert digests(telling, 5 * MINUTE) == []
 
 
+def test_a_company_that_was_away_from_the_configuration(telling: Telling) -> None:
+    """When it is back, only what is new of it is counted, and not again all that there has ever been."""
+    sent(telling, "before")
+    telling.clock.pass_on(2 * HOUR)
+    assert "- delivered: 1\n" in digests(telling)[0].part("plain")
+    telling.life.drop()
+    acme = telling.world._companies.pop("acme")
+    telling.start()
+    telling.clock.pass_on(24 * HOUR)
+    assert "acme" not in digests(telling)[0].part("plain")
+    telling.life.drop()
+    telling.world._companies["acme"] = acme
+    telling.start()
+    sent(telling, "after")
+    telling.clock.pass_on(24 * HOUR)
+    assert "acme\n- received: 0\n- delivered: 1\n" in digests(telling)[0].part("plain")
+
+
 def test_killed_at_the_mail(telling: Telling) -> None:
     """One that couldn't be sent is sent later, as it was made, also after a restart; and the next one counts on."""
     telling.office.answer = "451 not now"
