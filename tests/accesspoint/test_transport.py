@@ -307,6 +307,23 @@ class TestTls:
         assert len(server.requests) == 1
 
     @certificates
+    def test_an_authority_that_is_renewed(
+        self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint], ca_file: Path
+    ) -> None:
+        """What has come into ca_file since the start is trusted after a certificate was refused, without a restart."""
+        renewed = trustme.CA()
+        access_point = connect(secure(issuer=renewed).url, ca_file=ca_file, pauses=())
+        with pytest.raises(Unavailable, match="not trusted here"):
+            access_point.probe()
+        ca_file.unlink()  # by a careless writer: it isn't there for a moment
+        with pytest.raises(Unavailable, match="not trusted here"):
+            access_point.probe()
+        renewed.cert_pem.write_to_path(ca_file)
+        with pytest.raises(Unavailable, match="not trusted here"):
+            access_point.probe()
+        access_point.probe()
+
+    @certificates
     def test_unknown_authority(self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint]) -> None:
         """One from an unknown authority is not, and the error names ca_file."""
         server = secure()

@@ -18,7 +18,7 @@ from __future__ import annotations
 import socket
 import threading
 import weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import MAXYEAR, UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar
@@ -71,6 +71,7 @@ class Transport:
         self._address = address
         self._stopped = stopped
         self._monotonic, self._wall = monotonic, wall
+        self._ca_file = login.ca_file
         try:
             self._tls = tls(login.ca_file)
         except OSError as error:  # ssl.SSLError is one too
@@ -223,6 +224,9 @@ class Transport:
         try:
             return connections.send(request, stream=True, timeout=timeout, proxies=self._proxies)
         except (requests.RequestException, HTTPError) as error:
+            if self._ca_file is not None:  # it may have been renewed: the next connection goes by what it has now, too
+                with suppress(OSError):
+                    self._tls.load_verify_locations(self._ca_file)
             there = "the proxy" if isinstance(error, requests.exceptions.ProxyError) else url
             if body is not None and body.was_asked_for:
                 raise NoClearAnswer(
