@@ -55,16 +55,24 @@ class CommandRunner:
         self._not_before: dict[str, float] = {}
         self._ended: set[Errand] = set()  # have been run, which the journal couldn't record; numbers come again
         self._closed = threading.Event()
+        self._is_told = False  # does the journal know after which events?
         self._seen = -1
         self._anyway = 0.0  # when it is looked though we have written nothing: `download --deliver` is another process
 
     def start(self) -> None:
-        """Tell the journal after which events a command is to be run."""
-        self._attempt("commands", lambda: self._journal.want_errands(self._programs))
+        """Tell the journal after which events a command is to be run; each look does where it can't be written now."""
+        self._attempt("commands", self._tell)
+
+    def _tell(self) -> None:
+        self._journal.want_errands(self._programs)
+        self._is_told = True
 
     def look(self) -> None:
         """Begin what is due. Called each second."""
         self._pool.look()
+        if not self._is_told:
+            with suppress(JournalError):  # `status` says so
+                self._tell()
         # A copy of the times, as the threads that run the programs change them.
         commits, now = self._journal.commits, time.monotonic()
         retries = any(at <= now for at in (*list(self._not_before.values()), self._anyway))

@@ -16,7 +16,7 @@ from filedrop.daemon.commands import CommandRunner
 from filedrop.daemon.loop import attempt
 from filedrop.daemon.pool import Pool
 from filedrop.errors import JournalError
-from filedrop.journal import Journal
+from filedrop.journal import Journal, statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,6 +70,22 @@ def test_the_journal_cannot_be_written(journal: Journal, runner: CommandRunner, 
     assert runner.is_done()
     assert told(tmp_path) == 1
     runner.close(5)
+
+
+def test_the_journal_cannot_be_written_at_the_start(tmp_path: Path) -> None:
+    """What happens when it can be written again has its commands, though these were new at that start."""
+    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+        journal._writer.execute("PRAGMA query_only=ON")  # as a full disk
+        log = structlog.wrap_logger(structlog.testing.CapturingLogger())
+        commands = Commands.model_validate({"after_received": [sys.executable, "-c", ""]})
+        made = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
+        made.start()
+        look(made)
+        assert not journal.read(statements.WANTED)
+        journal._writer.execute("PRAGMA query_only=OFF")
+        look(made)
+        assert journal.read(statements.WANTED) == [("received",)]
+        made.close(5)
 
 
 def test_the_system_has_no_thread(
