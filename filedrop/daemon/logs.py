@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Event = MutableMapping[str, Any]
 
 
+_MAY_BE_MOVED = sys.platform != "win32"  # which moves no open file
 logging.raiseExceptions = False  # work goes on where a line can't be written
 
 
@@ -132,7 +133,7 @@ class _Rotated(RotatingFileHandler):
     """
 
     def shouldRollover(self, record: logging.LogRecord) -> bool:  # noqa: N802 - its name in Python
-        if self.stream is not None and self._is_moved(self.stream.fileno()):
+        if _MAY_BE_MOVED and self.stream is not None and self._is_moved(self.stream.fileno()):
             with suppress(OSError):  # its folder is away, too: it goes on where it is
                 moved, self.stream = self.stream, self._open()
                 moved.close()
@@ -141,7 +142,7 @@ class _Rotated(RotatingFileHandler):
     def _is_moved(self, opened: int) -> bool:
         try:
             return not os.path.samestat(os.fstat(opened), os.stat(self.baseFilename))  # noqa: PTH116 - no Path
-        except FileNotFoundError:
+        except OSError:  # opening it tells
             return True
 
     def doRollover(self) -> None:  # noqa: N802 - its name in Python
