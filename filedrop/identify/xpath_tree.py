@@ -127,12 +127,15 @@ class Outline:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._elements += 1
-        self._left -= len(_local(name)) + sum(_ATTRIBUTE + len(key) + len(value) for key, value in attributes.items())
-        self._growing = self._growing and self._elements <= _MOST_ELEMENTS and self._left >= 0
         self._room = _LONGEST_TEXT
+        if not self._growing:
+            return
+        local = _local(name)
+        self._left -= len(local) + sum(_ATTRIBUTE + len(key) + len(value) for key, value in attributes.items())
+        self._growing = self._elements <= _MOST_ELEMENTS and self._left >= 0
         if self._growing:
-            self._open.append(_local(name))
-            self._builder.start(_local(name), {_local(key): value for key, value in attributes.items()})
+            self._open.append(local)
+            self._builder.start(local, {_local(key): value for key, value in attributes.items()})
 
     def _end(self, _name: str) -> None:
         self._room = _LONGEST_TEXT

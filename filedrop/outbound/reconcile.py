@@ -265,14 +265,13 @@ def _end_or_ask(shared: Context, document: Document) -> None:
 
 
 def _compare_sent(at: FolderContext, findings: Findings) -> Slices:
-    there, known, missing = (yield from _names(at.folder.documents("sent"))), Names(), list[str]()
+    there, missing = (yield from _names(at.folder.documents("sent"))), list[str]()
     for number, (name, document_id) in enumerate(at.shared.journal.files_in(at.folder.id, "sent"), 1):
-        known.add(name)
         if name not in there:
             missing.append(document_id)
         if number % LISTED_AT_ONCE == 0:
             yield
-    _end_gone(at, findings, "sent", take_up_renamed(at, missing, known))
+    _end_gone(at, findings, "sent", take_up_renamed(at, missing))
     _clear_notes(at, findings, "sent", there)
 
 

@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     from support.world import World
 
 
+def take_until_posted(life: Life, clock: Clock) -> None:
+    """Have what was dropped seen, and taken until its sender would post it."""
+    life.pipeline.at.scanner.look_now()
+    for _ in range(3):  # it is seen, has settled, and is about to be posted
+        life.turn()
+        life.do_all(but="send")
+        clock.pass_on(3)
+
+
 def test_a_first_comparison_that_fails(make_world: Callable[..., World], clock: Clock) -> None:
     """Where the journal fails amid a folder's first comparison, nothing is posted before there has been a whole one.
 
@@ -59,11 +68,7 @@ def test_what_a_kill_has_left_is_in_doubt_first(make_world: Callable[..., World]
     life = Life(world, clock)
     life.go_on(10)
     world.drop("invoice.xml", invoice("1"))
-    life.pipeline.at.scanner.look_now()
-    for _ in range(3):  # it is seen, has settled, and is about to be posted
-        life.turn()
-        life.do_all(but="send")
-        clock.pass_on(3)
+    take_until_posted(life, clock)
     assert life.jobs == ["send"]
     life.drop()
     life = Life(world, clock)
@@ -102,11 +107,7 @@ def test_a_document_meets_a_probe(make_world: Callable[..., World], clock: Clock
     world.front.always("GET /messages/1/", instead(500))
     world.receive(invoice("1"))
     world.drop("invoice.xml", invoice("2"))
-    life.pipeline.at.scanner.look_now()
-    for _ in range(3):  # it is seen, has settled, and is about to be posted
-        life.turn()
-        life.do_all(but="send")
-        clock.pass_on(3)
+    take_until_posted(life, clock)
     clock.pass_on(60)
     life.turn()  # the inbox is polled
     life.do_each("deliver")
