@@ -73,7 +73,9 @@ class Changed(JournalError):
 
 
 class AccessPointError(FiledropError):
-    """A request to the access point failed."""
+    """A request to the access point failed; `retry_after` is the pause that the access point asked for, if any."""
+
+    retry_after: timedelta | None = None
 
 
 class Rejected(AccessPointError):
@@ -98,7 +100,7 @@ class WrongAddress(AccessPointError):
 
 
 class Unavailable(AccessPointError):
-    """The access point certainly did not receive the request; `retry_after` is the pause it asked for, if any."""
+    """The access point certainly did not receive the request."""
 
     def __init__(self, message: str, *, retry_after: timedelta | None = None) -> None:
         super().__init__(message)

@@ -153,7 +153,7 @@ class CircuitBreaker:
             self._condition = "wrong address"
         else:
             self._condition = "away"
-        if isinstance(error, Unavailable) and error.retry_after and error.retry_after > timedelta(0):
+        if error.retry_after and error.retry_after > timedelta(0):
             pause = min(error.retry_after, LONGEST_RETRY_AFTER)
         self._why = str(error)
         self._next_probe = self._steady() + pause.total_seconds()

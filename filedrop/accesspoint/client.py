@@ -211,7 +211,7 @@ class AccessPoint:
                 _statistics(_whole(answer))
                 return None
             error = verdict.refused(answer)
-            if isinstance(error, Unauthorized) or (isinstance(error, Unavailable) and error.retry_after is not None):
+            if isinstance(error, Unauthorized) or error.retry_after is not None:
                 raise error
             return error
 

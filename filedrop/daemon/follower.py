@@ -65,8 +65,7 @@ class Follower:
         A list may be refused alone: the account is asked after before it counts as away, its login or address as wrong.
         """
         breaker = self._shared.breaker
-        asks_for_rest = isinstance(error, Unavailable) and error.retry_after
-        may_be_one_list = isinstance(error, Unauthorized | WrongAddress | Unavailable) and not asks_for_rest
+        may_be_one_list = isinstance(error, Unauthorized | WrongAddress | Unavailable) and not error.retry_after
         if not (may_be_one_list and breaker.allows_again()):
             breaker.record_failure(error)
         if not isinstance(error, Interrupted):

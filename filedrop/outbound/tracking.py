@@ -89,8 +89,7 @@ class Tracking:
         except Interrupted:
             raise
         except AccessPointError as error:
-            asks_for_rest = isinstance(error, Unavailable) and error.retry_after
-            if asks_for_rest or not shared.breaker.allows_again():
+            if error.retry_after or not shared.breaker.allows_again():
                 raise
             outbox = Listing((), complete=False, pages=0, trouble=str(error))
         if outbox.trouble:
