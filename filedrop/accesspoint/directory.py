@@ -36,14 +36,14 @@ _SCHEME = re.compile(r"\A[a-z0-9-]+::(?=urn:|http)")  # such as busdox-docid-qns
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class DirectoryAnswer:
     """The directory's answer: is the receiver connected, and which pairs does it accept? None: unknown."""
 
     connected: bool | None = None
     accepts: tuple[Pair, ...] | None = None
 
 
-class Directory:
+class ReceiverDirectory:
     """One account's directory. Thread-safe. `cache` is the age limit of answers, `steady` a monotonic clock in seconds.
 
     `account` is the account's name for commands in notes, needed where there are several accounts.
@@ -64,7 +64,7 @@ class Directory:
         self._steady = steady
         self._log = log
         self._lock = threading.Lock()
-        self._asked: dict[tuple[str, str], tuple[float, Future[Known]]] = {}
+        self._asked: dict[tuple[str, str], tuple[float, Future[DirectoryAnswer]]] = {}
         self._pairs = 0
         self._rests_until = -1.0
 
@@ -78,7 +78,7 @@ class Directory:
             return _objection(self._known(ids, REST), ids, self._lookup)
         return objection
 
-    def _known(self, ids: Ids, oldest: float) -> Known:
+    def _known(self, ids: Ids, oldest: float) -> DirectoryAnswer:
         """The directory's answer, at most `oldest` seconds old; one thread asks, the others wait for it."""
         key = (participant_key(ids.receiver), local_name(ids.document_id))
         with self._lock:
@@ -87,7 +87,7 @@ class Directory:
             if answer is not None and now - asked_at <= oldest:
                 mine = False
             elif now < self._rests_until:
-                return Known()
+                return DirectoryAnswer()
             else:
                 mine, answer = True, Future()
                 if len(self._asked) >= MOST or self._pairs >= MOST_PAIRS:
@@ -95,7 +95,7 @@ class Directory:
                     self._pairs = 0
                 self._asked[key] = (now, answer)
         if mine:
-            known = Known()
+            known = DirectoryAnswer()
             try:
                 known = look_up(self._access_point, ids.receiver, local_name(ids.document_id))
                 self._pairs += len(known.accepts or ())
@@ -109,10 +109,10 @@ class Directory:
         return answer.result()
 
 
-def look_up(access_point: AccessPoint, receiver: str, document: str) -> Known:
+def look_up(access_point: AccessPoint, receiver: str, document: str) -> DirectoryAnswer:
     """Ask about a receiver and documents with this local name ("": any). Raises AccessPointError."""
     accepts = access_point.accepted(receiver, document) if document else None
-    return Known(True if accepts else access_point.directory(receiver), accepts)
+    return DirectoryAnswer(True if accepts else access_point.directory(receiver), accepts)
 
 
 def takes(pair: Pair, document_id: str, process_id: str) -> bool:
@@ -141,7 +141,7 @@ def nearest(accepts: Iterable[Pair], document_id: str, process_id: str) -> list[
     return sorted(dict.fromkeys(accepts), key=distance)
 
 
-def _objection(known: Known, ids: Ids, lookup: Sequence[str]) -> Fault | None:
+def _objection(known: DirectoryAnswer, ids: Ids, lookup: Sequence[str]) -> Fault | None:
     """The objection to sending a document with these ids; `lookup` begins the command that tells more."""
     receiver, document = ids.receiver, local_name(ids.document_id)
     if known.connected is False and not known.accepts:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from filedrop.accesspoint import Pair
-    from filedrop.accesspoint.directory import Known
+    from filedrop.accesspoint.directory import DirectoryAnswer
 
 CONNECTED = {True: "can be reached", False: "is not in the directory", None: "can't be looked up"}
 
@@ -59,7 +59,7 @@ def lookup(
     raise SystemExit(0 if _is_good(known, name, wanted) else FAILED)
 
 
-def _is_good(known: Known, name: str, wanted: str) -> bool:
+def _is_good(known: DirectoryAnswer, name: str, wanted: str) -> bool:
     if not name:
         return known.connected is True
     if wanted == name:
@@ -67,7 +67,7 @@ def _is_good(known: Known, name: str, wanted: str) -> bool:
     return any(takes(pair, wanted, pair[1]) for pair in known.accepts or ())
 
 
-def _show(receiver: str, known: Known, name: str, wanted: str, pairs: Sequence[Pair]) -> None:
+def _show(receiver: str, known: DirectoryAnswer, name: str, wanted: str, pairs: Sequence[Pair]) -> None:
     say(f"{receiver} {CONNECTED[known.connected]}")
     if not name:
         return

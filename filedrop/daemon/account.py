@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import AccessPoint
 from filedrop.accesspoint.breaker import CircuitBreaker
-from filedrop.accesspoint.directory import Directory
+from filedrop.accesspoint.directory import ReceiverDirectory
 from filedrop.daemon.follower import Follower
 from filedrop.daemon.loop import Loop, attempt
 from filedrop.errors import AccessPointError
@@ -99,7 +99,7 @@ class Account:
             account=account.name,
             access_point=self.access_point,
             breaker=self.breaker,
-            directory=Directory(
+            directory=ReceiverDirectory(
                 self.access_point, cache=rules.directory_cache, steady=time.monotonic, log=log, account=one_of_several
             ),
             journal=journal,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from filedrop.accesspoint import AccessPoint
     from filedrop.accesspoint.breaker import CircuitBreaker
-    from filedrop.accesspoint.directory import Directory
+    from filedrop.accesspoint.directory import ReceiverDirectory
     from filedrop.config import Company, Outbound
     from filedrop.errors import FiledropError
     from filedrop.identify import Identity, Reading
@@ -105,7 +105,7 @@ class Context:
     account: str
     access_point: AccessPoint
     breaker: CircuitBreaker
-    directory: Directory
+    directory: ReceiverDirectory
     journal: Journal
     rules: Outbound
     now: Callable[[], datetime]
