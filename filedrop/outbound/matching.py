@@ -96,7 +96,7 @@ class Candidate:
     contested_for: frozenset[str] = frozenset()
 
 
-Verdict = Message | Literal["not found", "undecided", "ask a person"]
+Conclusion = Message | Literal["not found", "undecided", "ask a person"]
 """What became of a document in doubt; a message: the document is this one."""
 
 
@@ -104,10 +104,10 @@ Verdict = Message | Literal["not found", "undecided", "ask a person"]
 class Decision:
     """What one complete look says of each document in doubt, by id.
 
-    `surplus`: further messages of a found document, with it. `hindrances`: by document id, what prevents a verdict.
+    `surplus`: further messages of a found document, with it. `hindrances`: by document id, what prevents a conclusion.
     """
 
-    verdicts: Mapping[str, Verdict]
+    conclusions: Mapping[str, Conclusion]
     surplus: tuple[tuple[Message, Document], ...]
     hindrances: Mapping[str, tuple[Candidate, ...]]
 
@@ -121,21 +121,21 @@ def decide(
     """
     doubtful = sorted(documents, key=lambda document: (document.first_attempt or document.claimed, document.id))
     free = sorted(candidates, key=lambda candidate: candidate.message.msg_no)
-    verdicts: dict[str, Verdict] = {}
+    conclusions: dict[str, Conclusion] = {}
     for same in (_same_meaning, _same_facts):
         for document in doubtful:
             match = next((one for one in free if same(document, one) and _is_certain(document, one, clocks)), None)
-            if document.id not in verdicts and match is not None:
-                verdicts[document.id] = match.message
+            if document.id not in conclusions and match is not None:
+                conclusions[document.id] = match.message
                 free.remove(match)
-    found = [document for document in doubtful if document.id in verdicts]
-    lost = [document for document in doubtful if document.id not in verdicts]
+    found = [document for document in doubtful if document.id in conclusions]
+    lost = [document for document in doubtful if document.id not in conclusions]
     hindrances = {document.id: tuple(one for one in free if _hinders(document, one, clocks)) for document in lost}
-    verdicts |= {id_: _without_match({one.content for one in those}) for id_, those in hindrances.items()}
+    conclusions |= {id_: _without_match({one.content for one in those}) for id_, those in hindrances.items()}
     others = [*lost, *rivals]
     spare = [one for one in free if not any(same_document(other, one) for other in others)]
     surplus = [(one.message, owner) for one in spare if (owner := _owner(found, one, clocks))]
-    return Decision(verdicts, tuple(surplus), hindrances)
+    return Decision(conclusions, tuple(surplus), hindrances)
 
 
 def _owner(found: Iterable[Document], spare: Candidate, clocks: Clocks) -> Document | None:
@@ -144,7 +144,7 @@ def _owner(found: Iterable[Document], spare: Candidate, clocks: Clocks) -> Docum
     return next(certain, None)
 
 
-def _without_match(contents: Collection[str]) -> Verdict:
+def _without_match(contents: Collection[str]) -> Conclusion:
     if "missing" in contents or "on the wire" in contents:
         return "undecided"
     return "ask a person" if contents else "not found"

@@ -91,7 +91,7 @@ class DoubtResolver:
         documents, begun = self._doubtful(), self._shared.steady()
         changed = self._look(documents, begun) if documents else []
         for document in changed:
-            self._log_verdict(document)
+            self._log_conclusion(document)
         return changed
 
     def _look(self, documents: list[Document], begun: float) -> list[Document]:
@@ -152,21 +152,23 @@ class DoubtResolver:
 
     def _conclude(self, document: Document, decision: Decision, begun: float) -> Document | None:
         shared, memory = self._shared, self._remembered(document)
-        verdict, hindrances = decision.verdicts[document.id], decision.hindrances.get(document.id, ())
-        missing = verdict == "undecided" and all(one.content != "on the wire" for one in hindrances)
+        conclusion, hindrances = decision.conclusions[document.id], decision.hindrances.get(document.id, ())
+        missing = conclusion == "undecided" and all(one.content != "on the wire" for one in hindrances)
         memory.hindered = (begun if memory.hindered is None else memory.hindered) if missing else None
         doubt = shared.rules.doubt.total_seconds()
         for_long = memory.hindered is not None and begun - memory.hindered >= doubt
-        memory.needs_a_person = verdict == "ask a person" or for_long
-        if isinstance(verdict, Message):
+        memory.needs_a_person = conclusion == "ask a person" or for_long
+        if isinstance(conclusion, Message):
             now = shared.now()
-            found = document.sent(now, verdict.msg_no, received=verdict.received, uuid=verdict.uuid, event="found")
+            found = document.sent(
+                now, conclusion.msg_no, received=conclusion.received, uuid=conclusion.uuid, event="found"
+            )
             return found.later(now + shared.rules.track)
         if memory.needs_a_person:
             memory.next = shared.steady() + max(BEFORE_A_PERSON, doubt)
             shared.asked_after(document.id)
             return self._ask(document, hindrances)
-        if verdict == "not found":
+        if conclusion == "not found":
             shared.asked_after(document.id)
             return self._not_found(document, memory, begun)
         memory.next = shared.steady() + (SOON[0] if memory.was_undecided else VERY_SOON)
@@ -189,7 +191,7 @@ class DoubtResolver:
             return document.failed(now, no_answer(document))
         return document.not_found(now)
 
-    def _log_verdict(self, document: Document) -> None:
+    def _log_conclusion(self, document: Document) -> None:
         """Log what a look has decided, or asks a person. A failure is logged when the document is put away."""
         facts = {"company": document.company, "file": document.file}
         match document.state:

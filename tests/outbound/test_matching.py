@@ -54,7 +54,7 @@ def other(msg_no: int, content: str) -> Candidate:
 
 @dataclass
 class Case:
-    """`says`: a verdict for each document in order, a message number where it is found. `surplus`: message numbers."""
+    """`says`: for each document in order its conclusion, or its message's number. `surplus`: message numbers."""
 
     name: str
     documents: list[Document]
@@ -118,8 +118,8 @@ CASES = [
 def test_decide(case: Case) -> None:
     """For each document in doubt, what is in the archive says what becomes of it."""
     decision = decide(case.documents, case.candidates, TRUSTED, ())
-    says = [decision.verdicts[document.id] for document in case.documents]
-    assert [verdict.msg_no if isinstance(verdict, Message) else verdict for verdict in says] == case.says
+    says = [decision.conclusions[document.id] for document in case.documents]
+    assert [conclusion.msg_no if isinstance(conclusion, Message) else conclusion for conclusion in says] == case.says
     assert tuple(message.msg_no for message, _ in decision.surplus) == case.surplus
 
 
@@ -127,7 +127,7 @@ def test_decide(case: Case) -> None:
 def test_what_a_rival_may_be_is_nobodys(rival: Document, surplus: list[int]) -> None:
     """A message too many is left to a document that isn't looked for yet and may be it, whatever the clocks say."""
     decision = decide([A], [candidate(7, "A"), candidate(8, "A")], TRUSTED, [rival])
-    assert decision.verdicts == {A.id: message(7)}
+    assert decision.conclusions == {A.id: message(7)}
     assert [one.msg_no for one, _ in decision.surplus] == surplus
 
 
@@ -135,7 +135,7 @@ def test_each_message_is_one_documents() -> None:
     """However many documents in doubt are alike, no message is given to two of them."""
     twins = [replace(A, id=str(number)) for number in range(5)]
     decision = decide(twins, [candidate(7, "A"), candidate(8, "A"), candidate(9, "?", "A")], TRUSTED, ())
-    found = [verdict.msg_no for verdict in decision.verdicts.values() if isinstance(verdict, Message)]
+    found = [conclusion.msg_no for conclusion in decision.conclusions.values() if isinstance(conclusion, Message)]
     assert sorted(found) == [7, 8, 9]
 
 
@@ -170,10 +170,10 @@ UNKNOWN = Clocks(known=False, late=timedelta(minutes=15))
 )
 def test_what_clocks_say(clocks: Clocks, minutes: float, same: int | str, incomparable: str) -> None:
     """Clocks speak against a message only as far as they are known, and not alone against one that means the same."""
-    verdict = decide([A], [candidate(7, "A", minutes=minutes)], clocks, ()).verdicts[A.id]
-    assert (verdict.msg_no if isinstance(verdict, Message) else verdict) == same
+    conclusion = decide([A], [candidate(7, "A", minutes=minutes)], clocks, ()).conclusions[A.id]
+    assert (conclusion.msg_no if isinstance(conclusion, Message) else conclusion) == same
     unread = replace(other(7, "incomparable"), message=message(7, minutes=minutes))
-    assert decide([A], [unread], clocks, ()).verdicts[A.id] == incomparable
+    assert decide([A], [unread], clocks, ()).conclusions[A.id] == incomparable
 
 
 def test_what_is_learned_of_clocks() -> None:
