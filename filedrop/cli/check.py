@@ -17,7 +17,7 @@ from filedrop import config as configuration
 from filedrop.cli import FAILED, MISUSED, UNREACHABLE, reaching
 from filedrop.cli.checking import (
     CONFIGURATION,
-    Finding,
+    CheckResult,
     commands_found,
     mapping_found,
     participants_found,
@@ -90,21 +90,23 @@ def check(
         raise click.UsageError(f"{', '.join(unknown)}: none of the folders of the configuration, by its whole path")
     if take_over and is_missing(config.state):
         act_as_owner(config.root)  # else a state that root makes would be root's
-    findings = [Finding(CONFIGURATION, "ok", config.source)]
-    findings += [Finding(CONFIGURATION, "warning", warning) for warning in config.warnings]
-    findings += participants_found(config)
-    findings += mapping_found(config)
-    findings += validation_found(config)
-    findings += commands_found(config)
-    findings += [Finding(str(path), "failed", why) for path, why in (kept_from(unit, config) if unit else {}).items()]
+    results = [CheckResult(CONFIGURATION, "ok", config.source)]
+    results += [CheckResult(CONFIGURATION, "warning", warning) for warning in config.warnings]
+    results += participants_found(config)
+    results += mapping_found(config)
+    results += validation_found(config)
+    results += commands_found(config)
+    results += [
+        CheckResult(str(path), "failed", why) for path, why in (kept_from(unit, config) if unit else {}).items()
+    ]
     state = list(_state(config))
-    findings += state
+    results += state
     wanted = frozenset(only or config.folders) if take_over else frozenset[Path]()
-    findings += _folders(config, take_over=wanted, has_state=all(one.result != "failed" for one in state))
-    logins = [finding for account in config.accounts.values() for finding in reaching.account(config, account)]
-    findings += [*logins, *(reaching.alerts(config) if alert else ())]
-    _show(findings, as_json=as_json)
-    raise SystemExit(_exit_status(findings, logins))
+    results += _folders(config, take_over=wanted, has_state=all(one.result != "failed" for one in state))
+    logins = [one for account in config.accounts.values() for one in reaching.account(config, account)]
+    results += [*logins, *(reaching.alerts(config) if alert else ())]
+    _show(results, as_json=as_json)
+    raise SystemExit(_exit_status(results, logins))
 
 
 if sys.platform == "win32":
@@ -114,7 +116,7 @@ if sys.platform == "win32":
         for name in (name for name, is_wanted in left_out.items() if is_wanted):
             raise click.UsageError(f"{name} doesn't go with --as-service; run it by itself")
         answer = ask(configuration.find(option).absolute())
-        _show((Finding(**json.loads(line)) for line in answer.stdout.splitlines()), as_json=as_json)
+        _show((CheckResult(**json.loads(line)) for line in answer.stdout.splitlines()), as_json=as_json)
         if answer.stderr:
             complain(answer.stderr)
         raise SystemExit(answer.returncode)
@@ -126,22 +128,22 @@ else:
         return become_service(option, click.get_current_context().call_on_close)
 
 
-def _exit_status(findings: Sequence[Finding], logins: Sequence[Finding]) -> int:
-    failed = [finding for finding in findings if finding.result == "failed"]
-    if any(finding.about == CONFIGURATION for finding in failed):
+def _exit_status(results: Sequence[CheckResult], logins: Sequence[CheckResult]) -> int:
+    failed = [one for one in results if one.result == "failed"]
+    if any(one.about == CONFIGURATION for one in failed):
         return MISUSED
-    return UNREACHABLE if any(finding in logins for finding in failed) else FAILED if failed else 0
+    return UNREACHABLE if any(one in logins for one in failed) else FAILED if failed else 0
 
 
-def _show(findings: Iterable[Finding], *, as_json: bool) -> None:
+def _show(results: Iterable[CheckResult], *, as_json: bool) -> None:
     if as_json:
-        for finding in findings:
-            show_json(asdict(finding))
+        for one in results:
+            show_json(asdict(one))
     else:
-        show_table(["result", "what was found"], [[one.result, f"{one.about}: {one.says}"] for one in findings])
+        show_table(["result", "what was found"], [[one.result, f"{one.about}: {one.says}"] for one in results])
 
 
-def _state(config: Config) -> Iterator[Finding]:
+def _state(config: Config) -> Iterator[CheckResult]:
     state = config.state
     there = next(path for path in (state, *state.parents) if not is_missing(path))
     lies_on = file_system(there)
@@ -161,11 +163,11 @@ def _state(config: Config) -> Iterator[Finding]:
         trouble = ""
     runs = {True: "a filedrop is running", False: "no filedrop is running", None: "its lock can't be read"}
     if trouble:
-        yield Finding(STATE, "failed", trouble)
+        yield CheckResult(STATE, "failed", trouble)
     elif there != state:
-        yield Finding(STATE, "ok", f"{state} isn't there yet; filedrop makes it at its first start")
+        yield CheckResult(STATE, "ok", f"{state} isn't there yet; filedrop makes it at its first start")
     else:
-        yield Finding(STATE, "ok", f"{state} lies on a local disk ({lies_on.kind}); {runs[is_running(state)]}")
+        yield CheckResult(STATE, "ok", f"{state} lies on a local disk ({lies_on.kind}); {runs[is_running(state)]}")
 
 
 def _why_not_made(state: Path, within: Path) -> str:
@@ -179,7 +181,7 @@ def _why_not_made(state: Path, within: Path) -> str:
     return ""
 
 
-def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) -> Iterator[Finding]:
+def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) -> Iterator[CheckResult]:
     """The journal, as far as there is one, and each folder; `take_over` has those that are to be ours."""
     with ExitStack() as stack:
         journal = None
@@ -194,32 +196,32 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
             if journal:
                 journal.check_integrity()
                 for name, sentences in left_behind(config, journal).items():
-                    yield from (Finding(f"account {name}", "warning", why) for why in sentences)
+                    yield from (CheckResult(f"account {name}", "warning", why) for why in sentences)
                 if why := left_in_folders(served_folders(config, journal), journal):
-                    yield Finding("folders", "warning", why)
+                    yield CheckResult("folders", "warning", why)
         except JournalError as error:
             journal = None
-            yield Finding(STATE, "failed", str(error))
+            yield CheckResult(STATE, "failed", str(error))
         for folder in folders(config):
             if drive := mapped_drive(folder.path):
                 why = f"{drive} is mapped for one user, and a service has no such drive; write \\\\server\\share\\..."
-                yield Finding(str(folder.path), "warning", why)
+                yield CheckResult(str(folder.path), "warning", why)
             if folder.path in take_over and journal:
                 yield from _patiently(folder, _take_over, folder, journal)
             yield from _patiently(folder, _folder, config, folder, journal)
 
 
-def _patiently(folder: Folder, look: Callable[..., Iterable[Finding]], *arguments: object) -> list[Finding]:
-    """What a look at a folder finds; a folder that hangs is one finding."""
+def _patiently(folder: Folder, look: Callable[..., Iterable[CheckResult]], *arguments: object) -> list[CheckResult]:
+    """What a look at a folder finds; a folder that hangs is one result."""
     try:
         return within(PATIENCE, lambda: list(look(*arguments)))
     except TimeoutError:
-        return [Finding(str(folder.path), "failed", HUNG)]
+        return [CheckResult(str(folder.path), "failed", HUNG)]
     except OSError as error:
-        return [Finding(str(folder.path), "failed", f"{error.strerror or error}")]
+        return [CheckResult(str(folder.path), "failed", f"{error.strerror or error}")]
 
 
-def _take_over(folder: Folder, journal: Journal) -> Iterator[Finding]:
+def _take_over(folder: Folder, journal: Journal) -> Iterator[CheckResult]:
     try:
         here = Directory.open(folder.path)
     except (FileNotFoundError, NotADirectoryError):
@@ -228,38 +230,40 @@ def _take_over(folder: Folder, journal: Journal) -> Iterator[Finding]:
     known = journal.folder_at(folder.path) is not None
     if (marked or known) and (marker is None or marker.journal != journal.id):
         folder.take_over(journal)
-        yield Finding(str(folder.path), "ok", "taken over: it is this filedrop's from now on")
+        yield CheckResult(str(folder.path), "ok", "taken over: it is this filedrop's from now on")
 
 
-def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator[Finding]:
+def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator[CheckResult]:
     about = str(folder.path)
     try:
         folder.check_ownership(journal)
     except NotYetThere as error:
-        yield Finding(about, "ok", str(error))
+        yield CheckResult(about, "ok", str(error))
         return
     except FolderUnavailable as error:
-        yield Finding(about, "failed", str(error))
+        yield CheckResult(about, "failed", str(error))
         return
     if is_missing(config.state / JOURNAL) and read_marker(Directory.open(folder.path)):  # a new one won't know it
-        yield Finding(about, "failed", ANOTHERS)
+        yield CheckResult(about, "failed", ANOTHERS)
         return
     if why := why_not_writable(folder):
-        yield Finding(about, "failed", why)
+        yield CheckResult(about, "failed", why)
     else:
-        yield Finding(about, "ok", "there, ours, and may be written to; all on one file system")
+        yield CheckResult(about, "ok", "there, ours, and may be written to; all on one file system")
     if older := outdated(folder, journal):
-        yield Finding(about, "warning", older)
+        yield CheckResult(about, "warning", older)
     if isinstance(folder, OutboundFolder):
         how, why = mode(folder.path, config.companies[folder.company].watch)
-        yield Finding(about, "ok", f"new files are found by {how}: {why}")
+        yield CheckResult(about, "ok", f"new files are found by {how}: {why}")
     if isinstance(folder, InboundFolder):
         free, least = free_space(folder.path), config.inbound.min_free
         if free is None:
-            yield Finding(about, "ok", "what is free isn't told by its file system, so inbound.min_free plays no part")
+            yield CheckResult(
+                about, "ok", "what is free isn't told by its file system, so inbound.min_free plays no part"
+            )
         elif free < least:
             says = f"only {size(free)} free, and nothing is fetched below {size(least)} (inbound.min_free): make room"
-            yield Finding(about, "failed", says)
+            yield CheckResult(about, "failed", says)
         else:
             limit = f"; nothing is fetched below {size(least)} (inbound.min_free)" if least else ""
-            yield Finding(about, "ok", f"{size(free)} free{limit}")
+            yield CheckResult(about, "ok", f"{size(free)} free{limit}")

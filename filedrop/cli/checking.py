@@ -26,7 +26,7 @@ VALIDATION = "validation"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """What was found about one thing; `result` is ok, warning or failed."""
 
     about: str
@@ -34,35 +34,35 @@ class Finding:
     says: str
 
 
-def participants_found(config: Config) -> Iterator[Finding]:
+def participants_found(config: Config) -> Iterator[CheckResult]:
     """Is each one that may exist? The network knows no scheme that isn't in the code list."""
     for company in config.companies.values():
         key = f"{config.source}: companies.{company.name}.participants:"
         for participant in company.participants:
             result = "warning" if participants.is_listed(participant) else "failed"
-            yield from (Finding(CONFIGURATION, result, doubt) for doubt in participants.doubts(key, participant))
+            yield from (CheckResult(CONFIGURATION, result, doubt) for doubt in participants.doubts(key, participant))
 
 
-def mapping_found(config: Config) -> Iterator[Finding]:
+def mapping_found(config: Config) -> Iterator[CheckResult]:
     """Are the mapping rules and their tables as they should be?"""
     try:
         rules = Rules(config.mapping, config.tables, source=config.source)
     except ConfigError as error:
-        yield from (Finding(CONFIGURATION, "failed", complaint) for complaint in error.complaints)
+        yield from (CheckResult(CONFIGURATION, "failed", complaint) for complaint in error.complaints)
         return
-    yield from (Finding("mapping", "failed", trouble) for trouble in rules.troubles)
-    yield from (Finding(CONFIGURATION, "warning", f"{config.source}: {doubt}") for doubt in rules.doubts)
+    yield from (CheckResult("mapping", "failed", trouble) for trouble in rules.troubles)
+    yield from (CheckResult(CONFIGURATION, "warning", f"{config.source}: {doubt}") for doubt in rules.doubts)
 
 
-def commands_found(config: Config) -> Iterator[Finding]:
+def commands_found(config: Config) -> Iterator[CheckResult]:
     """Are the programs of `commands` there?"""
     for event, (program, *_) in config.commands.wanted().items():
         if shutil.which(program) is None:
             says = f"there is no program {program}, or it may not be run: name another, with its whole path"
-            yield Finding(f"commands.after_{event}", "failed", says)
+            yield CheckResult(f"commands.after_{event}", "failed", says)
 
 
-def validation_found(config: Config) -> Iterator[Finding]:
+def validation_found(config: Config) -> Iterator[CheckResult]:
     """Does the validator work, and are its rules the newest?"""
     validator = validator_of(config.validation)
     if validator is None:
@@ -73,23 +73,23 @@ def validation_found(config: Config) -> Iterator[Finding]:
         with closing(validator):
             by = validator.check()
     except ConfigError as error:
-        yield from (Finding(CONFIGURATION, "failed", complaint) for complaint in error.complaints)
+        yield from (CheckResult(CONFIGURATION, "failed", complaint) for complaint in error.complaints)
         return
     except NoVerdict as error:
-        yield Finding(VALIDATION, "failed", f"{error}")
+        yield CheckResult(VALIDATION, "failed", f"{error}")
         return
     rule = config.outbound.validate_
     does = {"off": "is off, so that nothing is", "warn": "warns", "refuse": "refuses what is invalid"}[rule]
-    yield Finding(VALIDATION, "ok", f"{by} can be used; outbound.validate {does}")
+    yield CheckResult(VALIDATION, "ok", f"{by} can be used; outbound.validate {does}")
 
 
-def _age(folder: Path, today: date) -> Finding:
+def _age(folder: Path, today: date) -> CheckResult:
     """How old rules are. Raises ConfigError."""
     rules = load_rules(folder)
     if rules.released is None or rules.next_due is None:
-        return Finding(VALIDATION, "warning", f"{folder}: rules.yaml doesn't say how old they are; write released:")
+        return CheckResult(VALIDATION, "warning", f"{folder}: rules.yaml doesn't say how old they are; write released:")
     due = f"{rules.next_due:%B %Y}"
     if today < rules.next_due:
-        return Finding(VALIDATION, "ok", f"{folder} has the rules of {rules.released}; the next are due in {due}")
+        return CheckResult(VALIDATION, "ok", f"{folder} has the rules of {rules.released}; the next are due in {due}")
     says = f"{folder} has the rules of {rules.released}, and newer ones were due in {due}: put these there"
-    return Finding(VALIDATION, "warning", says)
+    return CheckResult(VALIDATION, "warning", says)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from filedrop.alerts import trial
-from filedrop.cli.checking import CONFIGURATION, Finding
+from filedrop.cli.checking import CONFIGURATION, CheckResult
 from filedrop.cli.opening import open_access_point
 from filedrop.daemon.lock import is_running
 from filedrop.errors import AccessPointError, ConfigError
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 SKEW = timedelta(minutes=1)  # between the clocks; more makes the times in sidecars misleading
 
 
-def account(config: Config, account: Account) -> Iterator[Finding]:
+def account(config: Config, account: Account) -> Iterator[CheckResult]:
     """Does the access point let us in, and what does its clock say?"""
     try:
         yield from _login(config, account)
     except ConfigError as error:  # its password or its ca_file can't be read
-        yield Finding(CONFIGURATION, "failed", str(error))
+        yield CheckResult(CONFIGURATION, "failed", str(error))
 
 
-def _login(config: Config, account: Account) -> Iterator[Finding]:
+def _login(config: Config, account: Account) -> Iterator[CheckResult]:
     about = f"account {account.name}"
     told = told_in(read(config.root)).accounts.get(account.name) if is_running(config.state) is not False else None
     again = asked_again(told) if told else ""
@@ -38,21 +38,23 @@ def _login(config: Config, account: Account) -> Iterator[Finding]:
         try:
             access_point.probe()
         except AccessPointError as error:
-            yield Finding(about, "failed", f"{error}{again}")
+            yield CheckResult(about, "failed", f"{error}{again}")
         else:
             how = "over TLS" if account.base_url.startswith("https:") else "without TLS, on this computer only"
-            yield Finding(about, "ok", f"{account.base_url} lets {account.username} in, {how}")
+            yield CheckResult(about, "ok", f"{account.base_url} lets {account.username} in, {how}")
             if again:
-                yield Finding(about, "warning", f"the filedrop that runs was not let in the last time{again}")
+                yield CheckResult(about, "warning", f"the filedrop that runs was not let in the last time{again}")
             yield from _directory(config, account, access_point)
         clock = access_point.clock()
     if clock is not None:
         skew = abs(clock - datetime.now().astimezone())
         said = f"the access point's clock and ours differ by {skew.total_seconds():.0f} s"
-        yield Finding(about, "ok" if skew <= SKEW else "warning", said + ("" if skew <= SKEW else ": set ours (NTP)"))
+        yield CheckResult(
+            about, "ok" if skew <= SKEW else "warning", said + ("" if skew <= SKEW else ": set ours (NTP)")
+        )
 
 
-def _directory(config: Config, account: Account, access_point: AccessPoint) -> Iterator[Finding]:
+def _directory(config: Config, account: Account, access_point: AccessPoint) -> Iterator[CheckResult]:
     """Is there a directory to be asked?"""
     companies = [company for company in config.companies.values() if company.account == account.name]
     ours = next((participant for company in companies for participant in company.participants), None)
@@ -62,10 +64,10 @@ def _directory(config: Config, account: Account, access_point: AccessPoint) -> I
         access_point.directory(ours)
     except AccessPointError as error:
         said = f"outbound.directory is {config.outbound.directory}, but the directory gives no answer: {error}"
-        yield Finding(f"account {account.name}", "warning", said)
+        yield CheckResult(f"account {account.name}", "warning", said)
 
 
-def alerts(config: Config) -> Iterator[Finding]:
+def alerts(config: Config) -> Iterator[CheckResult]:
     """Can people be told? Each way is tried."""
     for about, says, why in trial.attempts(config):
-        yield Finding(about, "failed" if why else "ok", why or says)
+        yield CheckResult(about, "failed" if why else "ok", why or says)
