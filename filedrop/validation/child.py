@@ -45,7 +45,7 @@ except ModuleNotFoundError:
     saxonche = None
 
 
-class Rules:
+class CompiledRules:
     """The rules in a folder, compiled when first needed and again after a change. Raises NoVerdict, ConfigError."""
 
     def __init__(self, folder: Path) -> None:
@@ -182,7 +182,7 @@ def _finding(rule: str, message: str, *, is_fatal: bool, xpath: str, line: int |
     return {"rule": rule, "message": message[:LONGEST], "is_fatal": is_fatal, "xpath": xpath, "line": line}
 
 
-def _answer(rules: Rules, asked: dict[str, Any], content: bytes) -> dict[str, Any]:
+def _answer(rules: CompiledRules, asked: dict[str, Any], content: bytes) -> dict[str, Any]:
     try:
         if asked["check"]:
             rules.compile_all()
@@ -204,7 +204,7 @@ def main() -> None:
     _take_little(int(sys.argv[2]))
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints isn't an answer
-    rules, questions = Rules(Path(sys.argv[1])), sys.stdin.buffer
+    rules, questions = CompiledRules(Path(sys.argv[1])), sys.stdin.buffer
     while header := questions.readline():
         asked = json.loads(header)
         content = questions.read(asked["size"])
