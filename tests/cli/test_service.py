@@ -119,8 +119,8 @@ def share_is_named(folder: Path) -> bool:
     """Is the share that the folder's parent is named as a whole, where the folder is a configuration's root?"""
     file = folder.parents[1] / "config.yaml"
     file.write_text(f"{BASE}root: {folder}\nstate: /var/lib/filedrop/acme\n")
-    place = texts.Place.choose(None, Path("/"), str(file))
-    return folder.parent in texts.writable(place, configuration.load(file))
+    site = texts.Site.choose(None, Path("/"), str(file))
+    return folder.parent in texts.writable(site, configuration.load(file))
 
 
 def test_folders_in_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from filedrop import config as configuration
 from filedrop.cli import FAILED, MISUSED
 from filedrop.cli.service.installed import Unit
 from filedrop.cli.service.naming import instance_argument, is_written, put_example
-from filedrop.cli.service.texts import SHARED, SIGNED, Place, written
+from filedrop.cli.service.texts import SHARED, SIGNED, Site, written
 from filedrop.cli.show import say, show_json, tell
 from filedrop.daemon.systemd import BOOTED, UNITS
 from filedrop.errors import FiledropError
@@ -43,21 +43,21 @@ def install(config_option: str | None, instance: str | None, *, now: bool, root:
     """
     if now and root:
         raise click.UsageError("--now doesn't go with --root: nothing runs there")
-    place = _place(instance, root, config_option)
-    _may_change(place)
-    config = configuration.load(place.configuration_lies_at) if is_written(place.configuration_lies_at) else None
-    changed = _write(place, written(place, config))
+    site = _site(instance, root, config_option)
+    _may_change(site)
+    config = configuration.load(site.configuration_lies_at) if is_written(site.configuration_lies_at) else None
+    changed = _write(site, written(site, config))
     if not root:
         _run("systemd-sysusers", "filedrop.conf")
         _run("systemd-tmpfiles", "--create", "filedrop.conf")
     if config is None:
-        put_example(place.configuration_lies_at, place.configuration)
+        put_example(site.configuration_lies_at, site.configuration)
         raise SystemExit(MISUSED)
     if root:
-        enable = command("systemctl", "--root", str(root), "enable", place.unit)
+        enable = command("systemctl", "--root", str(root), "enable", site.unit)
         say(f"All that it needs lies in {root}; enable it with: {enable}")
     else:
-        _enable(place, changed=changed, now=now)
+        _enable(site, changed=changed, now=now)
 
 
 @click.command()
@@ -69,23 +69,23 @@ def remove(config_option: str | None, instance: str | None, *, root: Path | None
 
     The account, the configuration, the state and the folders stay.
     """
-    place = _place(instance, root, config_option)
-    _may_change(place)
-    ours = _ours(place)
-    if not root and Unit.read(place.unit, place.root) and (_asked("is-enabled", place) == "enabled" or _runs(place)):
-        _run("systemctl", "disable", "--now", "--quiet", place.unit)
-        say(f"Stopped and disabled {place.unit}.")
+    site = _site(instance, root, config_option)
+    _may_change(site)
+    ours = _ours(site)
+    if not root and Unit.read(site.unit, site.root) and (_asked("is-enabled", site) == "enabled" or _runs(site)):
+        _run("systemctl", "disable", "--now", "--quiet", site.unit)
+        say(f"Stopped and disabled {site.unit}.")
     elif not ours:
-        say(f"{place.unit} isn't installed: there is nothing to be done.")
+        say(f"{site.unit} isn't installed: there is nothing to be done.")
         return
     for path in ours:
-        place.at(path).unlink()
+        site.at(path).unlink()
         say(f"Removed {path}.")
-        if path == place.drop_in and not any(place.at(path.parent).iterdir()):
-            place.at(path.parent).rmdir()
+        if path == site.drop_in and not any(site.at(path.parent).iterdir()):
+            site.at(path.parent).rmdir()
     if not root:
         _run("systemctl", "daemon-reload")
-    tell(f"The account filedrop, {place.configuration.parent}, the state and all folders stay as they are.")
+    tell(f"The account filedrop, {site.configuration.parent}, the state and all folders stay as they are.")
 
 
 @click.command()
@@ -93,12 +93,12 @@ def remove(config_option: str | None, instance: str | None, *, root: Path | None
 @click.pass_obj
 def start(config_option: str | None, instance: str | None) -> None:
     """Start it, and wait until it is up."""
-    place = _place(instance, None, config_option)
-    stale = _stale(place) if Unit.read(place.unit) else []
-    if _asked("is-active", place) == "active":
-        say(f"{place.unit} is running already.")
+    site = _site(instance, None, config_option)
+    stale = _stale(site) if Unit.read(site.unit) else []
+    if _asked("is-active", site) == "active":
+        say(f"{site.unit} is running already.")
     else:
-        _order("start", place)
+        _order("start", site)
     _tell_stale(stale)
 
 
@@ -107,7 +107,7 @@ def start(config_option: str | None, instance: str | None) -> None:
 @click.pass_obj
 def stop(config_option: str | None, instance: str | None) -> None:
     """Stop it. What is on the wire gets 20 seconds."""
-    _order("stop", _place(instance, None, config_option))
+    _order("stop", _site(instance, None, config_option))
 
 
 @click.command()
@@ -120,19 +120,19 @@ def status(config_option: str | None, instance: str | None, *, as_json: bool, ro
 
     Exit status 1 where one of these isn't so.
     """
-    place = _place(instance, root, config_option)
-    unit = Unit.read(place.unit, place.root)
-    stale = _stale(place) if unit else []
-    enabled, active = (_asked(f"is-{how}", place) if unit and not root else None for how in ("enabled", "active"))
+    site = _site(instance, root, config_option)
+    unit = Unit.read(site.unit, site.root)
+    stale = _stale(site) if unit else []
+    enabled, active = (_asked(f"is-{how}", site) if unit and not root else None for how in ("enabled", "active"))
     if as_json:
         show_json({
-            "unit": place.unit, "file": str(unit.path) if unit else None, "account": unit.user if unit else None,
+            "unit": site.unit, "file": str(unit.path) if unit else None, "account": unit.user if unit else None,
             "enabled": enabled, "active": active, "stale": stale,
         })  # fmt: skip
     elif unit is None:
-        say(f"{place.unit} isn't installed: run filedrop service install")
+        say(f"{site.unit} isn't installed: run filedrop service install")
     else:
-        say(f"{place.unit} is installed ({unit.path}), for the account {unit.user}.")
+        say(f"{site.unit} is installed ({unit.path}), for the account {unit.user}.")
         if not root:
             say(f"It is {enabled} and {active}.")
         _tell_stale(stale)
@@ -140,10 +140,10 @@ def status(config_option: str | None, instance: str | None, *, as_json: bool, ro
     raise SystemExit(0 if unit and not stale and is_up else FAILED)
 
 
-def _stale(place: Place) -> list[str]:
+def _stale(site: Site) -> list[str]:
     """The files that aren't as the configuration wants them. Raises ConfigError."""
-    texts = written(place, configuration.load(place.configuration_lies_at))
-    return [str(path) for path, text in texts.items() if _text(place.at(path)) != text]
+    texts = written(site, configuration.load(site.configuration_lies_at))
+    return [str(path) for path, text in texts.items() if _text(site.at(path)) != text]
 
 
 def _tell_stale(stale: list[str]) -> None:
@@ -151,16 +151,16 @@ def _tell_stale(stale: list[str]) -> None:
         tell(f"{path} isn't what the configuration wants: run filedrop service install")
 
 
-def _place(instance: str | None, root: Path | None, option: str | None) -> Place:
+def _site(instance: str | None, root: Path | None, option: str | None) -> Site:
     """Where it is installed. Raises FiledropError where there can be no service."""
     if root is None and shutil.which("systemctl") is None:
         raise FiledropError("there is no systemd here, which runs services: have filedrop run started by what does")
-    return Place.choose(instance, root or Path("/"), option)
+    return Site.choose(instance, root or Path("/"), option)
 
 
-def _may_change(place: Place) -> None:
+def _may_change(site: Site) -> None:
     """Raises FiledropError where nothing can be installed or removed."""
-    if place.root != Path("/"):
+    if site.root != Path("/"):
         return
     if sys.platform != "win32" and os.geteuid() != 0:
         raise FiledropError("only root may install or remove a service: run this with sudo")
@@ -171,19 +171,19 @@ def _may_change(place: Place) -> None:
         )
 
 
-def _write(place: Place, texts: dict[Path, str]) -> bool:
+def _write(site: Site, texts: dict[Path, str]) -> bool:
     """Write what isn't there like that yet, and say so. Did anything change?
 
     Raises FiledropError for what somebody else has written; then nothing is.
     """
-    wanted = {path: text for path, text in texts.items() if _text(place.at(path)) != text}
+    wanted = {path: text for path, text in texts.items() if _text(site.at(path)) != text}
     for path in wanted:
-        before = _text(place.at(path))
+        before = _text(site.at(path))
         if before is not None and not before.startswith(SIGNED):
-            edit = command("systemctl", "edit", place.unit)
+            edit = command("systemctl", "edit", site.unit)
             raise FiledropError(f"{path} isn't from filedrop service install: move it away (what it changes: {edit})")
     for path, text in wanted.items():
-        target = place.at(path)
+        target = site.at(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = target.with_name(f".{target.name}.tmp")  # systemd reads no file that begins with a dot
         draft.write_text(text, "utf-8")
@@ -195,15 +195,15 @@ def _write(place: Place, texts: dict[Path, str]) -> bool:
     return bool(wanted)
 
 
-def _ours(place: Place) -> list[Path]:
+def _ours(site: Site) -> list[Path]:
     """What `install` has written for this unit, and no other filedrop needs."""
-    others = {path for path in place.at(UNITS).glob("filedrop*.service.d") if path != place.at(place.drop_in.parent)}
-    files = [place.drop_in]
-    if not any(("@" in path.name) == bool(place.instance) for path in others):
-        files.append(place.unit_file)
+    others = {path for path in site.at(UNITS).glob("filedrop*.service.d") if path != site.at(site.drop_in.parent)}
+    files = [site.drop_in]
+    if not any(("@" in path.name) == bool(site.instance) for path in others):
+        files.append(site.unit_file)
     if not others:
         files += SHARED
-    return [path for path in files if (_text(place.at(path)) or "").startswith(SIGNED)]
+    return [path for path in files if (_text(site.at(path)) or "").startswith(SIGNED)]
 
 
 def _text(path: Path) -> str | None:
@@ -213,40 +213,40 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _enable(place: Place, *, changed: bool, now: bool) -> None:
+def _enable(site: Site, *, changed: bool, now: bool) -> None:
     if changed:
         _run("systemctl", "daemon-reload")
-    if _asked("is-enabled", place) != "enabled":
-        _run("systemctl", "enable", "--quiet", place.unit)
-        say(f"Enabled {place.unit}: it starts with the system.")
-    is_active = _asked("is-active", place) == "active"
+    if _asked("is-enabled", site) != "enabled":
+        _run("systemctl", "enable", "--quiet", site.unit)
+        say(f"Enabled {site.unit}: it starts with the system.")
+    is_active = _asked("is-active", site) == "active"
     if now and (changed or not is_active):
-        _run("systemctl", "restart", place.unit)
-        say(f"Started {place.unit}.")
+        _run("systemctl", "restart", site.unit)
+        say(f"Started {site.unit}.")
     elif not is_active:
-        tell(f"Look it over with: {command(*place.command, 'check', '--as-service')}")
-        tell(f"Start it with: {command('systemctl', 'start', place.unit)}")
+        tell(f"Look it over with: {command(*site.command, 'check', '--as-service')}")
+        tell(f"Start it with: {command('systemctl', 'start', site.unit)}")
     elif changed:
-        tell(f"It runs by what was there before, until: {command('systemctl', 'restart', place.unit)}")
+        tell(f"It runs by what was there before, until: {command('systemctl', 'restart', site.unit)}")
 
 
-def _order(order: str, place: Place) -> None:
+def _order(order: str, site: Site) -> None:
     """Have systemd start or stop it; it waits for that."""
-    _may_change(place)
-    _run("systemctl", order, place.unit)
-    say(f"{'Started' if order == 'start' else 'Stopped'} {place.unit}.")
+    _may_change(site)
+    _run("systemctl", order, site.unit)
+    say(f"{'Started' if order == 'start' else 'Stopped'} {site.unit}.")
 
 
-def _asked(question: str, place: Place) -> str:
+def _asked(question: str, site: Site) -> str:
     """What systemctl answers, in its one word."""
-    words = ("systemctl", question, place.unit)
+    words = ("systemctl", question, site.unit)
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"
 
 
-def _runs(place: Place) -> bool:
+def _runs(site: Site) -> bool:
     """Does it run, or is it on its way there, between two attempts perhaps?"""
-    return _asked("is-active", place) not in ("inactive", "failed", "unknown")
+    return _asked("is-active", site) not in ("inactive", "failed", "unknown")
 
 
 def _run(*words: str) -> None:

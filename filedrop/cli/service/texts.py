@@ -30,7 +30,7 @@ USUAL = "/usr/bin/filedrop"  # as the units have it
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Site:
     """Where the service is to be installed: which unit, below which root, by which configuration.
 
     Paths are as the service sees them; `at` says where that is from here.
@@ -42,7 +42,7 @@ class Place:
     configuration_lies_at: Path
 
     @classmethod
-    def choose(cls, instance: str | None, root: Path, option: str | None) -> Place:
+    def choose(cls, instance: str | None, root: Path, option: str | None) -> Site:
         """For this instance, by the configuration of `--config`, else the usual one."""
         root = root.absolute()
         if option is None and (instance or root != Path("/")):
@@ -82,35 +82,35 @@ class Place:
         return self.root / path.relative_to("/")
 
 
-def written(place: Place, config: Config | None) -> dict[Path, str]:
+def written(site: Site, config: Config | None) -> dict[Path, str]:
     """Each file that is to be there, and its text. Without a configuration: what doesn't depend on one.
 
     What the system's package has put in its place already is not among them. Raises FiledropError for what a service
     couldn't use.
     """
     texts = {}
-    if not place.at(VENDOR / place.unit_file.name).exists():
-        text = (TOP / "systemd" / place.unit_file.name).read_text("utf-8")
-        texts[place.unit_file] = text.replace(USUAL, _quoted(str(_program(place))))
+    if not site.at(VENDOR / site.unit_file.name).exists():
+        text = (TOP / "systemd" / site.unit_file.name).read_text("utf-8")
+        texts[site.unit_file] = text.replace(USUAL, _quoted(str(_program(site))))
         for path in SHARED:
             texts[path] = (TOP / "systemd" / path.relative_to("/etc")).read_text("utf-8")
     if config is not None:
-        texts[place.drop_in] = _drop_in(place, config)
+        texts[site.drop_in] = _drop_in(site, config)
     return {path: f"{SIGNED}\n{text}" for path, text in texts.items()}
 
 
-def _drop_in(place: Place, config: Config) -> str:
+def _drop_in(site: Site, config: Config) -> str:
     """What the configuration says of the service: where it may write, and which credentials it gets."""
-    folders = sorted(writable(place, config))
-    seen = sorted({*folders, place.configuration})
+    folders = sorted(writable(site, config))
+    seen = sorted({*folders, site.configuration})
     for path in seen:
         if _is_in(path, TEMPORARY):
             raise FiledropError(f"{path} is in a folder for temporary files, of which a service sees its own: move it")
     lines = ["[Service]"]
-    if place.configuration != place.usual:
-        if place.instance:
-            raise FiledropError(f"filedrop {place.instance} goes by {place.usual}: move {place.configuration} there")
-        lines += ["# The configuration.", f"Environment={_quoted(f'FILEDROP_CONFIG={place.configuration}')}"]
+    if site.configuration != site.usual:
+        if site.instance:
+            raise FiledropError(f"filedrop {site.instance} goes by {site.usual}: move {site.configuration} there")
+        lines += ["# The configuration.", f"Environment={_quoted(f'FILEDROP_CONFIG={site.configuration}')}"]
     if homes := [path for path in seen if _is_in(path, HOMES)]:
         lines += [f"# For {', '.join(map(str, homes))}: homes are seen.", "ProtectHome=read-only"]
     if config.validation.command or config.commands.wanted():
@@ -123,11 +123,11 @@ def _drop_in(place: Place, config: Config) -> str:
     credentials = sorted({account.password_credential or "" for account in config.accounts.values()} - {""})
     if credentials:
         lines += ["# Passwords, in files that root alone can read."]
-    lines += [f"LoadCredential={_quoted(f'{name}:{place.configuration.parent / name}')}" for name in credentials]
+    lines += [f"LoadCredential={_quoted(f'{name}:{site.configuration.parent / name}')}" for name in credentials]
     return "\n".join([*lines, ""])
 
 
-def writable(place: Place, config: Config) -> set[Path]:
+def writable(site: Site, config: Config) -> set[Path]:
     """The folders below which the service must be able to write. Raises FiledropError for the system's own.
 
     Below `root`, filedrop makes all folders of a path that isn't there; elsewhere only the last one (storage/folder).
@@ -135,9 +135,9 @@ def writable(place: Place, config: Config) -> set[Path]:
     files = filter(None, (config.log.file, config.metrics.textfile))
     wanted = {config.root}
     for path in (*config.folders, config.state):
-        made = path.is_relative_to(config.root) or path.is_relative_to(STATE) or place.at(path).exists()
+        made = path.is_relative_to(config.root) or path.is_relative_to(STATE) or site.at(path).exists()
         wanted.add(path if made else path.parent)
-    if place.root == Path("/"):
+    if site.root == Path("/"):
         wanted = set(map(_share, wanted))
     wanted |= {path.parent for path in files}
     for path in wanted:
@@ -169,13 +169,13 @@ def _to_be_mounted() -> list[Path]:
     return [Path(unescaped(one[1])) for one in words if len(one) > 1 and one[0][0] != "#"]
 
 
-def _program(place: Place) -> Path:
+def _program(site: Site) -> Path:
     """The command `filedrop` of this installation. Raises FiledropError where a service couldn't run it."""
     python = Path(sys.executable)
     program = python.with_name("filedrop")
     if not program.exists():
         raise FiledropError(f"there is no {program} for the unit to start: install filedrop with pip, and run that")
-    for path in {program, python.resolve()} if place.root == Path("/") else set():
+    for path in {program, python.resolve()} if site.root == Path("/") else set():
         if _is_in(path, (*HOMES, *TEMPORARY)):
             raise FiledropError(
                 f"{path} is where no service can see it, in a home or a folder for temporary files: install filedrop "

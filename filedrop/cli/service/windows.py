@@ -23,14 +23,14 @@ WITHOUT_PASSWORD = ("NT SERVICE\\", "NT AUTHORITY\\", "LOCALSYSTEM")  # as these
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Service:
     """Which service it is, and by which configuration."""
 
     name: str
     configuration: Path
 
     @classmethod
-    def choose(cls, instance: str | None, option: str | None) -> Place:
+    def choose(cls, instance: str | None, option: str | None) -> Service:
         """For this instance, by the configuration of `--config`, else the usual one."""
         if option is None and instance:
             option = str(OURS / f"{instance}.yaml")
@@ -52,25 +52,25 @@ def install(config_option: str | None, instance: str | None, *, account: str | N
 
     Where there is no configuration, the example is put in its place, to be filled in.
     """
-    place = Place.choose(instance, config_option)
+    service = Service.choose(instance, config_option)
     _may_change()
     _can_be_seen()
-    before = manager.read(place.name)
-    _register(place, account)
-    if not is_written(place.configuration):
-        put_example(place.configuration, place.configuration)
-        if place.configuration.is_relative_to(OURS):
-            _icacls(access.own(OURS, place.name, access.USE))
+    before = manager.read(service.name)
+    _register(service, account)
+    if not is_written(service.configuration):
+        put_example(service.configuration, service.configuration)
+        if service.configuration.is_relative_to(OURS):
+            _icacls(access.own(OURS, service.name, access.USE))
         raise SystemExit(MISUSED)
-    _give_rights(place)
+    _give_rights(service)
     if now and before and before.state == "running":
-        manager.stop(place.name)
+        manager.stop(service.name)
     if now:
-        _start(place)
+        _start(service)
     elif before and before.state == "running":
-        tell(f"It runs by what was there before, until: {_command(place, 'stop')}, {_command(place, 'start')}")
+        tell(f"It runs by what was there before, until: {_command(service, 'stop')}, {_command(service, 'start')}")
     else:
-        tell(f"Start it with: {_command(place, 'start')}")
+        tell(f"Start it with: {_command(service, 'start')}")
 
 
 @click.command()
@@ -78,16 +78,16 @@ def install(config_option: str | None, instance: str | None, *, account: str | N
 @click.pass_obj
 def remove(config_option: str | None, instance: str | None) -> None:
     """Stop it, and take it off Windows' list. The configuration, the state and the folders stay."""
-    place = Place.choose(instance, config_option)
+    service = Service.choose(instance, config_option)
     _may_change()
-    if manager.read(place.name) is None:
-        say(f"{place.name} isn't installed: there is nothing to be done.")
+    if manager.read(service.name) is None:
+        say(f"{service.name} isn't installed: there is nothing to be done.")
         return
-    manager.stop(place.name)
-    manager.delete(place.name)
-    eventlog.remove_source(place.name)
-    say(f"Stopped and removed {place.name}.")
-    tell(f"{place.configuration.parent}, the state and all folders stay as they are.")
+    manager.stop(service.name)
+    manager.delete(service.name)
+    eventlog.remove_source(service.name)
+    say(f"Stopped and removed {service.name}.")
+    tell(f"{service.configuration.parent}, the state and all folders stay as they are.")
 
 
 @click.command()
@@ -96,7 +96,7 @@ def remove(config_option: str | None, instance: str | None) -> None:
 def start(config_option: str | None, instance: str | None) -> None:
     """Start it, and wait until it is up."""
     _may_change()
-    _start(Place.choose(instance, config_option))
+    _start(Service.choose(instance, config_option))
 
 
 @click.command()
@@ -104,10 +104,10 @@ def start(config_option: str | None, instance: str | None) -> None:
 @click.pass_obj
 def stop(config_option: str | None, instance: str | None) -> None:
     """Stop it. What is on the wire gets 20 seconds."""
-    place = Place.choose(instance, config_option)
+    service = Service.choose(instance, config_option)
     _may_change()
-    manager.stop(place.name)
-    say(f"Stopped {place.name}.")
+    manager.stop(service.name)
+    say(f"Stopped {service.name}.")
 
 
 @click.command()
@@ -119,24 +119,24 @@ def status(config_option: str | None, instance: str | None, *, as_json: bool) ->
 
     Exit status 1 where one of these isn't so.
     """
-    place = Place.choose(instance, config_option)
-    found = manager.read(place.name)
-    is_stale = found is not None and found.command != place.command
+    service = Service.choose(instance, config_option)
+    found = manager.read(service.name)
+    is_stale = found is not None and found.command != service.command
     if as_json:
         show_json({
-            "service": place.name, "command": found.command if found else None,
+            "service": service.name, "command": found.command if found else None,
             "account": found.account if found else None, "enabled": found.start if found else None,
             "active": found.state if found else None, "exit": found.exit_status if found else None,
             "stale": is_stale,
         })  # fmt: skip
     elif found is None:
-        say(f"{place.name} isn't installed: run filedrop service install")
+        say(f"{service.name} isn't installed: run filedrop service install")
     else:
-        say(f"{place.name} is installed ({found.command}), for the account {found.account}.")
+        say(f"{service.name} is installed ({found.command}), for the account {found.account}.")
         ended = f"; it ended with {found.exit_status}" if found.state == "stopped" and found.exit_status else ""
         say(f"Its start is {found.start}, and it is {found.state}{ended}.")
         if is_stale:
-            tell(f"That isn't this filedrop's command, {place.command}: run filedrop service install")
+            tell(f"That isn't this filedrop's command, {service.command}: run filedrop service install")
     is_up = found is not None and (found.start, found.state) == ("automatic", "running")
     raise SystemExit(0 if is_up and not is_stale else FAILED)
 
@@ -148,8 +148,8 @@ def run(config_option: str | None) -> None:
     hosted.host(configuration.find(config_option))
 
 
-def _command(place: Place, verb: str) -> str:
-    instance = place.name.partition("-")[2]
+def _command(service: Service, verb: str) -> str:
+    instance = service.name.partition("-")[2]
     return " ".join(filter(None, ("filedrop service", verb, instance)))
 
 
@@ -171,21 +171,21 @@ def _can_be_seen() -> None:
             )
 
 
-def _register(place: Place, account: str | None) -> None:
+def _register(service: Service, account: str | None) -> None:
     password = None
     if account and not (account.upper().startswith(WITHOUT_PASSWORD) or account.endswith("$")):
         is_asked = sys.stdin.isatty()
         password = click.prompt(f"Password of {account}", hide_input=True) if is_asked else sys.stdin.readline().strip()
         manager.let_log_on(account)
-    for what in manager.register(place.name, place.command, account, password):
-        complain(f"{place.name}: Windows doesn't take {what}")
-    eventlog.add_source(place.name)
-    say(f"Registered {place.name}: it starts with the system.")
+    for what in manager.register(service.name, service.command, account, password):
+        complain(f"{service.name}: Windows doesn't take {what}")
+    eventlog.add_source(service.name)
+    say(f"Registered {service.name}: it starts with the system.")
 
 
-def _give_rights(place: Place) -> None:
+def _give_rights(service: Service) -> None:
     """Make what is filedrop's own, and give the service its rights. Raises ConfigError."""
-    config = configuration.load(place.configuration)
+    config = configuration.load(service.configuration)
     config.state.mkdir(parents=True, exist_ok=True)
     if config.root == configuration.Config.model_fields["root"].default:
         config.root.mkdir(exist_ok=True)
@@ -194,7 +194,7 @@ def _give_rights(place: Place) -> None:
         config.log.file.touch()
     else:
         tell("Only alarms will be heard of, in the event log: for all else name a file in the configuration, log.file.")
-    for words in access.commands(place.name, place.configuration, OURS, config):
+    for words in access.commands(service.name, service.configuration, OURS, config):
         _icacls(words)
     for path in access.highest({config.root, *config.folders}):
         if file_system(path).network:
@@ -212,17 +212,17 @@ def _icacls(words: list[str]) -> None:
         say(f"Rights set on {words[0]}.")
 
 
-def _start(place: Place) -> None:
+def _start(service: Service) -> None:
     """Start it, and wait. Raises FiledropError with the reason why it doesn't."""
     try:
-        found = manager.start(place.name)
+        found = manager.start(service.name)
     except manager.AsWanted:
-        say(f"{place.name} is running already.")
+        say(f"{service.name} is running already.")
         return
     if found.state == "running":
-        say(f"Started {place.name}.")
+        say(f"Started {service.name}.")
         return
     if found.exit_status == MISUSED:
-        configuration.load(place.configuration)  # says so
-        raise ConfigError([f"{place.name} didn't start, and the event log says what must be mended first"])
-    raise FiledropError(f"{place.name} didn't stay up: the event log (Windows Logs, Application) says why")
+        configuration.load(service.configuration)  # says so
+        raise ConfigError([f"{service.name} didn't start, and the event log says what must be mended first"])
+    raise FiledropError(f"{service.name} didn't stay up: the event log (Windows Logs, Application) says why")
