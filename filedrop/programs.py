@@ -24,7 +24,7 @@ else:
     NO_WINDOW = 0
 
 
-class Ended(NamedTuple):
+class Exit(NamedTuple):
     """How a program ended: its exit status (negative: killed by that signal), and the beginning of what it printed."""
 
     status: int
@@ -70,7 +70,7 @@ class Program:
             os.close(self._theirs)  # and so the reader ends
             raise
 
-    def wait(self, seconds: float) -> Ended:
+    def wait(self, seconds: float) -> Exit:
         """Wait for its end. Raises TimeoutError where it takes longer, after killing it."""
         try:
             status = self._process.wait(seconds)
@@ -81,7 +81,7 @@ class Program:
             raise TimeoutError from None
         finally:
             self._end_reading()
-        return Ended(status, self._output.decode("utf-8", "replace"))
+        return Exit(status, self._output.decode("utf-8", "replace"))
 
     def kill(self) -> None:
         """End it and its children at once."""

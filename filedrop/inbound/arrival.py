@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 JUST_NOW = timedelta(seconds=3)  # no access point is set up anew so quickly, and each question costs a request
 
 
-class Ended(Protocol):
+class WhenEnded(Protocol):
     """A callback when a message has come as far as it can now; `error` says what keeps it. Thread-safe."""
 
     def __call__(self, one: Unread, error: Exception | None = None, *, was_read: bool = False) -> None:
@@ -40,7 +40,7 @@ class Arrival:
 
     context: InboundContext
     unread: Unread
-    ended: Ended
+    ended: WhenEnded
     asked: datetime
     fetched: Fetched | None = None
 
