@@ -97,7 +97,8 @@ def _check_participants(config: Config, complaints: Complaints) -> None:
             first = known.setdefault(participant_key(participant), name)
             if first != name:
                 sentence = f'"{participant}" also belongs to companies.{first}; take it out of one of them'
-                complaints.add(sentence, ("companies", name, "participants", index), ("companies", first))
+                keys = complaints.written(("companies", name, "participants", index))
+                complaints.add(sentence, keys, ("companies", first))
 
 
 def _check_folders(config: Config, complaints: Complaints) -> None:
@@ -112,7 +113,7 @@ def _check_folders(config: Config, complaints: Complaints) -> None:
         (_, (keys, path)), (_, (others, other)) = inner, outer
         where = "the same folder as" if inner[0] == outer[0] else "inside"
         sentence = f"{path} is {where} {shown(others)} ({other}); write folders that lie apart"
-        complaints.add(sentence, keys, others)
+        complaints.add(sentence, complaints.written(keys), complaints.written(others))
 
 
 def _folders(config: Config) -> Iterator[tuple[Keys, Path]]:

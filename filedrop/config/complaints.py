@@ -43,6 +43,7 @@ class Complaints:
         self._lines = written.lines
         self._said: list[tuple[int, str]] = []
         self._doubtful: set[Keys] = set()
+        self._left: dict[Keys, list[int]] = {}  # of lists: which entries haven't been taken out
         for keys, line, sentence in written.flaws:
             self._doubtful.add(keys)
             self._said.append((line, f"{shown(keys)}: {sentence}"))
@@ -58,7 +59,15 @@ class Complaints:
 
     def add_error(self, details: ErrorDetails) -> None:
         """Complain about what pydantic has found."""
-        self.add(_sentence(details), _place(details))
+        self.add(_sentence(details), self.written(_place(details)))
+
+    def written(self, keys: Keys) -> Keys:
+        """The place in the file of what stands at this one by now: entries before it may have been taken out."""
+        place: Keys = ()
+        for key in keys:
+            left = self._left.get(place)
+            place = (*place, left[key] if left and isinstance(key, int) else key)
+        return place
 
     def flawed(self, keys: Keys) -> bool:
         """Whether something at this place or below it could not be used as it was written."""
@@ -85,7 +94,8 @@ class Complaints:
 
     def _mend(self, values: dict[str, Any], keys: Keys, meant: str | None) -> None:
         """Take out what is wrong, or the section that lacks it. A misspelt key is put right."""
-        self._doubtful.add(keys)
+        place = self.written(keys)
+        self._doubtful.add(place)
         *above, last = keys
         section: Any = values
         for key in above:
@@ -101,14 +111,16 @@ class Complaints:
             else:
                 section[last] = {}  # accounts or companies: that there are none has been said
             return
+        if isinstance(last, int):
+            self._left.setdefault(place[:-1], list(range(len(section)))).pop(last)
         value = section.pop(last)
         if section == []:
-            self._doubtful.add(tuple(above))  # that nothing is left in it is our doing
+            self._doubtful.add(place[:-1])  # that nothing is left in it is our doing
         if meant:
             section[meant] = value
             end = len(keys)
-            lines = [(place[end:], line) for place, line in self._lines.items() if place[:end] == keys]
-            self._lines |= {(*above, meant, *rest): line for rest, line in lines}
+            lines = [(one[end:], line) for one, line in self._lines.items() if one[:end] == place]
+            self._lines |= {(*place[:-1], meant, *rest): line for rest, line in lines}
 
     def raise_any(self) -> None:
         """Raise `ConfigError` with all of them, in the order of the file."""

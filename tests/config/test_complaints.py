@@ -349,6 +349,39 @@ def test_aliases() -> None:
     assert {rule.values["channel"] for rule in parse(BASE + rules).mapping} == {Template("x")}
 
 
+def test_what_stands_after_a_mended_entry() -> None:
+    """An entry that is wrong leaves the others with their own lines and numbers, also in what is found after it."""
+    text = """accounts:
+  main: {base_url: https://ap.example.com, username: acme, password_env: X}
+companies:
+  one:
+    participants: ["0192:1"]
+  two:
+    participants:
+      - "wrong"
+      - "0192:2"
+      - "0192:1"
+    outbound:
+      - wrong
+      - /srv/elsewhere
+      - /srv/filedrop/one/inbound
+mapping:
+  - wrong
+  - {channel: x, colour: red, receiver: {table: none, key: y, colour: red}}
+"""
+    with pytest.raises(ConfigError) as caught:
+        parse(text, "c.yaml")
+    assert [said.split(": ")[:2] for said in caught.value.complaints] == [
+        ["c.yaml:8", "companies.two.participants"],
+        ["c.yaml:10", "companies.two.participants"],
+        ["c.yaml:12", "companies.two.outbound"],
+        ["c.yaml:14", "companies.two.outbound"],
+        ["c.yaml:16", "mapping 1"],
+        ["c.yaml:17", "mapping 2.colour"],
+        ["c.yaml:17", "mapping 2.receiver"],
+    ]
+
+
 def test_two_logins_that_are_one() -> None:
     """The same user at the same host is one account, whatever the ports, the paths and the case of the host."""
     again = "  again: {base_url: https://AP.example.com:8443/rest, username: acme, password_env: E}\n"
