@@ -64,9 +64,17 @@ class Teller:
         self._troubles: tuple[str, ...] = ()
         self._stopped = threading.Event()
         self._loop: Loop | None = None
+        self._former: Loop | None = None
+
+    def follow(self, former: Teller) -> None:
+        """Begin only when this one has ended, which may be amid a letter: both would send what is unsent."""
+        self._former = former._loop or former._former
 
     def report(self, daemon: Daemon) -> None:
         """Begin to tell of this daemon; returns at once."""
+        if self._former and self._former.alive():
+            return
+        self._former = None
         if self._loop is None and (self._readers or self._metrics or self._config.heartbeat.url):
             loop = Loop("alerts", lambda: self.turn(daemon), stopped=self._stopped, log=self._log)
             loop.start()

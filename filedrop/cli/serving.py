@@ -107,6 +107,11 @@ class Serving:
         self._status_file.close(self.daemon)
         self.log.info("service.stopped")
 
+    def follow(self, former: Serving) -> None:
+        """Tell only when a former one, which has given way, has ended: a server or a share may hold it up."""
+        self._teller.follow(former._teller)
+        self._status_file.follow(former._status_file)
+
     def give_way(self) -> None:
         """Leave folders and journal to another daemon, when all requests have ended. Raises FiledropError."""
         self.daemon.close()
@@ -172,6 +177,7 @@ class Process:
                 notify("WATCHDOG=1")  # its loops are to end, so none is asked whether it is alive
             current.report()
         current.give_way()
+        following.follow(current)
         self.current = following
         _begin_log(following.log, following.config)
         following.start()

@@ -71,6 +71,11 @@ class StatusFile:
         self._told = ""
         self._table_troubles: list[str] = []
 
+    def follow(self, former: StatusFile) -> None:
+        """Write nothing while this one, which a share may hold up, is still writing into the same folder."""
+        if former._root == self._root:
+            self._thread = former._thread
+
     def report(self, daemon: Daemon) -> None:
         """Write what has changed, soon; returns at once."""
         standing = [_standing(account) for account in daemon.accounts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from alerts.test_mail import answering
 from support.commands import ask
 from support.documents import invoice
 from support.faults import reset_before
+from support.systems import hang_up
 
 from filedrop.alerts import memory
 from filedrop.status.status_file import StatusFile
@@ -194,6 +196,32 @@ def test_killed_at_the_mail(failed_long_ago: World, office: PostOffice) -> None:
     office.coming = lambda: None
     until_told(world, office, 2)
     assert len({mail.message["Message-ID"] for mail in office.mails}) == 1
+
+
+@hang_up
+def test_reloaded_at_the_mail(failed_long_ago: World, office: PostOffice) -> None:
+    """A changed configuration is taken up while the server has the mail, and hasn't said so: it comes once."""
+    world, has_it, release = failed_long_ago, threading.Event(), threading.Event()
+
+    def coming() -> None:
+        has_it.set()
+        release.wait(60)
+
+    office.coming = coming
+    with world.daemon() as daemon:
+        assert has_it.wait(60)
+        world._keys["outbound"]["workers"] = "2"
+        world.config_file()
+        daemon.send_signal(signal.SIGHUP)
+        log = world.base / "daemon.log"
+        world.until(lambda: log.read_text().count('"service.started"') == 2, 30, what="it is taken up")
+        world.drop("well.xml", invoice("well"))
+        world.until(lambda: world.accepted()["well.xml"] == 1, what="it is sent")
+        release.set()
+        world.until(lambda: unsent(world) == 0, 60, what="it is told")
+        daemon.send_signal(signal.SIGTERM)
+        assert daemon.wait(20) == 0
+    assert len(office.mails) == 1
 
 
 def test_a_mail_server_that_hangs_holds_up_no_document(failed_long_ago: World) -> None:

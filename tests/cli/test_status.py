@@ -26,7 +26,7 @@ from filedrop.daemon.lock import locked_state
 from filedrop.model.document import State
 from filedrop.outbound import question
 from filedrop.status.model import NO_REPORT
-from filedrop.status.status_file import StatusFile, read, told_in
+from filedrop.status.status_file import NAME, StatusFile, read, told_in
 from filedrop.status.survey import DaemonReport, Survey
 
 if TYPE_CHECKING:
@@ -381,6 +381,37 @@ def test_a_table_that_is_broken(filedrop: Filedrop, world: World) -> None:
     why = f"table customers: {table}: line 2 has 1 columns; write two, a key and a value"
     assert [event["why"] for event in heard.entries if event["event"] == "table.broken"] == [why]
     assert why in filedrop("status", config=config_file).stdout.splitlines()
+
+
+def test_one_writes_after_the_other(world: World) -> None:
+    """What is written by a configuration that was reloaded isn't replaced by what the former one is slow to write."""
+    begun, release = threading.Event(), threading.Event()
+
+    def slow() -> list[str]:
+        if threading.current_thread().name == NAME:
+            begun.set()
+            release.wait(30)
+        return ["of the former"]
+
+    with locked_state(world.state) as journal:
+        service = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
+        former = StatusFile(service.config, journal, world._log, alerts=slow)
+        following = StatusFile(service.config, journal, world._log, alerts=lambda: ["of the following"])
+        former.report(service)
+        assert begun.wait(30)
+        following.follow(former)
+        following.report(service)
+        release.set()
+
+        def is_written() -> bool:
+            following.report(service)
+            return told_in(read(world.root)).alerts == ["of the following"]
+
+        world.until(is_written)
+        for thread in threading.enumerate():
+            if thread.name == NAME:
+                thread.join()
+        assert is_written()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such names")
