@@ -118,7 +118,10 @@ class Serving:
         self._teller.close()
         self._status_file.wait()
         if self.daemon.workers.is_alive():
-            raise FiledropError("a folder doesn't answer while the configuration is taken up: filedrop starts again")
+            raise FiledropError(
+                "a folder doesn't answer while the configuration is taken up, so filedrop ends: its service starts it "
+                "again; started by hand, start it again"
+            )
 
 
 @dataclass
