@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal
 
 NAME = "status.json"
-LARGEST = 10_000_000  # bytes: anybody may write to the share
+LARGEST = 100_000_000  # bytes, some hundred companies in trouble: anybody may write to the share
 PATIENCE = 5.0  # seconds for the last word
 REST = 20  # times as long as a survey took before the next: it costs a twentieth at most,
 LONG_REST = 500  # and much less where we have done and heard nothing since: only a person may have moved something

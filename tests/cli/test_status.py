@@ -25,6 +25,7 @@ from filedrop.daemon.daemon import Daemon
 from filedrop.daemon.lock import locked_state
 from filedrop.model.document import State
 from filedrop.outbound import question
+from filedrop.status.folders import LISTED, LONGEST
 from filedrop.status.model import NO_REPORT
 from filedrop.status.status_file import NAME, StatusFile, read, told_in
 from filedrop.status.survey import DaemonReport, Survey
@@ -475,6 +476,19 @@ def test_a_share_full_of_nonsense(filedrop: Filedrop, world: World) -> None:
     done = filedrop("status", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["accounts"]["main"]["login"] == "unknown"
+
+
+def test_much_to_tell(filedrop: Filedrop, world: World) -> None:
+    """What the daemon has told of hundreds of companies, in each of which all that can go wrong has, is read back."""
+    filedrop("run", "--once")
+    file = world.root / "status.json"
+    told = json.loads(file.read_bytes())
+    failed = {"state": "failed", "file": "x.xml", "path": "/x.xml", "why": "y" * LONGEST, "code": "rejected"}
+    told["companies"] |= {
+        f"company {number}": told["companies"]["acme"] | {"documents": [failed] * LISTED} for number in range(500)
+    }
+    file.write_text(json.dumps(told))
+    assert told_in(read(world.root)).heard
 
 
 @pytest.mark.parametrize("key", NO_REPORT)
