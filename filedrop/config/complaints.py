@@ -20,6 +20,7 @@ from filedrop.errors import ConfigError
 _TEXT = "text is wanted; write it, in quotes if need be"
 _NUMBER = "a whole number is wanted; write one like 4"
 _KEYS = "keys are wanted; write them below it, each in a line of its own and indented"
+_ENTRIES = 'a list is wanted; write "- " before the first key of each entry'
 _OTHER = "something else is wanted; write it as in config.example.yaml"
 _WANTED = {  # by the type of pydantic's error
     "string_type": _TEXT,
@@ -161,7 +162,8 @@ def _sentence(details: ErrorDetails) -> str:
             return f"is none of the words known here; write {context['expected']}"
         case "greater_than" | "greater_than_equal":
             return "too small; write a larger one"
-    return f"{_kind(details['input'])} where {_WANTED.get(kind, _OTHER)}"
+    wanted = _ENTRIES if kind == "tuple_type" and isinstance(details["input"], dict) else _WANTED.get(kind, _OTHER)
+    return f"{_kind(details['input'])} where {wanted}"
 
 
 def _examples(key: str) -> Iterator[str]:

@@ -162,7 +162,9 @@ def _plain(node: yaml.Node, keys: Keys, above: tuple[yaml.Node, ...], written: W
 def _text(node: yaml.Node, keys: Keys, written: Written) -> str:
     text = str(node.value)
     if "\n" in text or not text.isprintable():
-        written.flaw(keys, node, "more than one line, or a character that can't be seen; write it in one line")
+        path = ", a path with \\ in single quotes or in none" if getattr(node, "style", None) == '"' else ""
+        sentence = f"more than one line, or a character that can't be seen; write it in one line{path}"
+        written.flaw(keys, node, sentence)
     return text
 
 

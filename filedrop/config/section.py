@@ -58,7 +58,7 @@ class Section(BaseModel):
     @classmethod
     def _unknown(cls, key: str, values: dict[str, Any]) -> InitErrorDetails:
         free = [name for name in cls.known() if name not in values]
-        meant = next(iter(get_close_matches(key, free, n=1)), None)
+        meant = next(iter(get_close_matches(key.lower(), free, n=1)), None)
         advice = f'did you mean "{meant}"?' if meant else f"the keys here are {', '.join(cls.known())}"
         error = PydanticCustomError("unknown_key", "unknown key; {advice}", {"advice": advice, "meant": meant})
         return InitErrorDetails(type=error, loc=(key,), input=None)

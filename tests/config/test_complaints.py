@@ -31,6 +31,12 @@ APPENDED = {
     "inbound:\n  colour: red": "10: inbound.colour: unknown key; the keys here are poll, min_free, max_size, attachments, "
     "readable, readable_language",
     "inbound: [poll]": "9: inbound: a list where keys are wanted; write them below it, each in a line of its own and indented",
+    "LOG: {level: info}": '9: LOG: unknown key; did you mean "log"?',
+    "mapping:\n  channel: x": '9: mapping: keys with values where a list is wanted; write "- " before the first key of each entry',
+    'root: "C:\\filedrop"': (
+        "9: root: more than one line, or a character that can't be seen; write it in one line, a path with \\ in single "
+        "quotes or in none"
+    ),
     "warnings: x": "9: warnings: unknown key; delete it",
     "log: {level: loud}": "9: log.level: is none of the words known here; write 'debug', 'info', 'warning' or 'error'",
     "log: {file: here.log}": '9: log.file: "here.log" is no full path; write it from the root on, like /srv/filedrop',
@@ -69,7 +75,10 @@ APPENDED = {
     "tables: !!map secret": "9: tables: a tag that means nothing here; put text that begins with ! in quotes",
     "mapping: !!seq secret": "9: mapping: a tag that means nothing here; put text that begins with ! in quotes",
     "digest: !!bool [secret]": "9: digest: a tag that means nothing here; put text that begins with ! in quotes",
-    'tables: {a: "x\\ny"}': "9: tables.a: more than one line, or a character that can't be seen; write it in one line",
+    'tables: {a: "x\\ny"}': (
+        "9: tables.a: more than one line, or a character that can't be seen; write it in one line, a path with \\ in single "
+        "quotes or in none"
+    ),
     "tables: {a: true}": "9: tables.a: true where a path is wanted; write one like /srv/filedrop",
     "mapping:\n  - {company: acmee, channel: x}": '10: mapping 1.company: "acmee" is none of the companies; did you mean "acme"?',
     "mapping:\n  - {channel: x}\n  - {file: '(', channel: x}": (
