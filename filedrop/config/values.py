@@ -277,7 +277,7 @@ HeartbeatUrl = Annotated[Secret, AfterValidator(heartbeat_url)]
 SecretUrl = Annotated[Secret, AfterValidator(alert_url)]
 HostName = Annotated[
     str,
-    _form(r"(?![.-])[A-Za-z0-9._:-]{1,253}(?<![.-])", "is no name of a server; write one like mail.example.com"),
+    _form(r"(?![.-]|[^:]*:[^:]*$)[\w.:-]{1,253}(?<![.-])", "is no name of a server; write one like mail.example.com"),
 ]
 Port = Annotated[int, read_by(number), Strict(), AfterValidator(port)]
 MailAddress = Annotated[

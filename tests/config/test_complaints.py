@@ -37,6 +37,7 @@ APPENDED = {
         "9: root: more than one line, or a character that can't be seen; write it in one line, a path with \\ in single "
         "quotes or in none"
     ),
+    "alerts:\n  mail: {host: 'm.example:587', from: a@b.example, to: a@b.example}": "10: alerts.mail.host: is no name of a server; write one like mail.example.com",
     "warnings: x": "9: warnings: unknown key; delete it",
     "log: {level: loud}": "9: log.level: is none of the words known here; write 'debug', 'info', 'warning' or 'error'",
     "log: {file: here.log}": '9: log.file: "here.log" is no full path; write it from the root on, like /srv/filedrop',
