@@ -1,6 +1,6 @@
 """Messages to systemd (sd_notify(3)): READY, STATUS, WATCHDOG, STOPPING. Without systemd, nothing is sent.
 
-And whether filedrop is a service of it, or of Windows.
+And where its units lie, and which of them is for a configuration.
 """
 
 from __future__ import annotations
@@ -8,10 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import sys
 from pathlib import Path
-
-from filedrop.text import command
 
 BOOTED = Path("/run/systemd/system")  # sd_booted(3)
 ETC = Path("/etc/filedrop")  # config.yaml there is the only filedrop's, each other one an instance's
@@ -27,56 +24,14 @@ FOLDERS = (
 _SOCKET = "NOTIFY_SOCKET"
 
 
-if sys.platform == "win32":
-    import winreg
-
-    from filedrop.config import default_folder
-
-    SERVICES = r"SYSTEM\CurrentControlSet\Services"
-
-    def start_command(configuration: Path) -> str:
-        """The command that starts the filedrop of this configuration: its service's, where one is installed."""
-        named = f"{configuration.absolute()}"
-        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, SERVICES) as services:
-            for number in range(winreg.QueryInfoKey(services)[0]):
-                with contextlib.suppress(OSError):  # removed meanwhile, or no program
-                    name = winreg.EnumKey(services, number)
-                    program, _, instance = name.partition("-")
-                    if program == "filedrop" and named in _called(services, name):
-                        return command("filedrop", "service", "start", *filter(None, (instance,)))
-        return _by_hand(configuration.absolute(), default_folder() / "config.yaml")
-
-    def _called(services: winreg.HKEYType, name: str) -> str:
-        """The command line of a service. Raises OSError."""
-        with winreg.OpenKey(services, name) as service:
-            return str(winreg.QueryValueEx(service, "ImagePath")[0])
-
-else:
-
-    def start_command(configuration: Path) -> str:
-        """The command that starts the filedrop of this configuration: its service's, where one is installed."""
-        path, usual = configuration.absolute(), ETC / "config.yaml"
-        instance = instance_by(path)
-        unit = "filedrop@.service" if instance else "filedrop.service"
-        is_services = instance or path == usual or _is_the_only_ones(path)
-        if is_services and BOOTED.is_dir() and any((folder / unit).exists() for folder in FOLDERS):
-            return command("filedrop", "service", "start", *filter(None, (instance,)))
-        return _by_hand(path, usual)
-
-
-def _by_hand(configuration: Path, usual: Path) -> str:
-    named = () if configuration == usual else ("--config", str(configuration))
-    return command("filedrop", *named, "run")
-
-
 def instance_by(configuration: Path) -> str | None:
     """Which of several filedrops goes by this configuration, None for the only one."""
-    if configuration.parent != ETC or configuration.stem == "config" or _is_the_only_ones(configuration):
+    if configuration.parent != ETC or configuration.stem == "config" or is_the_only_ones(configuration):
         return None
     return configuration.stem
 
 
-def _is_the_only_ones(configuration: Path) -> bool:
+def is_the_only_ones(configuration: Path) -> bool:
     """Whether a drop-in of filedrop.service, which has no instances, names this configuration."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         texts = (

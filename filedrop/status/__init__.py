@@ -5,6 +5,7 @@ survey        everything together
 folders       what lies in each folder; it only looks
 reasons       why a count isn't 0, what is to be done, and the documents and messages that it is made of
 matters       what needs a person
+starting      the command that starts filedrop where it doesn't run
 status_file   status.json, for whoever opens the share, and what the daemon says of itself
 page_file     STATUS.html in the root and in the companies' folders: when, and where
 page          its content; lately is what happened in the last two weeks; templates has the HTML

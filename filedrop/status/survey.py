@@ -13,7 +13,6 @@ from heapq import nlargest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filedrop.daemon.systemd import start_command
 from filedrop.errors import JournalError
 from filedrop.model.document import State
 from filedrop.outbound.former import left_behind, left_in_folders, served_folders
@@ -32,6 +31,7 @@ from filedrop.status.model import (
     Status,
 )
 from filedrop.status.reasons import dropped, failed, fetched, in_sending, known, reasons, stuck_messages
+from filedrop.status.starting import start_command
 from filedrop.times import as_duration, stated
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from filedrop.daemon.lock import locked_state
 from filedrop.files import FileStamp, InUse
 from filedrop.outbound.upload import unreadable
 from filedrop.status.reasons import left_where_they_are
+from filedrop.status.starting import start_command
 from filedrop.status.status_file import StatusFile, heard_from, read
 from filedrop.status.survey import Survey
 from filedrop.times import local
@@ -154,10 +155,10 @@ def test_how_it_is_started(
     path.parent.mkdir(exist_ok=True)
     monkeypatch.chdir(path.parent)
     for named in (path, Path(path.name)):
-        assert systemd.start_command(named) == command.format(path)
+        assert start_command(named) == command.format(path)
     monkeypatch.setattr(systemd, "BOOTED", tmp_path / "none")
     by_hand = "filedrop run" if configuration == "config.yaml" else f"filedrop --config {path} run"
-    assert systemd.start_command(path) == by_hand
+    assert start_command(path) == by_hand
 
 
 @pytest.mark.skipif(WINDOWS, reason="there, the registry tells which services there are")
@@ -171,8 +172,8 @@ def test_how_the_only_one_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyP
     drop_in, north = tmp_path / "filedrop.service.d" / "50-filedrop.conf", tmp_path / "etc" / "north.yaml"
     drop_in.parent.mkdir()
     drop_in.write_text(f"[Service]\nEnvironment=FILEDROP_CONFIG={north}\n")
-    assert systemd.start_command(north) == "filedrop service start"
-    assert systemd.start_command(north.with_name("south.yaml")) == "filedrop service start south"
+    assert start_command(north) == "filedrop service start"
+    assert start_command(north.with_name("south.yaml")) == "filedrop service start south"
 
 
 def test_each_has_its_own_reason(make_world: Callable[..., World]) -> None:
