@@ -1,8 +1,8 @@
 """Which matters are to be told now, again, or as over. Pure.
 
 Matters wait a little before they are told, so that forty come in one mail and a short outage in none. A told matter is
-told again only after `quiet` and only if it grew, or something else is wrong with the account or folder by now. When
-none is left, that is told once.
+told again only after `quiet` and only if it grew, or something else is wrong with the account or folder by now; one
+that comes back waits a little once more. When none is left, that is told once.
 """
 
 from __future__ import annotations
@@ -110,10 +110,11 @@ def _seen(known: Known | None, matter: Matter, now: float) -> Known:
     # Moments in the future: the clock was set back.
     told = None if known.told is None else min(known.told, now)
     is_another = known.what not in ("", matter["what"])
+    is_back = known.gone is not None and now - known.gone >= A_MOMENT
     return replace(
         known,
         title=heading(matter),
-        since=min(known.since, now),
+        since=now if is_back else min(known.since, now),
         gone=None,
         told=told,
         number=min(known.number, matter["number"]),
@@ -132,4 +133,4 @@ def _is_due(known: Known, matter: Matter, *, now: float, quiet: float) -> bool:
         return now - known.since >= patience
     has_grown = matter["number"] > known.number or matter["newest"] > known.newest
     is_another = known.changed is not None and now - known.changed >= patience
-    return (has_grown or is_another) and now - known.told >= quiet
+    return (has_grown or is_another) and now - known.told >= quiet and now - known.since >= patience

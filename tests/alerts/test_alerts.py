@@ -120,6 +120,21 @@ def test_a_long_outage(telling: Telling) -> None:
     assert "all is well again" in mail.subject
 
 
+def test_short_outages_after_a_long_one(telling: Telling) -> None:
+    """A short outage is told to nobody, also after a long one, while something else has needed a person ever since."""
+    fail(telling, "a", 1)
+    assert len(telling.told(5 * MINUTE)) == 1
+    telling.world.front.always("", reset_before)
+    (mail,) = telling.told(20 * MINUTE)
+    assert "account main: the access point is away" in mail.subject
+    telling.world.front.heal()
+    assert telling.told(2 * HOUR) == []
+    telling.world.front.always("", reset_before)
+    assert telling.told(10 * MINUTE) == []
+    (mail,) = telling.told(10 * MINUTE)
+    assert "account main: the access point is away" in mail.subject
+
+
 def test_an_outage_with_restarts(telling: Telling) -> None:
     """However often filedrop is restarted meanwhile, an outage is as long as it is."""
     telling.pass_on(5 * MINUTE)
