@@ -94,8 +94,10 @@ def load(path: Path, *, keys_only: bool = False) -> Config:
     try:
         data = path.read_bytes()
     except OSError as error:
-        advice = "name another with --config, or write it as config.example.yaml shows"
-        raise ConfigError([f"{path}: cannot be read: {error.strerror}; {advice}"]) from error
+        is_denied = isinstance(error, PermissionError)
+        advice = "run this as somebody who may read it" if is_denied else "write it with filedrop init"
+        why = f"{error.strerror}; {advice}, or name another with --config"
+        raise ConfigError([f"{path}: cannot be read: {why}"]) from error
     try:
         return parse(data.decode("utf-8-sig"), str(path), keys_only=keys_only)
     except UnicodeDecodeError as error:
