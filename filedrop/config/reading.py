@@ -173,6 +173,9 @@ def _mapping(node: yaml.Node, keys: Keys, above: tuple[yaml.Node, ...], written:
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode):
             written.flaw((*keys, "?"), key, "a key that is no text; write a word and a colon")
+        elif ":" in key.value and key.end_mark.index == value.start_mark.index:  # the rest may be a password
+            here = (*keys, key.value.partition(":")[0])
+            written.flaw(here, key, "a blank is missing after the colon; write one")
         elif key.value in values:
             here = (*keys, key.value)
             written.flaw(here, key, f"written twice, first in line {written.lines[here]}; keep one")

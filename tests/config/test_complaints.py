@@ -38,6 +38,10 @@ APPENDED = {
         "quotes or in none"
     ),
     "alerts:\n  mail: {host: 'm.example:587', from: a@b.example, to: a@b.example}": "10: alerts.mail.host: is no name of a server; write one like mail.example.com",
+    "log: {level:info}": "9: log.level: a blank is missing after the colon; write one",
+    "alerts: {mail: {host: m.example, from: a@b.example, to: a@b.example, password:secret}}": (
+        "9: alerts.mail.password: a blank is missing after the colon; write one"
+    ),
     "warnings: x": "9: warnings: unknown key; delete it",
     "log: {level: loud}": "9: log.level: is none of the words known here; write 'debug', 'info', 'warning' or 'error'",
     "log: {file: here.log}": '9: log.file: "here.log" is no full path; write it from the root on, like /srv/filedrop',
