@@ -104,6 +104,8 @@ def _claim(at: FolderContext, name: str, opened: OpenedDocument) -> Claimed | No
             return None
         except DocumentError as error:
             fault = error
+        except OSError as error:
+            return _claim_unreadable(at, name, error)
         else:
             return _claim_whole(at, name, opened, reading)
     patience = rules.incomplete_after.total_seconds() - unchanged

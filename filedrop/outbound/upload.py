@@ -134,5 +134,7 @@ def unreadable(path: Path, error: OSError) -> DocumentError:
     return DocumentError(
         IN_USE if isinstance(error, files.InUse) else "unreadable",
         f"the file can't be read: {error.strerror or error}",
-        f"See who owns the file, and give the service the right to read {path.parent} and what is in it.",
+        f"See who owns the file, and give the service the right to read {path.parent} and what is in it."
+        if isinstance(error, PermissionError)
+        else "See whether another program can read it. If not, its disk is damaged: have the document written again.",
     )

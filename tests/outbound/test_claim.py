@@ -268,6 +268,25 @@ def test_what_can_be_opened_the_second_time(bench: Bench, locked: Path) -> None:
     assert bench.claimed().can_be_posted
 
 
+def test_what_opens_and_cannot_be_read(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file on a bad sector fails as one that can't be opened does, and its note doesn't speak of rights."""
+    system = os.open
+
+    def opened(name: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        return system(name, os.O_WRONLY if name == "invoice.xml" else flags, mode, dir_fd=dir_fd)  # it reads nothing
+
+    bench.aged(bench.put(), 3600)
+    monkeypatch.setattr(os, "open", opened)
+    assert bench.again_in() == RESCAN
+    failed = bench.claim()
+    assert code(failed) == "unreadable"
+    assert failed is not None
+    assert failed.document.error is not None
+    assert "can't be read: Bad file descriptor" in failed.document.error.message
+    assert "right" not in failed.document.error.hint
+    assert bench.lying() == {"sending/invoice.xml"}
+
+
 @pytest.fixture
 def in_use(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The names of files that nobody else may open, as Windows has it: the system's call says so."""
