@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Leftovers:
-    """Continues the documents in one folder's `sending/`. `unreadable`: ids of those whose file can't be opened now."""
+    """Continues the documents in one folder's `sending/`. `unreadable`: ids of those whose file can't be read now."""
 
     def __init__(self, at: FolderContext, moves: Moves) -> None:
         self._at = at
@@ -52,8 +52,15 @@ class Leftovers:
         """A waiting document with its file opened. None if the file is missing, changed, or can't be read now."""
         at, shared = self._at, self._shared
         entry = at.folder.at("sending") / document.file
+        opened = claimed = None
         try:
             opened = OpenedDocument.open(entry)
+            xpaths = () if keeps_ids(document) else at.identification.xpaths
+            reading = opened.read(shared.rules.max_size, xpaths)
+            if reading.sha256 == document.sha256:
+                claimed = Claimed(identified_now(at, document, reading), opened)
+        except (Changing, DocumentError):
+            pass
         except FileNotFoundError:  # a person took it: handled by the comparison, or by the claim if it comes back
             at.missed.setdefault(document.id, shared.steady())
             return None
@@ -64,16 +71,8 @@ class Leftovers:
             shared.log.warning("document.unreadable", company=document.company, file=document.file, why=why)
             shared.journal.record(document.later(shared.now() + shared.rules.retry.longest))
             return None
-        claimed = None
-        try:
-            xpaths = () if keeps_ids(document) else at.identification.xpaths
-            reading = opened.read(shared.rules.max_size, xpaths)
-            if reading.sha256 == document.sha256:
-                claimed = Claimed(identified_now(at, document, reading), opened)
-        except (Changing, DocumentError):
-            pass
         finally:
-            if claimed is None:
+            if opened and claimed is None:
                 opened.close()
         if claimed is None:
             put_back_changed(at, document)

@@ -125,7 +125,7 @@ class OutboundPipeline:
     def is_done(self) -> bool:
         """Whether all that can be done now is done.
 
-        A file that waits for its writer isn't done; a held document is, and one whose file can't be opened.
+        A file that waits for its writer isn't done; a held document is, and one whose file can't be read.
         """
         at, steady = self.at, self._shared.steady()
         if not self.was_scanned or at.under_way or self._handover.has_mail():

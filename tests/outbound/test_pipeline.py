@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.documents import invoice
@@ -61,6 +62,33 @@ def test_more_files_than_a_listing_has(make_world: Callable[..., World], clock: 
     life.do_each("step")
     assert len(life.pipeline.at.scanner.seen) == LISTED + 1
     life.drop()
+
+
+def test_what_waits_and_cannot_be_read(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A waiting file that opens and can't be read, as on a bad sector, is named, and tried again after a pause."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    (world.outbound / "HOLD").touch()
+    life.take(world, "a.xml")
+    system = os.open
+
+    def opened(name: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        return system(name, os.O_WRONLY if name == "a.xml" else flags, mode, dir_fd=dir_fd)  # it reads nothing
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", opened)
+        (world.outbound / "HOLD").unlink()
+        life.go_on(600)
+    told = [line["file"] for line in world.log() if line["event"] == "document.unreadable"]
+    assert told == ["a.xml"]
+    (document,) = life.journal.called("a.xml", "a.xml")
+    assert document.due  # by which `status` names it
+    life.go_on(900)
+    assert world.accepted()["a.xml"] == 1
+    life.stop()
 
 
 @pytest.mark.parametrize("rule", ["refuse", "warn"])
