@@ -113,10 +113,11 @@ class Documents(Store):
         """Documents of a folder for its next step: left in state sending, not yet put away, or waiting and due.
 
         `longest` is the longest possible wait. Where `now` is None, waiting documents are left out. `limit` is for each
-        of the three: what can't be put away must not hide the others.
+        state: what can't be put away must not hide the others.
         """
-        due = self._documents(statements.LEFT_IN_SENDING, folder=folder, most=limit)
-        due += self._documents(statements.NOT_PUT_AWAY, folder=folder, most=limit)
+        due = self._documents(statements.ACCEPTED_IN_SENDING, folder=folder, most=limit)
+        for state in (State.SENDING, State.DELIVERED, State.FAILED):
+            due += self._documents(statements.LEFT_IN_STATE, folder=folder, state=state.value, most=limit)
         if now is not None:
             due += self._documents(statements.WAITING_DUE, folder=folder, **_due(now, longest), most=limit)
         return due

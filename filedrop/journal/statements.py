@@ -35,12 +35,8 @@ UPDATE = (
     f" WHERE {_THE_SAME}"
 )
 MOVE = f"UPDATE documents SET open = :open, place = :place, file = :file, revision = :revision WHERE {_THE_SAME}"
-LEFT_IN_SENDING = f"{_STEP} state = '{State.SENDING}' {_IN_ORDER}"
-# UNION ALL, so that each part uses the index: for a condition with OR, SQLite scans all open rows.
-NOT_PUT_AWAY = (
-    f"{_STEP} state IN ('{State.DELIVERED}', '{State.FAILED}')"
-    f" UNION ALL {_STEP} state = '{State.SENT}' AND place = 'sending' {_IN_ORDER}"
-)
+LEFT_IN_STATE = f"{_STEP} state = :state {_IN_ORDER}"
+ACCEPTED_IN_SENDING = f"{_STEP} state = '{State.SENT}' AND place = 'sending' {_IN_ORDER}"
 WAITING_DUE = f"{_ALL} {_WAITING} AND {_IS_DUE} {_IN_ORDER}"
 _LIES = "open AND folder = :folder AND place = :place"
 LYING_IN = f"{_ALL} {_LIES}"

@@ -430,14 +430,13 @@ def test_what_a_sweep_is_given(journal: Journal) -> None:
     def given(now: datetime | None = NOON, limit: int = 9) -> list[str]:
         return [names[document.id] for document in journal.steps_due("f1", now, longest=LATER - NOON, limit=limit)]
 
-    assert given() == ["sending", "to put away", "failed", "waiting"]
+    assert given() == given(limit=1) == ["to put away", "sending", "failed", "waiting"]  # none hides the others
     assert (
         given(now=LATER)
         == given(now=NOON - timedelta(days=1))
-        == ["sending", "to put away", "failed", "waiting", "not yet"]
+        == ["to put away", "sending", "failed", "waiting", "not yet"]
     )
-    assert given(now=None) == ["sending", "to put away", "failed"]
-    assert given(limit=1) == ["sending", "to put away", "waiting"]  # none hides the others
+    assert given(now=None) == ["to put away", "sending", "failed"]
     assert journal.next_due("f1") == LATER
 
 
@@ -446,6 +445,15 @@ def test_what_cannot_be_put_away_hides_nothing(journal: Journal) -> None:
     journal.record_all([drop(number).failed(NOON, Fault("not-xml", "no")) for number in (1, 2)])
     left = journal.record(posted(drop(3)))
     assert left in journal.steps_due("f1", NOON, longest=LATER - NOON, limit=1)
+
+
+def test_what_one_folder_refuses_hides_no_other_document(journal: Journal) -> None:
+    """Where more can't be put into `archive/` than is read at once, what was accepted since is put away."""
+    delivered = [accepted(drop(number), number).delivered_at(NOON, "2026-11-20", None) for number in (1, 2)]
+    journal.record_all(delivered)
+    newer = [journal.record(accepted(drop(3), 3)), journal.record(drop(4).failed(NOON, Fault("not-xml", "no")))]
+    due = journal.steps_due("f1", NOON, longest=LATER - NOON, limit=1)
+    assert [document for document in newer if document in due] == newer
 
 
 def test_years_of_documents_slow_nothing_down(journal: Journal) -> None:
