@@ -104,6 +104,8 @@ def _claim(at: FolderContext, name: str, opened: OpenedDocument) -> Claimed | No
             return None
         except DocumentError as error:
             fault = error
+        except PermissionError as error:  # it could be opened: somebody has locked a part of it
+            raise InUse(error.errno, error.strerror) from error
         except OSError as error:
             return _claim_unreadable(at, name, error)
         else:

@@ -6,6 +6,7 @@ import hashlib
 import os
 from dataclasses import replace
 from errno import EACCES
+from io import FileIO
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -320,6 +321,23 @@ def test_what_somebody_has_open(bench: Bench, in_use: set[str]) -> None:
     assert bench.again_in() == 2.0
     assert bench.told("document.in_use") == 1
     in_use.clear()
+    assert bench.claimed().can_be_posted
+
+
+def test_what_somebody_has_locked(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that opens and may not be read, since somebody has locked a part of it, never fails for that."""
+
+    class Locked(FileIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise PermissionError(EACCES, "Permission denied", size)
+
+    bench.aged(bench.put(), 3600)
+    with monkeypatch.context() as patched:
+        patched.setattr("filedrop.files.FileIO", Locked)
+        for _ in range(3):
+            bench.clock.pass_on(PATIENCE)
+            assert bench.claim() is None
+    assert "can't be read: Permission denied" in str(bench.at.scanner.seen["invoice.xml"].fault)
     assert bench.claimed().can_be_posted
 
 
