@@ -211,7 +211,7 @@ def _why_left(at: FolderContext, name: str, seen: Seen, now: datetime) -> str:
     ready_file = at.folder.ready_file(name)
     if seen.fault is None:
         if ready_file is not None:
-            return f"it waits for {ready_file}"
+            return f"it waits for {ready_file}, which must not be older than it"
         return "its writer may not be done; it is taken when it stays as it is"
     what = seen.fault.message.rstrip(".")
     if seen.fault.code == IN_USE:

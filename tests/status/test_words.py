@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import socket
@@ -259,6 +260,20 @@ def test_when_a_file_fails(make_world: Callable[..., World], clock: Clock) -> No
         world.outbound
         / "used.xml": "the file can't be read: somebody has it; it is looked at again until that is mended",
     }
+    life.stop()
+
+
+def test_a_ready_file_that_is_too_old(make_world: Callable[..., World], clock: Clock) -> None:
+    """Where the ready file lies there and is older than its document, it is said that it must not be."""
+    world = make_world(outbound=RULES | {"ready_suffix": ".ready"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    ready = world.outbound / "a.xml.ready"
+    ready.touch()
+    os.utime(ready, (0, 0))
+    life.take(world, "a.xml")
+    said = dict(left_where_they_are(life.pipeline.at, most=1, now=clock.now()))
+    assert said == {world.outbound / "a.xml": "it waits for a.xml.ready, which must not be older than it"}
     life.stop()
 
 
