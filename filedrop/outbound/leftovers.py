@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filedrop.errors import DocumentError
-from filedrop.model.document import A_PERSON_SAYS, Document, State
+from filedrop.model.document import A_PERSON_SAYS, Document, Event, State
 from filedrop.outbound.claim import Claimed
 from filedrop.outbound.filing import put_back_changed
 from filedrop.outbound.identified import identified_now, keeps_ids
@@ -17,20 +17,22 @@ if TYPE_CHECKING:
     from filedrop.outbound.moves import Moves
 
 
+NOT_READ = "not read"  # the event
+
+
 class Leftovers:
-    """Continues the documents in one folder's `sending/`. `unreadable`: ids of those whose file can't be read now."""
+    """Continues the documents in one folder's `sending/`."""
 
     def __init__(self, at: FolderContext, moves: Moves) -> None:
         self._at = at
         self._shared = at.shared
         self._moves = moves
-        self.unreadable: set[str] = set()
         self._logged: set[tuple[str, int]] = set()
 
     def take_up(self, document: Document) -> Claimed | None:
         """Continue a document that lies in `sending/`. Returns it if it is to be posted."""
         shared = self._shared
-        self.unreadable.discard(document.id)
+        self._at.unreadable.discard(document.id)
         if document.state is State.SENDING:  # no sender has it: a crash came before its answer
             shared.journal.record(log_doubt(shared, document.doubted(shared.now(), STOPPED)))
             return None
@@ -65,10 +67,13 @@ class Leftovers:
             at.missed.setdefault(document.id, shared.steady())
             return None
         except OSError as error:
-            self.unreadable.add(document.id)
+            at.unreadable.add(document.id)
             at.refuses(error)
             why = unreadable(entry.path, error).message
             shared.log.warning("document.unreadable", company=document.company, file=document.file, why=why)
+            if why_not_read(document) != why:  # one event for each reason
+                event = Event(shared.now(), NOT_READ, {"why": why})
+                document = document.but(history=(*document.history, event))
             shared.journal.record(document.later(shared.now() + shared.rules.retry.longest))
             return None
         finally:
@@ -77,3 +82,9 @@ class Leftovers:
         if claimed is None:
             put_back_changed(at, document)
         return claimed
+
+
+def why_not_read(document: Document) -> str:
+    """Why a waiting document's file could not be read when that was last tried; "" for any other."""
+    last = document.history[-1] if document.history else None
+    return str(last.facts["why"]) if document.state is State.WAITING and last and last.event == NOT_READ else ""

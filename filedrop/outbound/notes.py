@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from filedrop.files import InUse, replace_whole
 from filedrop.model.document import State
 from filedrop.outbound.identified import why_not_identified
+from filedrop.outbound.leftovers import why_not_read
 from filedrop.outbound.question import question
 from filedrop.outbound.validating import why_not_validated
 from filedrop.storage import sidecar
@@ -35,15 +36,13 @@ def write_notes(
             del notes[document_id]
         yield
     journal, written, trouble = at.shared.journal, 0, None
-    waits = _why_it_waits(at)
+    waits, hindered = _why_it_waits(at), at.unvalidated.keys() | at.unreadable
     now = at.shared.now()
     for document_id, state in journal.kept_in_sending(at.folder.id, now - NOTE_AFTER, now):
         if document_id not in there:  # a note without its document is cleared away, and it gets one when it is back
             continue
         noted = notes.get(document_id)
-        if written >= NOTES_AT_ONCE or (
-            noted == waits and state is State.WAITING and document_id not in at.unvalidated
-        ):
+        if written >= NOTES_AT_ONCE or (noted == waits and state is State.WAITING and document_id not in hindered):
             continue
         document = journal.document(document_id)
         if document is None or document.home != "sending":  # it has gone on since the list
@@ -68,7 +67,7 @@ def _why_it_is_there(at: FolderContext, document: Document, waits: str) -> str:
         return _why_in_doubt(at, document)
     if document.state is State.SENDING:
         return "it is being sent at this moment, or comes next"
-    return why_not_identified(document) or why_not_validated(document) or waits
+    return why_not_identified(document) or why_not_validated(document) or why_not_read(document) or waits
 
 
 def _why_in_doubt(at: FolderContext, document: Document) -> str:

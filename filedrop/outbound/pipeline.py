@@ -138,7 +138,7 @@ class OutboundPipeline:
         if not self.was_compared or counts.get(State.SENDING):
             return False
         try:
-            waits = len(self._leftovers.unreadable | at.unvalidated.keys() | at.unanswered.keys())
+            waits = len(at.unreadable | at.unvalidated.keys() | at.unanswered.keys())
             return counts.get(State.WAITING, 0) <= waits or self.folder.held()
         except OSError:  # the share is away, or fails: the next scan reports it
             return True

@@ -119,7 +119,9 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     folder, journal = at.folder, at.shared.journal
     if findings.is_first:
         journal.hand_to(folder.id, folder.company)
-    waiting = at.unanswered.keys() | at.unvalidated.keys()  # what waits from now on is none of this comparison's
+    waiting = (
+        at.unanswered.keys() | at.unvalidated.keys() | at.unreadable
+    )  # what waits from now on is none of this comparison's
     known = journal.is_settled(folder.id)
     uncleared = _uncleared(folder)
     unread = (yield from restore(at)) if not known else None
@@ -133,6 +135,7 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     for document_id in waiting - {document_id for _, document_id in files}:
         at.unanswered.pop(document_id, None)
         at.unvalidated.pop(document_id, None)
+        at.unreadable.discard(document_id)
     del files, sending, known_names, there, lying  # each may have a hundred thousand
     yield from _compare_sent(at, findings)
     _clear_notes(at, findings, "failed", (yield from _names(folder.documents("failed"))))

@@ -84,8 +84,9 @@ def test_what_waits_and_cannot_be_read(
         life.go_on(600)
     told = [line["file"] for line in world.log() if line["event"] == "document.unreadable"]
     assert told == ["a.xml"]
-    (document,) = life.journal.called("a.xml", "a.xml")
-    assert document.due  # by which `status` names it
+    assert "can't be read: Bad file" in (world.outbound / "sending" / "a.xml.why.txt").read_text()
+    (document,) = life.journal.newest(clock.true(), 1)["acme", "waiting"].documents  # which `status` names
+    assert "can't be read: Bad file" in document.history[-1].facts["why"]
     life.go_on(900)
     assert world.accepted()["a.xml"] == 1
     life.stop()
