@@ -119,9 +119,7 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     folder, journal = at.folder, at.shared.journal
     if findings.is_first:
         journal.hand_to(folder.id, folder.company)
-    waiting = (
-        at.unanswered.keys() | at.unvalidated.keys() | at.unreadable
-    )  # what waits from now on is none of this comparison's
+    waiting = at.unanswered.keys() | at.unvalidated.keys() | at.unreadable  # not what begins to wait meanwhile
     known = journal.is_settled(folder.id)
     uncleared = _uncleared(folder)
     unread = (yield from restore(at)) if not known else None
