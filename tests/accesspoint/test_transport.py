@@ -38,10 +38,11 @@ SHORT = timedelta(milliseconds=300)
         silence,
         drip(answer(200, STATISTICS)),
         drip(answer(200, STATISTICS), at_once=60),
+        drip(answer(200, STATISTICS + " " * 5_000_000), at_once=4_000_000),
         endless(b"HTTP/1.1 200 OK\r\n\r\n", b""),
         endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
     ],
-    ids=["silence", "dripping head", "dripping body", "body that never comes", "endless 100s"],
+    ids=["silence", "dripping head", "dripping body", "dripping end", "body that never comes", "endless 100s"],
 )
 def test_time(server: Scripted, connect: Callable[..., AccessPoint], script: Script) -> None:
     """However an answer is drawn out, nobody waits for longer than two silences."""

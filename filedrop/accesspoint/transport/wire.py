@@ -121,7 +121,8 @@ class _LimitedStream(io.RawIOBase):
             self.came += count
             if self.came > _OVERHEAD * (self.given + _ALLOWANCE):
                 raise TooMuch
-            self._until = min(self._until + count / _SLOWEST, self._latest)
+            longest = time.monotonic() + 2 * self._silence  # what came fast earns no hours of single bytes
+            self._until = min(self._until + count / _SLOWEST, longest, self._latest)
         return count
 
     def close(self) -> None:
