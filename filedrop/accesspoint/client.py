@@ -155,7 +155,7 @@ class AccessPoint:
     def download(self, message: Message, target: BinaryIO, *, max_size: int) -> int:
         """Write a message's document to `target`, which must be seekable, and return its size in bytes.
 
-        A Content-Length is checked. Raises Gone; NoClearAnswer beyond `max_size` bytes.
+        A Content-Length is checked. Raises Gone; NoClearAnswer beyond `max_size` bytes; Interrupted on a stop.
         """
         start = target.tell()
 

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import verdict
-from filedrop.errors import Gone, NoClearAnswer, Unavailable
+from filedrop.errors import Gone, Interrupted, NoClearAnswer, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +34,8 @@ def fetch(transport: Transport, address: Address, message: Message, target: Bina
     size = 0
     with _found(transport, address, message) as incoming:
         for chunk in incoming.chunks(max_size):
+            if size and transport.stopped.is_set():  # a small one comes in one piece, and is soon at its end
+                raise Interrupted(f"filedrop is being stopped, and fetches message {message.msg_no} later")
             size += len(chunk)
             target.write(chunk)
     return size

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from filedrop.errors import AccessPointError, DocumentError, Unauthorized, WrongAddress
+from filedrop.errors import AccessPointError, DocumentError, Interrupted, Unauthorized, WrongAddress
 from filedrop.files import InUse
 from filedrop.inbound.arrival import Arrival
 from filedrop.inbound.fetcher import NotTaken
@@ -144,6 +144,8 @@ class InboxPoller:
                 self._wake()
 
     def _note_failure(self, delivery: InboundDelivery, one: Unread, error: Exception) -> None:
+        if isinstance(error, Interrupted):  # by our own stop: the next poll after that takes it
+            return
         if isinstance(error, AccessPointError):
             if self._context.allows_again():  # this message is the cause
                 why = _of_one_alone(error, one.message.msg_no)

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from filedrop import identify
-from filedrop.errors import DocumentError, Gone, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
+from filedrop.errors import DocumentError, Gone, Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.document import UNCLEAR_AT_MOST, UNEXPLAINED_AT_MOST, State
 from filedrop.model.message import Message, contradiction, difference, is_known
 from filedrop.outbound.matching import Candidate, Clocks, decide, may_be, same_document
@@ -265,6 +265,8 @@ class DoubtResolver:
                 reading = _read(message, file)  # type: ignore[arg-type] # and read like any other
             except Gone:
                 return Candidate(message, "missing")
+            except Interrupted:  # by our own stop, and so nothing that speaks of the message
+                raise
             except (DocumentError, NoClearAnswer):
                 return Candidate(message, "incomparable")
             except (Unauthorized, Unavailable, WrongAddress):

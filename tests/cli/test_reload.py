@@ -178,6 +178,29 @@ def test_what_is_on_the_wire(world: World) -> None:
     world.invariants()
 
 
+def test_a_slow_download(world: World) -> None:
+    """A download that goes on for long isn't waited for: the daemon by the changed configuration begins it anew."""
+    slow = Slow()
+
+    def on_and_on(exchange: Exchange) -> None:
+        exchange.say(b"HTTP/1.1 200 OK\r\n\r\n<Invoice>" + b" " * 200_000)
+        slow.came.set()
+        while not slow.release.wait(0.05):
+            exchange.say(b" " * 65536)
+        exchange.cut()
+
+    number = world.receive(invoice("1", BUYER, SELLER))
+    world.front.next(f"GET /messages/{number}/", on_and_on)
+    with world.daemon() as daemon:
+        begin_change(world, daemon, slow)
+        world.until(lambda: not world.sandbox.store.inbox("acme"))
+        slow.release.set()
+        world.stop(daemon)
+    assert [path.read_bytes() for path in world.delivered()] == list(world.received.values())
+    assert not events(world, "message.stuck")
+    world.invariants()
+
+
 def test_stopped_meanwhile(world: World) -> None:
     """A stop while the last answer is awaited is a stop like any other."""
     slow = Slow()

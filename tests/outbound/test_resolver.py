@@ -16,7 +16,7 @@ from support.faults import answered, cut_after, instead, reset_before
 from support.stepping import Life
 from werkzeug.http import http_date
 
-from filedrop.errors import AccessPointError
+from filedrop.errors import AccessPointError, Interrupted
 from filedrop.model.document import State
 from filedrop.outbound.question import question
 
@@ -172,6 +172,20 @@ def test_a_look_that_breaks_off(bench: Bench) -> None:
         look(bench)
     assert resolver(bench).undecided()
     assert [document.state for document in look(bench)] == [State.SENT]
+
+
+def test_a_stop_amid_a_long_document(bench: Bench) -> None:
+    """A download that a stop ends makes no document incomparable: nobody is asked about it."""
+    document = doubtful(bench, cut_after)
+
+    def fault(exchange: Exchange) -> None:
+        bench.life.service.accounts[0]._stopped.set()
+        exchange.answer(200, invoice("invoice.xml") + b" " * 200_000)
+
+    bench.world.front.next(lambda request: bool(DOCUMENT.match(request.line)), fault)
+    with pytest.raises(Interrupted):
+        look(bench)
+    assert row(bench, document) == document
 
 
 def test_each_doubt_is_one_of_its_own(bench: Bench) -> None:

@@ -69,7 +69,7 @@ class Transport:
         wall: Callable[[], float],
     ) -> None:
         self._address = address
-        self._stopped = stopped
+        self.stopped = stopped
         self._monotonic, self._wall = monotonic, wall
         self._ca_file = login.ca_file
         try:
@@ -103,7 +103,7 @@ class Transport:
 
         def once() -> T:
             nonlocal failure
-            if failure is not None and self._stopped.is_set():  # the pause was cut short
+            if failure is not None and self.stopped.is_set():  # the pause was cut short
                 raise failure
             try:
                 return attempt()
