@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from filedrop.model.document import participant_key
 from filedrop.times import backoff, is_due
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from filedrop.inbound.context import InboundContext
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 NAMED = 3  # messages for none of the companies that are kept of a poll, to be shown
 NO_EFFECT = "the access point was told that they are read, and still lists them: tell its operator"
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)  # between tries of a message that can't be taken
+PUT_OFF_AT_MOST = timedelta(minutes=5)  # from one poll to the next: a slow download holds up no other message
 
 
 @dataclass(slots=True)
@@ -93,20 +94,21 @@ class InboxPoller:
     def poll(self) -> None:
         """List the inbox and hand out what is to be taken. Raises AccessPointError, JournalError.
 
-        Put off while messages are being marked as read: the pages would shift.
+        Put off for some minutes while messages are being marked as read: the pages would shift.
         """
-        self._is_put_off = not self.is_idle
+        since = self._context.now() - (self.summary.last_poll or datetime.min.replace(tzinfo=UTC))
+        self._is_put_off = not self.is_idle and abs(since) < PUT_OFF_AT_MOST
         if self._is_put_off:
             return
         if self._context.journal.trouble:  # before anything is fetched, which must be recorded
             self._context.journal.check_writable()
         self._has_read = False
-        with self._lock:  # in folders that hang: what is read of these from now on is older than what becomes of them
+        with self._lock:  # what is read of these from now on is older than what becomes of them
             under_way = frozenset(self._under_way)
         asked = self._context.now()
         # What was begun for a company that is no longer here, and isn't listed any more, was read elsewhere.
         unread = [one for one in self._inbox.unread(self._is_blocked) if one.listed or self._delivery(one.message)]
-        self._sum_up(unread)
+        self._sum_up(unread, under_way)
         handed_to: set[InboundDelivery] = set()
         for one in unread:
             delivery = self._delivery(one.message)
@@ -180,9 +182,10 @@ class InboxPoller:
     def _delivery(self, message: Message) -> InboundDelivery | None:
         return self._by_receiver.get(participant_key(message.receiver or ""), self._unassigned)
 
-    def _sum_up(self, unread: Sequence[Unread]) -> None:
+    def _sum_up(self, unread: Sequence[Unread], under_way: Collection[int]) -> None:
         summary = Summary(self._context.now(), len(unread), why_unmarked=self.summary.why_unmarked)
-        summary.unmarked = sum(one.listed and _was_placed(one) for one in unread)
+        left = (one for one in unread if one.listed and one.message.msg_no not in under_way)
+        summary.unmarked = sum(map(_was_placed, left))
         for one in unread:
             delivery = self._delivery(one.message)
             if delivery is None:

@@ -152,6 +152,32 @@ def test_a_share_hangs_while_much_is_to_be_fetched(
     life.stop()
 
 
+def test_a_slow_download(make_world: Callable[..., World], clock: Clock) -> None:
+    """A download that takes very long holds up no other message, and is begun once."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    slow = world.receive(invoice("slow"))
+    clock.pass_on(60)
+    life.turn()
+    life.do_each("deliver")
+    assert life.jobs == ["fetched"]
+    quick = world.receive(invoice("quick"))
+    clock.pass_on(600)
+    life.turn()
+    life.do_each("deliver")
+    life.do_all(but="fetched")
+    assert life.jobs == ["fetched", "fetched"]
+    life.do(1)
+    life.do_all(but="fetched")
+    assert [path.read_bytes() for path in world.delivered()] == [invoice("quick")]
+    life.go_on(300)
+    assert len(world.delivered()) == 2
+    assert [len(world.front.asked(f"GET /messages/{number}/")) for number in (slow, quick)] == [1, 1]
+    assert not world.sandbox.store.inbox("acme")
+    life.stop()
+
+
 def test_a_folder_answers_again_amid_a_poll(make_world: Callable[..., World], clock: Clock) -> None:
     """A poll doesn't hand out what was under way as it began: the row that it read is older than what became of it."""
     world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true, quirks=True)
