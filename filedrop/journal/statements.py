@@ -122,15 +122,15 @@ OWNERS = (
     " FROM surplus JOIN documents ON documents.id = surplus.document"
     " WHERE surplus.identity = :identity AND surplus.msg_no IN (SELECT value FROM json_each(:numbers))"
 )
-# In the order of an index, by number: the latest documents, unless the server was set up anew. Of several requests, any
-# may have made the message; and one without a clear answer may have made it long after.
-TIMES = """
-    SELECT first_attempt, received FROM documents WHERE identity = :identity AND msg_no IS NOT NULL
-    AND first_attempt IS NOT NULL AND received IS NOT NULL AND unclear = 0
-    AND (SELECT count(*) FROM json_each(history) WHERE json_extract(value, '$[1]') = 'sending') = 1
-    ORDER BY msg_no DESC LIMIT :most
+# Of several requests, any may have made the message; and one without a clear answer may have made it long after.
+_TIMED = """identity = :identity AND msg_no > 0 AND first_attempt > 0 AND received > '' AND unclear = 0
+    AND (SELECT count(*) FROM json_each(history) WHERE json_extract(value, '$[1]') = 'sending') = 1"""
+# By number, and by rowid, the order of insertion: a server set up anew has lower numbers. '' || keeps their index out.
+TIMES = f"""
+    SELECT * FROM (SELECT first_attempt, received FROM documents WHERE {_TIMED} ORDER BY msg_no DESC LIMIT :most)
+    UNION SELECT * FROM (SELECT first_attempt, received FROM documents
+        WHERE rowid > (SELECT max(rowid) - 10000 FROM documents) AND '' || {_TIMED} ORDER BY rowid DESC LIMIT :most)
 """
-# By rowid, the order of insertion, which depends on no clock.
 RECEIVED_BEFORE = """
     SELECT received FROM (
         SELECT id, identity, received FROM documents WHERE rowid < (SELECT rowid FROM documents WHERE id = :id)

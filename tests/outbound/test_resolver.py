@@ -521,6 +521,26 @@ def test_how_far_back_where_messages_are_dated_back(bench: Bench) -> None:
         bench.life.drop()
 
 
+def test_clocks_of_an_access_point_that_was_set_up_anew(bench: Bench) -> None:
+    """Its clocks are learned from its own messages, too, though the one before had higher numbers: nobody is asked."""
+
+    def send(number: int) -> None:
+        bench.put(f"{number}.xml", invoice(str(number)))
+        bench.at.scanner.was_closed(f"{number}.xml")
+        bench.at.scanner.look_now()
+        bench.life.do_all()
+
+    for number in range(22):
+        send(number)
+    bench.world.set_up_anew()
+    bench.world.front.date = lambda: http_date(bench.clock.true() + timedelta(hours=2))
+    send(22)
+    send(23)
+    document = doubtful(bench, cut_after)
+    (found,) = look(bench)
+    assert (found.id, found.state) == (document.id, State.SENT)
+
+
 @pytest.mark.parametrize("is_any_known", [False, True])
 def test_how_far_back_without_their_clock(bench: Bench, *, is_any_known: bool) -> None:
     """Then it is read from the last message before the claim on, if that is the earlier; where there is none, whole."""
