@@ -105,6 +105,7 @@ class Inbox:
             if isinstance(error, Interrupted):
                 raise
             context.log.warning("list.cut_short", list="messages", why=str(error))
+            context.access_point.cut_short["messages"] = str(error)  # it knows nothing of a limit that is ours
         context.journal.record_inbox_day(identity, (min(today, reached) - timedelta(days=DAYS_WIDER)).isoformat())
         self._walked_from_start = True
         for receiver in back:  # what is still unread was found again

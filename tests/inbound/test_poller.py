@@ -11,6 +11,7 @@ from support.faults import instead
 from support.stepping import RULES, Life
 
 from filedrop import files
+from filedrop.inbound import inbox
 from filedrop.status.survey import account_status
 
 if TYPE_CHECKING:
@@ -241,6 +242,21 @@ def test_a_page_that_is_not_given_out(make_world: Callable[..., World], clock: C
     life.go_on(3600)
     assert len(world.delivered()) == 30
     world.invariants()
+    life.stop()
+
+
+def test_more_for_nobody_than_are_taken_at_once(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Why the archive behind an inbox of 25 is not read to its end, `status` says, and not only the log."""
+    monkeypatch.setattr(inbox, "MOST_LISTED", 30)
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true, quirks=True)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.receive_for_nobody(40)
+    life.go_on(130)
+    (said,) = account_status(life.service.accounts[0])["lists"]
+    assert said.startswith("/messages could not be read to its end: the archive has more than the 30 unread messages")
     life.stop()
 
 
