@@ -48,26 +48,27 @@ class Arrival:
 def mark_read(folder: InboundFolder, arrival: Arrival) -> None:
     """Mark a message as read, once its document lies whole in its folder, on the disk (delivery). By a fetcher.
 
-    Where its number is another message's by now, nothing is marked: the next list tells what is to be done.
+    Where its number is another message's by now, it is gone: nothing is marked, and nothing is left to be done.
     """
     context, row, error = arrival.context, arrival.unread.row, None
-    is_marked = False
+    is_over = is_there = False
     try:
-        if row is not None and _is_there(arrival, row):
-            context.access_point.mark_read(row.msg_no)
-            is_marked = True
+        if row is not None:
+            is_there = _is_there(arrival, row)
+            if is_there:
+                context.access_point.mark_read(row.msg_no)
+            is_over = True
             add_page(context, folder, arrival.unread.message, row)
     except AccessPointError as failure:
         error = failure
     finally:
-        if not is_marked or row is None:
+        if not is_over or row is None:
             arrival.ended(arrival.unread, error)
         elif row.state == "read":  # recorded before, but still listed
             arrival.ended(arrival.unread)
         else:
-            context.record(
-                MarkedRead(replace(row, state="read"), partial(arrival.ended, arrival.unread, was_read=True))
-            )
+            ended = partial(arrival.ended, arrival.unread, was_read=is_there)
+            context.record(MarkedRead(replace(row, state="read"), ended))
 
 
 def _is_there(arrival: Arrival, row: MessageRow) -> bool:

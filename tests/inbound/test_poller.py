@@ -260,6 +260,25 @@ def test_more_for_nobody_than_are_taken_at_once(
     life.stop()
 
 
+def test_a_number_that_is_anothers_by_now(make_world: Callable[..., World], clock: Clock) -> None:
+    """What was to be marked as read when its number became another message's counts as unread no longer."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.front.always("POST /inbox", instead(500))
+    world.receive(invoice("old"))
+    life.go_on(70)
+    world.set_up_anew()
+    world.front.heal()
+    world.receive(invoice("new"))
+    life.go_on(300)
+    assert sorted(path.read_bytes() for path in world.delivered()) == [invoice("new"), invoice("old")]
+    account = life.service.accounts[0]
+    assert account.poller.summary.unread == 0
+    assert life.journal.messages_in(account.access_point.identity, "named", "placing", "stuck") == []
+    life.stop()
+
+
 @pytest.mark.parametrize("answer", [401, 403, 404, 500])
 def test_an_archive_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, answer: int) -> None:
     """Where an inbox of 25 has one for nobody, and the archive behind it is refused, the others are taken."""
