@@ -132,16 +132,19 @@ class CommandRunner:
         about = f"commands.after_{errand.event} of {errand.company}"
         path, told = self._told(errand)
         env = {"FILEDROP_EVENT": errand.event, "FILEDROP_COMPANY": errand.company, "FILEDROP_FILE": path}
+        if self._closed.is_set():
+            return False
         try:
-            with self._change:
-                if self._closed.is_set():
-                    return False
-                program = self._busy[errand.company] = Program(arguments, stdin=told, env=env)
+            program = Program(arguments, stdin=told, env=env)  # without the lock: it may lie on a share that hangs
         except (OSError, ValueError) as error:  # ValueError: a NUL in a name
             why = f"can't be started: {getattr(error, 'strerror', None) or error}; it is tried again each minute"
             self._fails(about, f"{arguments[0]} {why}", path)
             self._not_before[errand.company] = time.monotonic() + AGAIN
             return False
+        with self._change:
+            self._busy[errand.company] = program
+            if self._closed.is_set():  # `close` may not have seen it
+                program.kill()
         why = ""
         try:
             status, said = program.wait(self._seconds)

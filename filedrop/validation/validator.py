@@ -72,7 +72,7 @@ class ByProgram:
         self._folder = folder
         self._running: set[Program] = set()
         self._change = threading.Lock()
-        self._is_closed = False
+        self._closed = threading.Event()
 
     def judge(self, kind: Kind, content: Iterable[bytes]) -> Verdict:  # noqa: ARG002 - the program looks for itself
         """As `Validator.judge`."""
@@ -104,20 +104,22 @@ class ByProgram:
     def close(self) -> None:
         """As `Validator.close`."""
         with self._change:
-            self._is_closed = True
+            self._closed.set()
             for program in self._running:
                 program.kill()
 
     def _run(self, path: str) -> tuple[int, str]:
         """Run it on this file. Returns its exit status and what it said, in one line. Raises NoVerdict."""
+        if self._closed.is_set():
+            raise NoVerdict("filedrop is stopping")
+        try:
+            program = Program([*self._command, path])  # without the lock: it may lie on a share that hangs
+        except OSError as error:
+            raise NoVerdict(f"{self._command[0]} can't be started: {error.strerror or error}") from error
         with self._change:
-            if self._is_closed:
-                raise NoVerdict("filedrop is stopping")
-            try:
-                program = Program([*self._command, path])
-            except OSError as error:
-                raise NoVerdict(f"{self._command[0]} can't be started: {error.strerror or error}") from error
             self._running.add(program)
+            if self._closed.is_set():  # `close` may not have seen it
+                program.kill()
         try:
             status, output = program.wait(self._seconds)
             return status, one_line(output, LONGEST_SAID)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from contextlib import closing
 from functools import partial
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 import structlog
+from support.disks import foreign
 
 from filedrop.config import Commands
 from filedrop.daemon.commands import CommandRunner
 from filedrop.daemon.loop import attempt
 from filedrop.daemon.pool import Pool
 from filedrop.errors import JournalError
+from filedrop.files.patience import within
 from filedrop.journal import Journal, statements
 
 if TYPE_CHECKING:
@@ -153,3 +156,22 @@ def test_an_end_that_was_recorded_after_all(journal: Journal, runner: CommandRun
     assert runner.is_done()
     assert told(tmp_path) == 2
     runner.close(5)
+
+
+def test_a_program_on_a_share_that_hangs(journal: Journal, tmp_path: Path) -> None:
+    """While a program can't be started because its share hangs, the daemon looks round, stops and reloads."""
+    log = structlog.wrap_logger(structlog.testing.CapturingLogger())
+    away = tmp_path / "away"
+    commands = Commands.model_validate({"after_received": [str(away / "program")]})
+    runner = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
+    runner.start()
+    journal.write(lambda connection: connection.execute(ERRAND, ("acme",)))
+    with foreign(away, "fuse", answers=False):
+        runner.look()
+        while not any(thread.name == "program" for thread in threading.enumerate()):  # it is about to be started
+            time.sleep(0.01)
+        journal.write(lambda connection: connection.execute(ERRAND, ("fjord",)))
+        within(5, runner.look)
+        within(5, lambda: runner.close(0.1))
+    runner.close(5)
+    assert len(journal.errands()) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.disks import foreign
 from support.documents import invoice
 from support.rules import OWN, OWN_LIST, own_rules
 
@@ -19,6 +21,7 @@ from filedrop.config import Validation
 from filedrop.config.rules import load_rules
 from filedrop.daemon.lock import locked_state
 from filedrop.errors import ConfigError, NoVerdict
+from filedrop.files.patience import within
 from filedrop.validation import ByRules, Kind, Validator, validator_of
 from filedrop.validation import process as processes
 
@@ -324,6 +327,21 @@ def test_a_program_that_hangs(tmp_path: Path) -> None:
     while is_running(child):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_program_on_a_share_that_hangs(tmp_path: Path) -> None:
+    """While it can't be started because its share hangs, filedrop stops and reloads."""
+    away = tmp_path / "away"
+    validator = validator_of(Validation(command=(str(away / "program"),)), tmp_path)
+    assert validator is not None
+    with ThreadPoolExecutor() as pool:
+        with foreign(away, "fuse", answers=False):
+            findings = pool.submit(said, validator, invoice())
+            while not any(thread.name == "program" for thread in threading.enumerate()):  # it is about to be started
+                time.sleep(0.01)
+            within(5, validator.close)
+        with pytest.raises(NoVerdict):
+            findings.result()
 
 
 def test_what_a_kill_has_left(tmp_path: Path) -> None:
