@@ -184,6 +184,8 @@ class Daemon:
             account.stop(deadline)
         self.recorder.close(deadline + A_MOMENT)
         self.workers.close(self._end, deadline + A_MOMENT)
+        if not self.recorder.is_alive():  # a folder amid a step may have begun requests since, which were never made
+            attempt(self._log, "recorder", self.recorder.step)
         self.commands.close(A_MOMENT)
         for account in self.accounts:
             account.access_point.close()

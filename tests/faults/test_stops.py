@@ -1,0 +1,36 @@
+"""A stop in an unlucky moment leaves nothing half-said."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from support.documents import invoice
+
+from filedrop.journal import JOURNAL
+from filedrop.model.document import State
+
+if TYPE_CHECKING:
+    from support.world import World
+
+
+def test_a_stop_while_a_document_is_about_to_be_posted(world: World) -> None:
+    """What comes too late to be posted waits, and is posted after the next start; it isn't in doubt."""
+    with world.service() as service, closing(sqlite3.connect(world.state / JOURNAL, isolation_level=None)) as another:
+        (pipeline,) = service.accounts[0].pipelines
+        world.until(service.is_done)
+        another.execute("BEGIN IMMEDIATE")  # as a command does for a moment, or a slow disk
+        world.drop("one.xml", invoice("1"))
+        world.until(lambda: list((world.outbound / "sending").glob("*.xml")), what="its claim")
+        world.until(service.journal._writer_lock.locked, what="its row")
+        stop = threading.Thread(target=service.close)
+        stop.start()
+        world.until(lambda: pipeline in service.workers._busy and not service.recorder.is_alive(), what="the stop")
+        another.execute("ROLLBACK")
+        stop.join()
+        assert [len(service.journal.in_state(state)) for state in (State.SENDING, State.WAITING)] == [0, 1]
+    world.settle()
+    assert not [one for one in world.log() if one["event"] == "document.doubted"]
+    world.invariants()
