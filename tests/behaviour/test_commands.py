@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import BUYER, SELLER, invoice, order
+from support.world import whole_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +47,7 @@ def with_commands(make_world: Callable[..., World], tmp_path: Path) -> Callable[
 def told(base: Path) -> list[tuple[dict[str, str], bool, dict[str, object]]]:
     """What the program was told, each time."""
     file = base / "told"
-    return [tuple(json.loads(line)) for line in file.read_text().splitlines()] if file.exists() else []
+    return [tuple(json.loads(line)) for line in whole_lines(file)] if file.exists() else []
 
 
 def test_each_event(with_commands: Callable[..., World], tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from support.documents import BUYER, SELLER, invoice
 from support.faults import answered
 from support.systems import hang_up
+from support.world import whole_lines
 
 from filedrop.cli.serving import serve
 from filedrop.daemon.control import Control
@@ -31,7 +32,7 @@ pytestmark = hang_up
 
 def events(world: World, name: str) -> list[dict[str, str]]:
     """These events of the daemon's log so far."""
-    lines = (world.base / "daemon.log").read_text().splitlines()
+    lines = whole_lines(world.base / "daemon.log")
     return [event for line in lines if line.startswith("{") and (event := json.loads(line))["event"] == name]
 
 

@@ -15,7 +15,7 @@ from support.disks import foreign, share
 from support.documents import invoice
 from support.faults import answered
 from support.stepping import RULES, Clock, Life
-from support.world import PROJECT, World
+from support.world import PROJECT, World, whole_lines
 
 from filedrop import config
 from filedrop.files.patience import within
@@ -327,5 +327,4 @@ def started(world: World, daemon: subprocess.Popen[bytes]) -> bool:
 
 
 def logged(world: World) -> list[dict[str, str]]:
-    lines = (world.base / "daemon.log").read_text().splitlines()
-    return [json.loads(line) for line in lines if line.startswith("{")]
+    return [json.loads(line) for line in whole_lines(world.base / "daemon.log") if line.startswith("{")]

@@ -373,7 +373,7 @@ inbound:{keys["inbound"]}
     def log(self) -> list[dict[str, Any]]:
         """What the service in this process has logged."""
         self._log_file.flush()
-        return [json.loads(line) for line in (self.base / "log").read_text().splitlines()]
+        return [json.loads(line) for line in whole_lines(self.base / "log")]
 
     def __str__(self) -> str:
         """The folders, what was accepted and the end of the log: what one wants to see of a world gone wrong."""
@@ -386,6 +386,11 @@ inbound:{keys["inbound"]}
             for line in path.read_text().splitlines()[-30:]
         ]
         return "\n".join([*folders, f"accepted: {dict(self.accepted())}", *log])
+
+
+def whole_lines(file: Path) -> list[str]:
+    """The lines of a file that is being written: who reads meanwhile may see a part of the last one."""
+    return file.read_text().rpartition("\n")[0].splitlines()
 
 
 def _read(path: Path) -> bytes:
