@@ -103,7 +103,6 @@ class Table:
             stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
             if stamp == self._stamp:
                 return
-            self._stamp = None
             with open_regular(path) as file:
                 content = file.read(LARGEST + 1)
             parsed, has_last_end = _parsed(content), content.endswith(b"\n")
@@ -112,6 +111,7 @@ class Table:
             (self._header, self._entries), self._has_last_end = parsed, has_last_end
         except OSError as error:
             self._trouble = f"{self._path} can't be read ({error.strerror}); the daemon must be able to read it"
+            self._stamp = None  # the same file may come back
         except UnicodeDecodeError:
             self._trouble, self._stamp = f"{self._path} is not in UTF-8; save it as CSV UTF-8", stamp
         except (ValueError, csv.Error) as error:

@@ -280,3 +280,15 @@ def test_table_broken_at_start(tmp_path: Path) -> None:
     path = tmp_path / "customers.csv"
     with pytest.raises(ConfigError, match=r"tables\.customers: .*customers\.csv can't be read"):
         rules_of(tmp_path, "- {receiver: {table: customers, key: a}}", f"{{customers: {path}}}")
+
+
+def test_table_that_was_away(tmp_path: Path) -> None:
+    """A table whose share was away is the same file when that is back, and nothing is wrong with it any more."""
+    file, away = tmp_path / "customers.csv", tmp_path / "away.csv"
+    file.write_text("customer,participant\n1,one\n")
+    table = Table(file)
+    assert table.get("1") == "one"
+    file.rename(away)
+    assert (table.get("1"), "can't be read" in table.trouble) == ("one", True)
+    away.rename(file)
+    assert (table.get("1"), table.trouble) == ("one", "")
