@@ -75,15 +75,20 @@ def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
 
 def checked(status: Status, now: datetime) -> tuple[str, int]:
     """How it stands in a line, and the exit status that says so."""
-    line = in_a_line(status)
-    heard = moment(status["heard"])
-    silent = status["running"] is not False and (heard is None or abs(now - heard) > SILENT)
-    if silent:
-        since = f" since {local(heard)}" if heard else ""
-        line = f"No daemon has reported{since}: see that filedrop runs and can write to `root`. Until then: {line}"
+    silent = _silent(status, now)
+    line = f"{silent}{in_a_line(status)}"
     if any(one["kind"] == "account" for one in status["matters"]):
         return line, UNREACHABLE
     return line, FAILED if silent or status["matters"] else 0
+
+
+def _silent(status: Status, now: datetime) -> str:
+    """The sentence that says so where a daemon should have reported lately and hasn't; "" where it has."""
+    heard = moment(status["heard"])
+    if status["running"] is False or (heard and abs(now - heard) <= SILENT):
+        return ""
+    since = f" since {local(heard)}" if heard else ""
+    return f"No daemon has reported{since}: see that filedrop runs and can write to `root`. Until then: "
 
 
 def _look(config: Config) -> Status:
@@ -132,7 +137,7 @@ def _show_by_the_one_before(path: Path) -> None:
 
 def _show(now: Status) -> None:
     running = {True: "filedrop is running. ", False: "", None: ""}[now["running"]]
-    say(f"{running}{verdict(now)}")
+    say(f"{running}{_silent(now, datetime.now().astimezone())}{verdict(now)}")
     for matter in now["matters"]:
         for line in _matter_lines(matter, now):
             tell(line)

@@ -178,10 +178,11 @@ def _stopped(status: Status, start: str) -> Iterator[Matter]:
 
 
 def _accounts(status: Status, now: datetime) -> Iterator[Matter]:
-    """The accounts that can't be used. How they stood before filedrop stopped is no news."""
+    """The accounts that can't be used. How they stood before filedrop stopped is no news, nor that nobody has told."""
     begun = moment(status["configured"])
     is_new = begun is not None and abs(now - begun) < UNTIL_ASKED
-    for name, account in status["accounts"].items() if status["running"] is not False else ():
+    is_told = status["running"] is not False and status["heard"] is not None
+    for name, account in status["accounts"].items() if is_told else ():
         if (account["reachable"] and account["login"] == "ok") or (is_new and account["reachable"] is None):
             continue
         what, says, why = "away", "the access point is away", account["why"]

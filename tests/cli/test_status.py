@@ -158,6 +158,21 @@ def test_check_where_no_daemon_reports(world: World) -> None:
     assert checked({**status, "heard": None}, now)[1] == 1
 
 
+def test_where_the_share_is_away(filedrop: Filedrop, world: World) -> None:
+    """Where the whole root is gone, so is its status.json: status says that, and nothing of the access point."""
+    world.run_once()
+    away = world.root.rename(world.base / "away")
+    with locked_state(world.state):
+        done, shown = filedrop("status", "--check"), filedrop("status").stdout
+    away.rename(world.root)
+    silent = (
+        "No daemon has reported: see that filedrop runs and can write to `root`. Until then: 2 folders need a person."
+    )
+    assert (done.returncode, done.stdout.partition(" (")[0]) == (1, silent)
+    assert f"filedrop is running. {silent}" in shown
+    assert "access point" not in shown
+
+
 def test_what_the_disk_refuses(world: World) -> None:
     """What waits on a folder in which nothing can be moved waits for that, not for what else is wrong with it."""
     world.run_once()
