@@ -36,7 +36,7 @@ PATIENCE = 3.0  # seconds for all folders together to answer
 HUNG = "it does not answer; see whether its server is up"
 LISTED = 20  # of each kind by name: enough to act on, little enough to read
 LONGEST = 2000  # letters of a reason that anybody may have written
-WITHOUT_SIDECAR = "it lies here without a sidecar of ours"
+WITHOUT_SIDECAR = "it lies here without a sidecar of ours; filedrop history NAME says what has happened to it"
 IGNORED_AFTER = 3600.0  # seconds (contract 1, never documents)
 _NEVER_NAMED = IGNORED_NAMES | {MARKER}
 

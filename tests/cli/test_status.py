@@ -158,6 +158,16 @@ def test_check_where_no_daemon_reports(world: World) -> None:
     assert checked({**status, "heard": None}, now)[1] == 1
 
 
+def test_a_sidecar_that_was_deleted(filedrop: Filedrop, world: World) -> None:
+    """Of what lies in failed/ without sidecar and note, status names the command that still knows why."""
+    world.drop("invoice.xml", invoice("1", receiver=None))
+    world.run_once()
+    for beside in ("invoice.xml.json", "invoice.xml.why.txt"):
+        (world.outbound / "failed" / beside).unlink()
+    assert "of ours; filedrop history NAME says what has happened to it" in filedrop("status").stdout
+    assert "no-receiver: Nothing says who receives it" in filedrop("history", "invoice.xml").stdout
+
+
 def test_where_the_share_is_away(filedrop: Filedrop, world: World) -> None:
     """Where the whole root is gone, so is its status.json: status says that, and nothing of the access point."""
     world.run_once()
