@@ -68,6 +68,9 @@ def _rows(config: Config, journal: Journal | None, validator: Validator | None) 
                     document, verdict, why = _judged(config, folder, by, name, journal)
                     if verdict == SENDS and validator is not None:
                         verdict, why = _validated(config, validator, folder.at() / name, why)
+                    there = folder.stamp("", name)
+                    if verdict == SENDS and there and (lacks := folder.waits_for(name, there.modified)):
+                        verdict, why = NOT_READY, "; ".join(filter(None, (f"it waits for {lacks}", why)))
                     yield _row(document, HELD if held and verdict == SENDS else verdict, why)
             except NotYetThere:
                 continue

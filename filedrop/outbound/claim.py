@@ -121,16 +121,12 @@ def _claim(at: FolderContext, name: str, opened: OpenedDocument) -> Claimed | No
 
 def _wait(at: FolderContext, name: str, opened: OpenedDocument, unchanged: float) -> float:
     """How many more seconds the writer may need, 0 if it is done. Raises InUse where it certainly isn't."""
-    ready_file, entry = at.folder.ready_file(name), at.folder.at() / name
-    if ready_file is None:
+    entry = at.folder.at() / name
+    if at.folder.ready_file(name) is None:
         closed = is_closed(entry) and at.folder.local  # on a server, not everybody is seen who writes
         closed |= name in at.scanner.closed
         return wait_for_writer(unchanged, settle=at.shared.rules.settle, closed=closed, local=at.folder.local)
-    try:
-        is_ready = (at.folder.at() / ready_file).lstat().st_mtime_ns >= opened.status.st_mtime_ns
-    except OSError:  # it is missing, or its name is too long
-        is_ready = False
-    if not is_ready:
+    if at.folder.waits_for(name, opened.status.st_mtime_ns):
         return at.shared.rules.rescan.total_seconds()
     is_closed(entry)  # for the InUse that it raises on Windows; asked last: just then nobody else can open it
     return 0.0

@@ -116,6 +116,17 @@ class OutboundFolder(Folder):
         """The file that signals that `name` is ready; None where the configuration has no ready_suffix."""
         return name + self._ready_suffix if self._ready_suffix else None
 
+    def waits_for(self, name: str, changed_ns: int) -> str | None:
+        """The ready file that `name` lacks: it is missing, or older than the file was `changed_ns`; None for none."""
+        ready_file = self.ready_file(name)
+        if ready_file is None:
+            return None
+        try:
+            is_ready = (self.at() / ready_file).lstat().st_mtime_ns >= changed_ns
+        except OSError:  # it is missing, or its name is too long
+            is_ready = False
+        return None if is_ready else ready_file
+
     def stamp(self, place_in: str, file: str) -> FileStamp | None:
         """The stamp of a file, or None where there is none."""
         return stamp(self.at(place_in) / file)

@@ -10,6 +10,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from support.commands import ask
 from support.documents import SELLER, invoice
 from support.faults import cut_after, exactly, instead
 from support.systems import stop_signals
@@ -179,6 +180,17 @@ def test_dry_run(filedrop: Filedrop, world: World) -> None:
     }  # fmt: skip
     assert told["fine.xml"]["sender"] == SELLER
     assert "would send" in filedrop("run", "--once", "--dry-run").stdout
+
+
+def test_dry_run_without_a_ready_file(make_world: Callable[..., World]) -> None:
+    """With a `ready_suffix`, a file would be sent only where its ready file lies beside it: a dry run says no more."""
+    world = make_world(outbound={"ready_suffix": ".ready"})
+    for number, name in enumerate(("alone.xml", "both.xml")):
+        world.drop(name, invoice(str(number)))
+    world.put(world.outbound / "both.xml.ready", b"")
+    done = ask(world, "run", "--once", "--dry-run", "--json")
+    told = {row["file"]: (row["verdict"], row["why"]) for row in map(json.loads, done.output.splitlines())}
+    assert told == {"alone.xml": ("not ready", "it waits for alone.xml.ready"), "both.xml": ("would send", "")}
 
 
 def test_dry_run_knows_what_was_sent(filedrop: Filedrop, world: World) -> None:
