@@ -55,7 +55,7 @@ def load_rules(folder: Path) -> RuleList:
     try:
         text = path.read_text("utf-8-sig")
     except OSError as error:
-        complaint = f"{path}: cannot be read: {error.strerror}; write it as docs/validation.md shows"
+        complaint = f"{path}: cannot be read: {error.strerror}; filedrop manual validation shows how to write it"
         raise ConfigError([complaint]) from error
     except UnicodeDecodeError as error:
         raise ConfigError([f"{path}: not UTF-8; save the file as UTF-8"]) from error

@@ -96,7 +96,10 @@ def test_check_says_what_is_wrong(world: World, tmp_path: Path) -> None:
     (rules / "own.xslt").write_text("<nothing/>")
     for validation, says in (
         (f"rules: {rules}", "own.xslt is no stylesheet that can be used"),
-        (f"rules: {tmp_path}", "rules.yaml: cannot be read"),
+        (
+            f"rules: {tmp_path}",
+            "rules.yaml: cannot be read: No such file or directory; filedrop manual validation shows",
+        ),
         (f"command: [{tmp_path / 'nothing'}]", "isn't there, or filedrop's user may not run it"),
     ):
         world.more = f"validation: {{{validation}, timeout: 10m}}"
