@@ -7,6 +7,7 @@ a folder, which its users may have made, are never followed: see `Directory`.
     drafts      new files, which get their names when they are whole and on the disk
     moving      moves without overwriting
     system      differences between operating systems
+    refusals    what the system's errors mean
     rights      whether everybody may read a file
     disk        a folder's file system, and whether it has room
     patience    time limits for calls that may hang
@@ -33,6 +34,7 @@ from filedrop.files.drafts import (
     replace_whole,
 )
 from filedrop.files.moving import Identity, identity_at, identity_of, place
+from filedrop.files.refusals import NO_FILE
 from filedrop.files.system import InUse, changed_at, discard, is_closed
 from filedrop.files.tree import Tree
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "NO_FILE",
     "Directory",
     "Draft",
     "Drafts",
@@ -61,9 +64,6 @@ __all__ = [
     "replace_whole",
 ]
 
-# `open_regular` raises these for links, for folders and pipes, and for sockets; the last is for too long names.
-NO_FILE = frozenset({errno.ELOOP, errno.EINVAL, errno.ENXIO, errno.ENAMETOOLONG})
-
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
@@ -83,7 +83,7 @@ def open_regular(where: Where) -> FileIO:
     """Open a regular file for reading, without following a symbolic link or waiting for a pipe.
 
     Links above the last step of a path are followed: they are the administrator's. Raises OSError (`ELOOP` for a link,
-    `EINVAL` for a folder or a pipe).
+    `ENXIO` for a folder or a pipe).
     """
     return open_known(where)[0]
 
@@ -94,7 +94,7 @@ def open_known(where: Where) -> tuple[FileIO, os.stat_result]:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(where))
+            raise OSError(errno.ENXIO, "not a regular file", str(where))
         return FileIO(descriptor), status
     except BaseException:
         os.close(descriptor)

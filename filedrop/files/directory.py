@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filedrop.files.refusals import meant
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -48,14 +50,13 @@ class Directory:
         except OSError as error:
             if error.errno in (errno.ENOTDIR, errno.ELOOP):
                 raise NotADirectoryError(errno.ENOTDIR, _NOT_FOLLOWED, str(entry)) from error
-            error.filename = str(entry)
-            raise
+            raise meant(error, entry) from None
         return Directory(entry.path, descriptor, identity)
 
     def __truediv__(self, name: str) -> Entry:
         """The entry with this name, which need not exist. Raises OSError for an impossible name."""
         if name in ("", ".", "..") or not _SEPARATORS.isdisjoint(name):
-            raise OSError(errno.EINVAL, "no name of a file", name)
+            raise OSError(errno.ENXIO, "no name of a file", name)
         return Entry(self, name)
 
     def __repr__(self) -> str:
@@ -74,8 +75,7 @@ class Directory:
         try:
             yield from _scanned(self)
         except OSError as error:
-            error.filename = str(self.path)
-            raise
+            raise meant(error, self.path) from None
 
     def names(self) -> Iterator[str]:
         """The names of all entries, lazily. Raises OSError."""
@@ -172,8 +172,7 @@ class Entry:
         try:
             return os.stat(self.address, dir_fd=self.descriptor, follow_symlinks=False)
         except OSError as error:
-            error.filename = str(self)
-            raise
+            raise meant(error, self) from None
 
     def exists(self) -> bool:
         """Is anything there? Raises OSError where that can't be told."""
@@ -206,9 +205,9 @@ class Entry:
         try:
             _unlink(self)
         except OSError as error:
-            if not (missing_ok and isinstance(error, FileNotFoundError)):
-                error.filename = str(self)
-                raise
+            said = meant(error, self)
+            if not (missing_ok and isinstance(said, FileNotFoundError)):
+                raise said from None
 
     def rmdir(self) -> None:
         """Remove an empty folder. Raises OSError."""
@@ -247,7 +246,10 @@ if sys.platform == "win32":
             os.unlink(entry.address)  # noqa: PTH108 - likewise
 
     def _opened(path: Path) -> tuple[None, tuple[int, int]]:
-        status = os.stat(literal(path))  # noqa: PTH116 - likewise
+        try:
+            status = os.stat(literal(path))  # noqa: PTH116 - likewise
+        except OSError as error:
+            raise meant(error, path) from None
         if not stat.S_ISDIR(status.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
         return None, (status.st_dev, status.st_ino)

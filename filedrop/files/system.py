@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from filedrop.files.directory import Entry
+from filedrop.files.refusals import meant
 
 if TYPE_CHECKING:
     from filedrop.files.directory import Directory, Where
@@ -31,9 +32,14 @@ if sys.platform == "win32":
     _IN_USE = (32, 33)  # ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION
 
     def discard(entry: Entry) -> None:
-        """Remove a file that may be gone. An open file stays, which does no harm."""
-        with contextlib.suppress(PermissionError):
+        """Remove a file that may be gone. An open file stays, harmlessly; a name that is too long is ignored."""
+        try:
             entry.unlink(missing_ok=True)
+        except PermissionError:
+            pass
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
 
     def place(source: Entry, target: Entry) -> None:
         """Rename within one file system without overwriting. Raises FileExistsError where the name is taken, InUse."""
@@ -62,7 +68,7 @@ if sys.platform == "win32":
             handle = _handle(where, _SHARED)
         except PermissionError as error:
             if os.path.isdir(_address(where)):  # noqa: PTH112 - no Path
-                raise OSError(errno.EINVAL, "a folder", str(where)) from error
+                raise OSError(errno.ENXIO, "a folder", str(where)) from error
             raise
         return msvcrt.open_osfhandle(handle, os.O_RDONLY | os.O_BINARY | os.O_NOINHERIT)
 
@@ -89,8 +95,7 @@ if sys.platform == "win32":
         except OSError as error:
             if error.winerror in _IN_USE:
                 raise _in_use(error, where) from error
-            error.filename = str(where)
-            raise
+            raise meant(error, where) from None
 
     def _address(where: Where) -> str:
         return where.address if isinstance(where, Entry) else literal(where)
@@ -143,8 +148,7 @@ else:
         try:
             return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except OSError as error:
-            error.filename = str(where)
-            raise
+            raise meant(error, where) from None
 
     def is_closed(where: Where) -> bool:  # noqa: ARG001 - Windows alone tells
         """Has certainly nobody the file open for writing? Nobody tells."""

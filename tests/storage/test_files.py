@@ -14,6 +14,8 @@ from support.strace import missing, strace
 
 from filedrop import files
 from filedrop.files import disk
+from filedrop.storage.checked import read_object
+from filedrop.storage.sidecar import document_id_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,6 +33,10 @@ def at(path: Path) -> files.Entry:
 def ways_to_place() -> list[Callable[[files.Entry, files.Entry], None]]:
     """`place`, and what it falls back on where the file system has no rename without replacing (NFS, CIFS)."""
     return [files.place] if sys.platform == "win32" else [files.place, files.system._place_after_check]
+
+
+def checked_object(entry: files.Entry) -> dict[str, Any] | None:
+    return read_object(entry, 1000)
 
 
 def names(folder: Path) -> list[str]:
@@ -307,6 +313,70 @@ def test_a_reader_who_is_soon_done(tmp_path: Path, write: Callable[[files.Entry,
     assert len(tries) == 3
     assert names(tmp_path) == ["a.json"]
     assert target.read_bytes() == b"{}"
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, int], None]:
+    """Has Windows refuse all that is asked about a file, by this number of its errors, as it does for a share."""
+
+    def refuse(path: Path, number: int) -> None:
+        import _winapi  # noqa: PLC0415 - Windows alone has it
+
+        def refusing(call: Callable[..., Any]) -> Callable[..., Any]:
+            def called(name: Any, *arguments: Any, **keys: Any) -> Any:
+                if str(name).endswith(str(path)):
+                    raise OSError(None, "as Windows says it", str(name), number)
+                return call(name, *arguments, **keys)
+
+            return called
+
+        monkeypatch.setattr(_winapi, "CreateFile", refusing(_winapi.CreateFile))
+        for name in ("stat", "unlink", "scandir"):
+            monkeypatch.setattr(os, name, refusing(getattr(os, name)))
+
+    return refuse
+
+
+@windows
+@pytest.mark.parametrize("number", [53, 59, 64, 67, 121, 1231])
+def test_a_share_that_is_away_is_no_missing_file(
+    tmp_path: Path, refused: Callable[[Path, int], None], number: int
+) -> None:
+    """What Windows says of a share that it doesn't reach, or no more, says nothing of the files there."""
+    sidecar = tmp_path / "invoice.xml.json"
+    sidecar.write_bytes(b"{}")
+    entry = at(sidecar)
+    refused(sidecar, number)
+    assert not files.is_missing(entry)
+    for look in (files.identity_at, files.stamp, checked_object, document_id_in, files.discard):
+        with pytest.raises(OSError, match="as Windows says it") as raised:
+            look(entry)
+        assert not isinstance(raised.value, FileNotFoundError)
+        assert raised.value.filename == str(sidecar)
+
+
+@windows
+@pytest.mark.parametrize("number", [53, 64, 67])
+def test_a_folder_of_a_share_that_is_away_is_not_gone(
+    tmp_path: Path, refused: Callable[[Path, int], None], number: int
+) -> None:
+    """It can be neither opened nor listed, and nobody is told that it isn't there."""
+    here = files.Directory.open(tmp_path)
+    refused(tmp_path, number)
+    for look in (here.names, lambda: [files.Directory.open(tmp_path)]):
+        with pytest.raises(OSError, match="as Windows says it") as raised:
+            list(look())
+        assert not isinstance(raised.value, FileNotFoundError)
+
+
+@windows
+def test_a_name_that_is_too_long_for_windows(tmp_path: Path, refused: Callable[[Path, int], None]) -> None:
+    """Nothing can have it: a document with the longest name that there is has no sidecar beside it."""
+    beside = at(tmp_path / f"{'a' * 255}.json")
+    refused(beside.path, 123)
+    assert not beside.exists()
+    assert document_id_in(beside) is None
+    files.discard(beside)
 
 
 @posix
