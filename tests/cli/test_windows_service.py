@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.documents import SELLER, invoice
 from support.faults import Exchange, answered
+from support.systems import WINE
 
 from filedrop.errors import FiledropError
 
@@ -247,15 +248,20 @@ def test_alarms() -> None:
 
 
 def test_the_table_of_messages() -> None:
-    """The file that is named as the source's table of messages shows our sentences as they are."""
+    """What the source names as its table of messages is none of our files, which the event log would keep open."""
     eventlog.add_source(NAME)
     try:
         key = rf"SYSTEM\CurrentControlSet\Services\EventLog\Application\{NAME}"
         with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, key) as source:
-            table, _ = winreg.QueryValueEx(source, "EventMessageFile")
+            table, kind = winreg.QueryValueEx(source, "EventMessageFile")
     finally:
         eventlog.remove_source(NAME)
-    library = win32api.LoadLibraryEx(table, 0, win32con.LOAD_LIBRARY_AS_DATAFILE)
+    assert kind == winreg.REG_EXPAND_SZ
+    path = Path(winreg.ExpandEnvironmentStrings(table))
+    assert path.parent == Path(win32api.GetSystemDirectory())
+    if WINE:  # which has no such program
+        return
+    library = win32api.LoadLibraryEx(str(path), 0, win32con.LOAD_LIBRARY_AS_DATAFILE)
     how = win32con.FORMAT_MESSAGE_FROM_HMODULE | win32con.FORMAT_MESSAGE_ARGUMENT_ARRAY
     for number in Number:
         assert win32api.FormatMessageW(how, library, number.value, 0, ["acme: 100%1"]).strip() == "acme: 100%1"

@@ -1,7 +1,8 @@
 """What Windows' event log is told: start, stop, what must be mended first, failures, and alarms, in one sentence each.
 
 Each service is a source of its own. Windows makes sentences by a source's table of messages; ours are whole already, so
-the table is pywin32's, in which each message is "%1". Its file is part of the installation, wherever that lies.
+the table is that of Windows' own eventcreate, in which each message is "%1". It is no file of ours: the event log keeps
+these open, and an upgrade couldn't replace them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from enum import IntEnum
 import pywintypes
 import win32evtlog
 import win32evtlogutil
+
+TABLE = r"%SystemRoot%\System32\EventCreate.exe"  # it has the numbers 1 to 1000
 
 
 class Number(IntEnum):
@@ -42,7 +45,7 @@ def report(source: str, number: Number, sentence: str) -> None:
 
 def add_source(source: str) -> None:
     """Make it known. Raises pywintypes.error."""
-    win32evtlogutil.AddSourceToRegistry(source, win32evtlog.__file__, "Application")
+    win32evtlogutil.AddSourceToRegistry(source, TABLE, "Application")
 
 
 def remove_source(source: str) -> None:
