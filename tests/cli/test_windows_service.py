@@ -11,8 +11,10 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -160,6 +162,32 @@ def test_a_hard_end(world: World, ask: Callable[[str], Done]) -> None:
     assert ask("start").returncode == 0  # which Windows does by itself
     world.until(world.settled, what="all thirty are sent")
     world.invariants()
+
+
+def test_a_stop_while_it_stops(world: World, ask: Callable[[str], Done], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever stops what is being stopped waits for its end: an upgrade after a click in the Services window, for one."""
+
+    def held(exchange: Exchange) -> None:
+        on_the_wire.set()
+        stopping.wait(30)
+        answered(exchange)
+
+    def waiting(seconds: float) -> None:
+        stopping.set()
+        time.sleep(seconds)
+
+    on_the_wire, stopping = threading.Event(), threading.Event()
+    assert ask("install").returncode == 0
+    assert ask("start").returncode == 0
+    world.front.next("POST /outbox", held)
+    world.drop("held.xml", invoice("3"))
+    assert on_the_wire.wait(30)
+    with manager._opened(NAME, win32service.SERVICE_STOP) as service:
+        win32service.ControlService(service, win32service.SERVICE_CONTROL_STOP)
+    assert state() == "stopping"
+    monkeypatch.setattr(manager, "time", SimpleNamespace(monotonic=time.monotonic, sleep=waiting))
+    assert manager.stop(NAME).state == "stopped"
+    assert stopping.is_set()
 
 
 def test_a_check_without_an_answer(world: World, filedrop: Filedrop, ask: Callable[[str], Done]) -> None:

@@ -191,7 +191,8 @@ def stop(name: str) -> Registered:
     """Stop it, and wait for that. Raises FiledropError."""
     try:
         with _said(name), _opened(name, win32service.SERVICE_STOP) as service:
-            win32service.ControlService(service, win32service.SERVICE_CONTROL_STOP)
+            if _wait(name, STARTING, "starting").state == "running":  # before, it takes no stop; nor a second one
+                win32service.ControlService(service, win32service.SERVICE_CONTROL_STOP)
     except AsWanted:
         pass
     return _wait(name, STOPPING, "running", "stopping")
