@@ -104,13 +104,18 @@ class Program:
                     return
 
 
+def of_windows(name: str) -> str:
+    """The path of Windows' own program: by its name alone, one in the current folder would come first."""
+    return rf"{os.environ['SYSTEMROOT']}\System32\{name}.exe"
+
+
 if sys.platform == "win32":
 
     def kill_tree(process: subprocess.Popen[bytes]) -> None:
         """End a process and its children at once."""
         if process.poll() is None:
             subprocess.run(
-                ["taskkill", "/F", "/T", "/PID", str(process.pid)],  # noqa: S607 - the system's own
+                [of_windows("taskkill"), "/F", "/T", "/PID", str(process.pid)],
                 capture_output=True,
                 creationflags=NO_WINDOW,
                 check=False,

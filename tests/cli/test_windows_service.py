@@ -36,7 +36,7 @@ import win32evtlogutil
 import win32service
 
 from filedrop.cli.run import FAILURES, SENTENCES
-from filedrop.cli.service import eventlog, hosted, manager
+from filedrop.cli.service import eventlog, hosted, manager, windows
 from filedrop.cli.service.eventlog import Number
 from filedrop.daemon.control import Control
 from filedrop.daemon.daemon import A_MOMENT, LAST_WORDS
@@ -165,7 +165,7 @@ def test_a_hard_end(world: World, ask: Callable[[str], Done]) -> None:
 
 
 def test_a_stop_while_it_stops(world: World, ask: Callable[[str], Done], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever stops what is being stopped waits for its end: an upgrade after a click in the Services window, for one."""
+    """Whoever stops what is being stopped waits for its end, as an upgrade does after a click in Services."""
 
     def held(exchange: Exchange) -> None:
         on_the_wire.set()
@@ -227,6 +227,16 @@ def test_what_is_refused_is_said() -> None:
     assert manager.read(NAME) is None
     with pytest.raises(FiledropError, match=f"{NAME} isn't installed: run filedrop service install"):
         manager.start(NAME)
+
+
+def test_a_program_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An administrator who installs the service from a share runs none of the programs that lie there."""
+    (tmp_path / "icacls.exe").write_text("a stranger's")
+    monkeypatch.chdir(tmp_path)
+    windows._icacls([str(tmp_path)])
+    assert capsys.readouterr().out == f"Rights set on {tmp_path}.\n"
 
 
 @pytest.fixture

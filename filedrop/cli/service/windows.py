@@ -17,6 +17,7 @@ from filedrop.cli.service.naming import instance_argument, is_written, put_examp
 from filedrop.cli.show import complain, say, show_json, tell
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.files.disk import file_system
+from filedrop.programs import of_windows
 
 OURS = configuration.default_folder()
 WITHOUT_PASSWORD = ("NT SERVICE\\", "NT AUTHORITY\\", "LOCALSYSTEM")  # as these begin; a managed account ends with $
@@ -204,7 +205,7 @@ def _give_rights(service: Service) -> None:
 
 
 def _icacls(words: list[str]) -> None:
-    call, letters = ["icacls", *words], "oem"  # a console's
+    call, letters = [of_windows("icacls"), *words], "oem"  # a console's
     done = subprocess.run(call, capture_output=True, encoding=letters, errors="replace", check=False)
     if done.returncode:
         complain(f"{words[0]}: the service gets no rights on it: {(done.stderr or done.stdout).strip()}")
