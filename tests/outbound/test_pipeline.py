@@ -9,6 +9,7 @@ import pytest
 from support.documents import invoice
 from support.plug import tapped
 from support.stepping import RULES, Life
+from support.systems import by_os_open
 
 from filedrop.errors import Unavailable
 from filedrop.outbound.scanner import FEW, LISTED
@@ -64,6 +65,7 @@ def test_more_files_than_a_listing_has(make_world: Callable[..., World], clock: 
     life.drop()
 
 
+@by_os_open
 def test_what_waits_and_cannot_be_read(
     make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,3 +16,4 @@ modes = pytest.mark.skipif(WINDOWS, reason="Windows gives rights by access lists
 writers_unknown = pytest.mark.skipif(WINDOWS, reason="Windows tells who writes (behaviour/test_in_use.py)")
 certificates = pytest.mark.skipif(WINE, reason="Wine knows neither `ca_file` nor a certificate of an address")
 hang_up = pytest.mark.skipif(WINDOWS, reason="Windows has no SIGHUP; its service is told by the manager")
+by_os_open = pytest.mark.skipif(WINDOWS, reason="Windows opens files by another call, which can't be made to fail so")
