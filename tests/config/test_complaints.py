@@ -384,7 +384,7 @@ mapping:
   - {channel: x, colour: red, receiver: {table: none, key: y, colour: red}}
 """
     with pytest.raises(ConfigError) as caught:
-        parse(text, "c.yaml")
+        parse(local(text), "c.yaml")
     assert [said.split(": ")[:2] for said in caught.value.complaints] == [
         ["c.yaml:8", "companies.two.participants"],
         ["c.yaml:10", "companies.two.participants"],

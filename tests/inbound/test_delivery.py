@@ -18,7 +18,7 @@ from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoic
 from support.faults import Front, instead
 from support.plug import tapped
 from support.rights import as_anyone
-from support.systems import modes
+from support.systems import folders_flushed, modes
 from werkzeug.http import http_date
 
 from filedrop import config
@@ -605,6 +605,7 @@ def test_a_name_that_is_taken_after_it_was_reserved(landing: Landing) -> None:
 # What couldn't be named
 
 
+@folders_flushed
 def test_a_folder_that_can_not_be_brought_to_the_disk(landing: Landing) -> None:
     """What was fetched is removed, why is told of each, and all are fetched again when it can be."""
 

@@ -12,7 +12,7 @@ import pytest
 from support.drops import NOON, accepted, drop, posted
 from support.plug import Disk, Tap
 from support.rights import as_anyone
-from support.systems import modes
+from support.systems import folders_flushed, modes
 
 from filedrop.files import Drafts, stamp
 from filedrop.journal import Journal
@@ -406,7 +406,7 @@ class PowerCut(BaseException):
     """Nothing is done any more."""
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="NTFS keeps its own journal of names")
+@folders_flushed
 @pytest.mark.parametrize("nth", [1, 2])
 def test_the_power_fails_while_moves_are_brought_to_the_disk(tmp_path: Path, folder: OutboundFolder, nth: int) -> None:
     """Wherever a document lies then, its sidecar lies beside it."""

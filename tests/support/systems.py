@@ -17,3 +17,4 @@ writers_unknown = pytest.mark.skipif(WINDOWS, reason="Windows tells who writes (
 certificates = pytest.mark.skipif(WINE, reason="Wine knows neither `ca_file` nor a certificate of an address")
 hang_up = pytest.mark.skipif(WINDOWS, reason="Windows has no SIGHUP; its service is told by the manager")
 by_os_open = pytest.mark.skipif(WINDOWS, reason="Windows opens files by another call, which can't be made to fail so")
+folders_flushed = pytest.mark.skipif(WINDOWS, reason="NTFS keeps its own journal of names")
