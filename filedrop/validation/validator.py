@@ -122,10 +122,12 @@ class ByProgram:
                 program.kill()
         try:
             status, output = program.wait(self._seconds)
-            return status, one_line(output, LONGEST_SAID)
         except TimeoutError:
             why = f"{self._command[0]} took longer than {self._seconds:g} seconds (validation.timeout)"
             raise NoVerdict(why) from None
         finally:
             with self._change:
                 self._running.discard(program)
+        if self._closed.is_set():  # Windows ends a program with status 1, as if it had refused the document
+            raise NoVerdict("filedrop is stopping")
+        return status, one_line(output, LONGEST_SAID)

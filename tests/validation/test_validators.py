@@ -344,6 +344,20 @@ def test_a_program_on_a_share_that_hangs(tmp_path: Path) -> None:
             findings.result()
 
 
+def test_a_program_that_a_stop_ends(tmp_path: Path) -> None:
+    """What a stop or reload ends has no verdict; Windows says of it what a program says of an invalid document."""
+    validator = by_program(tmp_path, f"open({str(tmp_path / 'begun')!r}, 'w').close()\ntime.sleep(1000)")
+    with ThreadPoolExecutor() as pool:
+        findings = pool.submit(said, validator, invoice())
+        deadline = time.monotonic() + PATIENCE
+        while not (tmp_path / "begun").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        validator.close()
+        with pytest.raises(NoVerdict):
+            findings.result(PATIENCE)
+
+
 def test_what_a_kill_has_left(tmp_path: Path) -> None:
     """Copies of documents that a filedrop which was killed has left are cleared away at the start."""
     left = tmp_path / "validating" / "tmp123"
