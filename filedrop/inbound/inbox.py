@@ -46,6 +46,7 @@ class Inbox:
         self._context = context
         self._walked_from_start = False
         self._left: dict[str, Message] = {}  # by receiver, the oldest found beyond that had no row then
+        self._cut_short = ""  # why the archive was not read to its end, when it last wasn't
         self.complete = True
 
     def unread(self, is_blocked: Callable[[Unread], bool]) -> list[Unread]:
@@ -63,6 +64,8 @@ class Inbox:
             beyond = self._known(self._beyond(listing, is_blocked))
             self._remember_left(beyond.values())
             unread = beyond | unread
+        elif self._cut_short and context.access_point.cut_short["messages"] == self._cut_short:  # it is read no more
+            context.access_point.cut_short["messages"] = ""
         unread |= {one.message.msg_no: one for one in self._unfinished(unread)}
         return [unread[number] for number in sorted(unread)]
 
@@ -105,7 +108,7 @@ class Inbox:
             if isinstance(error, Interrupted):
                 raise
             context.log.warning("list.cut_short", list="messages", why=str(error))
-            context.access_point.cut_short["messages"] = str(error)  # it knows nothing of a limit that is ours
+            self._cut_short = context.access_point.cut_short["messages"] = str(error)  # it doesn't know our own limit
         context.journal.record_inbox_day(identity, (min(today, reached) - timedelta(days=DAYS_WIDER)).isoformat())
         self._walked_from_start = True
         for receiver in back:  # what is still unread was found again
