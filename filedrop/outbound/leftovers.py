@@ -68,7 +68,6 @@ class Leftovers:
             return None
         except OSError as error:
             at.unreadable.add(document.id)
-            at.refuses(error)
             why = unreadable(entry.path, error).message
             shared.log.warning("document.unreadable", company=document.company, file=document.file, why=why)
             if why_not_read(document) != why:  # one event for each reason

@@ -86,6 +86,7 @@ def test_what_waits_and_cannot_be_read(
         life.go_on(600)
     told = [line["file"] for line in world.log() if line["event"] == "document.unreadable"]
     assert told == ["a.xml"]
+    assert not [line for line in world.log() if line["event"] == "folder.refuses"]  # nothing was moved or written
     assert "can't be read: Bad file" in (world.outbound / "sending" / "a.xml.why.txt").read_text()
     (document,) = life.journal.newest(clock.true(), 1)["acme", "waiting"].documents  # which `status` names
     assert "can't be read: Bad file" in document.history[-1].facts["why"]
