@@ -382,6 +382,7 @@ companies:
 mapping:
   - wrong
   - {channel: x, colour: red, receiver: {table: none, key: y, colour: red}}
+root: /srv/filedrop
 """
     with pytest.raises(ConfigError) as caught:
         parse(local(text), "c.yaml")
