@@ -13,24 +13,17 @@ _NO_FILE_BUT_HERE = frozenset({errno.EINVAL}) if sys.platform != "win32" else fr
 # `open_regular` raises these: for links; for folders, pipes and sockets; for a name that no file can have.
 NO_FILE = frozenset({errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG}) | _NO_FILE_BUT_HERE
 
-if sys.platform == "win32":
-    _MEANT = {
-        53: errno.EIO,  # ERROR_BAD_NETPATH: the server
-        67: errno.EIO,  # ERROR_BAD_NET_NAME: the share
-        123: errno.ENAMETOOLONG,  # ERROR_INVALID_NAME
-    }
+_MEANT = {  # by Windows' number, which no other system's error has
+    53: errno.EIO,  # ERROR_BAD_NETPATH: the server
+    67: errno.EIO,  # ERROR_BAD_NET_NAME: the share
+    123: errno.ENAMETOOLONG,  # ERROR_INVALID_NAME
+}
 
-    def meant(error: OSError, where: object) -> OSError:
-        """What is to be raised for this error of the file there."""
-        code = _MEANT.get(error.winerror)
-        if code is not None:
-            return OSError(code, error.strerror, str(where))
-        error.filename = str(where)
-        return error
 
-else:
-
-    def meant(error: OSError, where: object) -> OSError:
-        """What is to be raised for this error of the file there."""
-        error.filename = str(where)
-        return error
+def meant(error: OSError, where: object) -> OSError:
+    """What is to be raised for this error of the file there."""
+    code = _MEANT.get(getattr(error, "winerror", None) or 0)
+    if code is not None:
+        return OSError(code, error.strerror, str(where))
+    error.filename = str(where)
+    return error

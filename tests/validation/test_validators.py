@@ -344,15 +344,20 @@ def test_a_program_on_a_share_that_hangs(tmp_path: Path) -> None:
             findings.result()
 
 
+def wait_for(file: Path) -> None:
+    """Wait until a program has made this file."""
+    deadline = time.monotonic() + PATIENCE
+    while not file.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def test_a_program_that_a_stop_ends(tmp_path: Path) -> None:
     """What a stop or reload ends has no verdict; Windows says of it what a program says of an invalid document."""
     validator = by_program(tmp_path, f"open({str(tmp_path / 'begun')!r}, 'w').close()\ntime.sleep(1000)")
     with ThreadPoolExecutor() as pool:
         findings = pool.submit(said, validator, invoice())
-        deadline = time.monotonic() + PATIENCE
-        while not (tmp_path / "begun").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_for(tmp_path / "begun")
         validator.close()
         with pytest.raises(NoVerdict):
             findings.result(PATIENCE)
@@ -374,10 +379,7 @@ def test_a_changed_configuration(tmp_path: Path) -> None:
     validator = by_program(tmp_path, script)
     with ThreadPoolExecutor() as pool:
         findings = pool.submit(said, validator, invoice())
-        deadline = time.monotonic() + PATIENCE
-        while not (tmp_path / "begun").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_for(tmp_path / "begun")
         by_program(tmp_path, "")
         (tmp_path / "go").touch()
         assert findings.result(PATIENCE) == []
