@@ -53,7 +53,8 @@ DOORS = {
     "structlog": ("",),  # each room is handed a logger and may name its type; its form has one place
     "_typeshed": ("sandbox/",),  # the type of a WSGI application, which no library is needed for
 }
-LONGEST = 300  # lines
+LONGEST = 400  # lines
+LONGEST_CLASS = 260
 
 
 APART = "sandbox"  # it shares nothing but words with the others
@@ -249,6 +250,12 @@ def test_only_the_commands_print() -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(HOUSE).as_posix())
 def test_a_module_can_be_read_in_one_sitting(path: Path) -> None:
-    """No module has more than 300 lines, and each says first what it is."""
+    """No module has more than 400 lines and no class more than 260, and each module says first what it is."""
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
+    lengths = {
+        node.name: (node.end_lineno or 0) - node.lineno + 1
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ClassDef)
+    }
+    assert not {name: length for name, length in lengths.items() if length > LONGEST_CLASS}
     assert ast.get_docstring(parsed(path))

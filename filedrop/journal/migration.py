@@ -43,6 +43,7 @@ STEPS = {
         UPDATE messages SET placed = CAST(strftime('%s', received) AS REAL) WHERE state IN ('placing', 'read')
         """,
     ),
+    "4": (),
 }
 """The statements that lead from each older schema to the next."""
 

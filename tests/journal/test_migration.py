@@ -99,9 +99,9 @@ def test_no_copy_can_be_made(path: Path) -> None:
 
 
 def test_a_step_fails(path: Path) -> None:
-    """Where one step can't be taken, none is."""
+    """Where the last step fails, none is taken."""
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE INDEX totals ON documents (size)")  # a hindrance
+        connection.execute("CREATE TRIGGER full BEFORE UPDATE ON about BEGIN SELECT RAISE(FAIL, 'disk full'); END")
     before = content(path)
     with pytest.raises(JournalError), locked_state(path.parent):
         pass
