@@ -1,0 +1,61 @@
+"""The small inputs in ../shared/cases, each with the right result that the README.md in its folder names.
+
+A test names the folder of its case: `case("page-order")`. A case without a test is in WAITING, with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
+pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason=f"the cases are not there: {CASES}")
+
+WAITING = {
+    "attachment-pdf-behind-junk": "issue 31, item 20",
+    "belgian-0208-with-BE": "a later issue: the form of an id by its scheme",
+    "mapping-file-nfd": "issue 31, item 6",
+    "page-cii-advance-payments": "a later issue: what pages show",
+    "page-cii-en16931-terms": "a later issue: what pages show",
+    "page-cii-test-invoice": "a later issue: what pages show",
+    "page-despatch-advice": "a later issue: what pages show",
+    "page-line-references": "a later issue: what pages show",
+    "page-order": "a later issue: what pages show",
+    "page-pint-line-tax": "a later issue: what pages show",
+    "page-withholding-tax": "a later issue: what pages show",
+    "page-zwnj": "issue 31, item 21",
+    "received-facturx-pdf": "issue 31, item 20",
+    "response-mls-from-access-point": "issue 31, item 17",
+    "response-reason-imr-code": "issue 31, item 18",
+    "response-reason-mlr-line": "issue 31, item 18",
+    "response-to-cii-380": "issue 31, item 17",
+    "sbdh-documentid-with-scheme": "issue 31, item 7",
+    "validate-boolean-True": "issue 31, item 19",
+    "validate-two-prices": "issue 31, item 19",
+    "validate-two-profileids": "issue 31, item 19",
+}
+"""The cases without a test, each with the work that it waits for. Whoever adds the test deletes the entry."""
+
+
+def case(name: str) -> Path:
+    """The folder of a case."""
+    folder = CASES / name
+    assert folder.is_dir(), f"{CASES} has no case {name}; it has {', '.join(cases())}"
+    return folder
+
+
+def cases() -> list[str]:
+    """The names of all cases."""
+    return sorted(path.name for path in CASES.iterdir() if path.is_dir())
+
+
+def test_every_case_has_a_test() -> None:
+    """Each folder is named here, by its test or in WAITING, and not in both."""
+    nodes = ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8")))
+    named = Counter(node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    assert [name for name in cases() if name not in named] == []
+    assert [name for name in WAITING if name not in cases()] == []
+    assert [name for name in WAITING if named[name] > 1] == []
