@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[1]
-SOURCES = sorted((PROJECT / "tests" / "benchmarks" / "cases").glob("*.py"))
+SOURCES = sorted((PROJECT / "benchmarks" / "cases").glob("*.py"))
 CASES = [name for path in SOURCES for name in re.findall(r'^@case\("([^"]+)"', path.read_text("utf-8"), re.MULTILINE)]
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the benchmarks measure by /proc and inotify")
 
 
 def benchmarks(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = (sys.executable, "-m", "tests.benchmarks", *map(str, arguments))
+    command = (sys.executable, "-m", "benchmarks", *map(str, arguments))
     return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
 
 

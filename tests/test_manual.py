@@ -186,8 +186,8 @@ def test_what_contributors_type(line: str) -> None:
     program, *words = shlex.split(line.removeprefix("FILEDROP_MATRIX=full ").replace(" -n 6", ""))
     if program == ".venv/bin/pytest" and "tests" in line.partition("pytest")[2]:
         assert run("pytest", "--collect-only", "-p", "no:cacheprovider", *words)  # fails where it finds none
-    elif words[1:2] == ["tests.benchmarks"]:
-        assert words[2:] in ([], ["--list"]) or f"\n{words[2]} " in run("tests.benchmarks", "--list")
+    elif words[1:2] == ["benchmarks"]:
+        assert words[2:] in ([], ["--list"]) or f"\n{words[2]} " in run("benchmarks", "--list")
     elif program in (".venv/bin/mutmut", ".venv/bin/pip"):  # not one of the tools of `dev`
         project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))
         mutated = [path.replace("/", ".") for path in project["tool"]["mutmut"]["only_mutate"]]

@@ -6,18 +6,18 @@ import hashlib
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from benchmarks.documents import SIZE
 from filedrop import config
 from filedrop.daemon.lock import JOURNAL
 from filedrop.journal import Journal
 from filedrop.model.document import Document, Event, new_id
 from filedrop.storage import sidecar
-from tests.benchmarks.documents import SIZE
 from tests.support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.benchmarks.installation import Installation
+    from benchmarks.installation import Installation
 
 FIRST = 3_000_000_000  # message numbers that the null access point doesn't give
 AGO = timedelta(minutes=10)  # not overdue

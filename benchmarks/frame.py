@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tests.benchmarks.machine import Load
+from benchmarks.machine import Load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.benchmarks import documents
-from tests.benchmarks.frame import Bench, Figure, Must, Samples, Skipped, case
-from tests.benchmarks.installation import Installation, NullServer, until
-from tests.benchmarks.processes import CPU, PYTHON, RATE, Pace, cost_of, living
+from benchmarks import documents
+from benchmarks.frame import Bench, Figure, Must, Samples, Skipped, case
+from benchmarks.installation import Installation, NullServer, until
+from benchmarks.processes import CPU, PYTHON, RATE, Pace, cost_of, living
 from tests.support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def bare_loop(bench: Bench, count: int, workers: int) -> Pace:
     folder, here = bench.new_folder(), bench.new_folder()
     documents.drop(folder, range(count))
     with NullServer.running() as server:
-        cost = cost_of(PYTHON, "-m", "tests.benchmarks.bare", "out", server.url, folder, str(workers), folder=here)
+        cost = cost_of(PYTHON, "-m", "benchmarks.bare", "out", server.url, folder, str(workers), folder=here)
         see(count, server.count("out"))
     return cost.pace(count)
 
@@ -47,7 +47,7 @@ def bare_loop(bench: Bench, count: int, workers: int) -> Pace:
 def disk(bench: Bench, count: int, workers: int) -> Pace:
     """The same as the disk sees it: one fsync, one rename and one fsync of the folder for each."""
     folder, here = bench.new_folder(), bench.new_folder()
-    cost = cost_of(PYTHON, "-m", "tests.benchmarks.bare", "disk", str(count), folder, str(workers), folder=here)
+    cost = cost_of(PYTHON, "-m", "benchmarks.bare", "disk", str(count), folder, str(workers), folder=here)
     see(count, len(os.listdir(folder / "sent")))  # noqa: PTH208 - names are enough
     return cost.pace(count)
 

@@ -7,11 +7,11 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.bare import FIELDS
-from tests.benchmarks.documents import numbered_document
-from tests.benchmarks.frame import Bench, Figure, Skipped, case
-from tests.benchmarks.installation import NullServer
-from tests.benchmarks.processes import living
+from benchmarks.bare import FIELDS
+from benchmarks.documents import numbered_document
+from benchmarks.frame import Bench, Figure, Skipped, case
+from benchmarks.installation import NullServer
+from benchmarks.processes import living
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.request import urlopen
 
-from tests.benchmarks.documents import SIZE, drop, participants
-from tests.benchmarks.machine import cpu_seconds, family
-from tests.benchmarks.processes import FILEDROP, PYTHON, Cost, cost_of, living
+from benchmarks.documents import SIZE, drop, participants
+from benchmarks.machine import cpu_seconds, family
+from benchmarks.processes import FILEDROP, PYTHON, Cost, cost_of, living
 from tests.support.documents import SELLER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from tests.benchmarks.frame import Bench
+    from benchmarks.frame import Bench
 
 PATIENCE = 300.0  # seconds after which what is waited for won't happen any more
 START = 60.0  # seconds after which a daemon won't become ready any more
@@ -42,7 +42,7 @@ class NullServer:
     def running(cls, *, delay: float = 0.0, inbox: int = 0, size: int = SIZE) -> Iterator[Self]:
         """One that answers after `delay` seconds and has so many unread messages of `size` bytes."""
         options = (f"--delay={delay}", f"--inbox={inbox}", f"--size={size}")
-        with cls.started("tests.benchmarks.nullserver", *options) as server:
+        with cls.started("benchmarks.nullserver", *options) as server:
             yield server
 
     @classmethod

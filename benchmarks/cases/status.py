@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from benchmarks import history
+from benchmarks.frame import Bench, Figure, Must, Samples, case
+from benchmarks.installation import WITHOUT_CONFIG, Installation, NullServer
+from benchmarks.processes import FILEDROP, SECONDS, Cost, cost_of
 from filedrop import config
 from filedrop.daemon.daemon import Daemon
 from filedrop.daemon.lock import locked_state
 from filedrop.status.status_file import StatusFile
-from tests.benchmarks import history
-from tests.benchmarks.frame import Bench, Figure, Must, Samples, case
-from tests.benchmarks.installation import WITHOUT_CONFIG, Installation, NullServer
-from tests.benchmarks.processes import FILEDROP, SECONDS, Cost, cost_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ def write(installation: Installation) -> Cost:
         took = 0.0
         for running in (True, False):  # which differ, so that all is written
             begun = time.perf_counter()
-            file._start(daemon, running=running).join()
+            file._start(daemon, running=running).join()  # noqa: SLF001 - the thread itself, without its timer
             took = time.perf_counter() - begun
     return Cost(took, 0, 0, 0)
 

@@ -7,7 +7,7 @@ import time
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.documents import NUMBER, numbered_document, participants
+from benchmarks.documents import NUMBER, numbered_document, participants
 from tests.support.documents import SELLER
 
 if TYPE_CHECKING:

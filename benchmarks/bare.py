@@ -1,6 +1,6 @@
 """The yardsticks: the same requests, fsyncs and renames, and nothing around them.
 
-`python -m tests.benchmarks.bare out URL FOLDER WORKERS` posts each file of the folder: no journal, no fsync, no moves.
+`python -m benchmarks.bare out URL FOLDER WORKERS` posts each file of the folder: no journal, no fsync, no moves.
 With `in` it lists the inbox, downloads each message into the folder and marks it as read. With `disk`, and a count
 instead of the URL, it writes and fsyncs a small file, renames it and fsyncs the folder: the least that a document costs
 the disk.

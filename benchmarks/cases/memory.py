@@ -6,11 +6,11 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.cases.outward import see
-from tests.benchmarks.documents import SIZE
-from tests.benchmarks.frame import Bench, Figure, Must, Samples, case, once
-from tests.benchmarks.installation import Installation, NullServer
-from tests.benchmarks.machine import Load
+from benchmarks.cases.outward import see
+from benchmarks.documents import SIZE
+from benchmarks.frame import Bench, Figure, Must, Samples, case, once
+from benchmarks.installation import Installation, NullServer
+from benchmarks.machine import Load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

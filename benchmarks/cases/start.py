@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.benchmarks import history
-from tests.benchmarks.frame import Bench, Figure, Must, case
-from tests.benchmarks.installation import WITHOUT_CONFIG, Installation, NullServer
-from tests.benchmarks.processes import CPU, FILEDROP, PYTHON, SECONDS, Cost, cost_of
+from benchmarks import history
+from benchmarks.frame import Bench, Figure, Must, case
+from benchmarks.installation import WITHOUT_CONFIG, Installation, NullServer
+from benchmarks.processes import CPU, FILEDROP, PYTHON, SECONDS, Cost, cost_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """What is measured. Importing this registers all cases, in the order in which they are run."""
 
-from tests.benchmarks.cases import identifying, showing, server, outward, inward, latency, growth, idle  # isort: skip
-from tests.benchmarks.cases import memory, start, status, soak  # isort: skip
+from benchmarks.cases import identifying, showing, server, outward, inward, latency, growth, idle  # isort: skip
+from benchmarks.cases import memory, start, status, soak  # isort: skip
 
 __all__ = [
     "growth",

@@ -6,9 +6,9 @@ import contextlib
 import time
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.frame import Bench, Figure, Must, case, once
-from tests.benchmarks.installation import Installation, NullServer
-from tests.benchmarks.machine import Load
+from benchmarks.frame import Bench, Figure, Must, case, once
+from benchmarks.installation import Installation, NullServer
+from benchmarks.machine import Load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

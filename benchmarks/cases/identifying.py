@@ -6,15 +6,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.frame import Bench, Figure, Must, Rounds, Samples, Skipped, case
-from tests.benchmarks.installation import WITHOUT_CONFIG
-from tests.benchmarks.processes import FILEDROP, PYTHON, SECONDS, Cost, cost_of
+from benchmarks.frame import Bench, Figure, Must, Rounds, Samples, Skipped, case
+from benchmarks.installation import WITHOUT_CONFIG
+from benchmarks.processes import FILEDROP, PYTHON, SECONDS, Cost, cost_of
 from tests.support.documents import invoice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CORPUS = Path(__file__).resolve().parents[4] / "shared" / "corpus" / "documents"
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "documents"
 LXML = """
 import sys
 from lxml import etree

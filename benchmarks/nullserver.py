@@ -1,4 +1,4 @@
-"""An access point that answers as fast as it can and keeps nothing: `python -m tests.benchmarks.nullserver`.
+"""An access point that answers as fast as it can and keeps nothing: `python -m benchmarks.nullserver`.
 
 One thread on raw sockets: it reads a body by its Content-Length, throws it away, and answers with what was prepared.
 It prints its address and ends when its standard input does. `--delay` is in seconds, before each answer. `--inbox` and
@@ -20,7 +20,7 @@ from email.utils import formatdate
 from itertools import count, islice
 from urllib.parse import parse_qs
 
-from tests.benchmarks.documents import NUMBER, numbered_document
+from benchmarks.documents import NUMBER, numbered_document
 from tests.support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER
 
 FIRST_OUT, FIRST_IN = 4_300_000_000, 5_300_000_000  # all numbers have ten digits: the answers' length is constant

@@ -7,12 +7,12 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tests.benchmarks import documents, history
-from tests.benchmarks.cases.latency import p95
-from tests.benchmarks.cases.outward import BACKLOG, see
-from tests.benchmarks.frame import Bench, Figure, Must, Samples, case, once
-from tests.benchmarks.installation import Daemon, Installation, NullServer, until
-from tests.benchmarks.machine import Load
+from benchmarks import documents, history
+from benchmarks.cases.latency import p95
+from benchmarks.cases.outward import BACKLOG, see
+from benchmarks.frame import Bench, Figure, Must, Samples, case, once
+from benchmarks.installation import Daemon, Installation, NullServer, until
+from benchmarks.machine import Load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,12 +13,12 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.benchmarks.machine import LIVING
+from benchmarks.machine import LIVING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[1]
 PYTHON = sys.executable
 FILEDROP = (PYTHON, "-m", "filedrop")
 

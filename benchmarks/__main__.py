@@ -1,4 +1,4 @@
-"""The one command: `python -m tests.benchmarks [CASE...] [--json FILE]`, `--list`. See the package's docstring."""
+"""The one command: `python -m benchmarks [CASE...] [--json FILE]`, `--list`. See the package's docstring."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks import cases  # noqa: F401 - importing it registers them
-from tests.benchmarks.frame import CASES, ONLY_NAMED, ROUNDS, Bench, Figure, Skipped
-from tests.benchmarks.machine import describe
+from benchmarks import cases  # noqa: F401 - importing it registers them
+from benchmarks.frame import CASES, ONLY_NAMED, ROUNDS, Bench, Figure, Skipped
+from benchmarks.machine import describe
 
 WIDTH = 170  # letters, where it is no terminal's business
 MARKS = {True: "met", False: "MISSED", None: ""}
@@ -70,7 +70,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description="What filedrop costs.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What filedrop costs.")
     parser.add_argument("cases", nargs="*", metavar="CASE", help="which; if none is named, all but soak")
     parser.add_argument("--list", action="store_true", help="show the cases' names")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure, and those of each round")

@@ -15,13 +15,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.cases.latency import percentile
-from tests.benchmarks.chart import Chart, draw
-from tests.benchmarks.frame import Bench, Figure, Must, Samples, case
-from tests.benchmarks.installation import Daemon, Installation, NullServer
-from tests.benchmarks.machine import Load, cpu_seconds
-from tests.benchmarks.processes import PROJECT
-from tests.benchmarks.traffic import COMPANIES, Accounting, Dropper
+from benchmarks.cases.latency import percentile
+from benchmarks.chart import Chart, draw
+from benchmarks.frame import Bench, Figure, Must, Samples, case
+from benchmarks.installation import Daemon, Installation, NullServer
+from benchmarks.machine import Load, cpu_seconds
+from benchmarks.processes import PROJECT
+from benchmarks.traffic import COMPANIES, Accounting, Dropper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -198,7 +198,7 @@ def soak(bench: Bench) -> Iterator[Figure]:
     minute = min(MINUTE, seconds / SAMPLES)
     picture = bench.picture or (bench.new_folder() / PICTURE.name if bench.tiny else PICTURE)
     options = (f"--rate={IN}", f"--minute={minute}")
-    with NullServer.started("tests.benchmarks.soakserver", *options) as server:
+    with NullServer.started("benchmarks.soakserver", *options) as server:
         installation = Installation(bench, server, companies=COMPANIES)
         milliseconds = round(1000 * minute)
         rules = f"retry: {{first: 1s, longest: {max(1000, milliseconds)}ms}}, doubt: {2 * milliseconds}ms"

@@ -8,10 +8,10 @@ import time
 from statistics import quantiles
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.documents import numbered_document
-from tests.benchmarks.frame import Bench, Figure, Must, Samples, case, once
-from tests.benchmarks.installation import Installation, NullServer, until
-from tests.benchmarks.machine import Load
+from benchmarks.documents import numbered_document
+from benchmarks.frame import Bench, Figure, Must, Samples, case, once
+from benchmarks.installation import Installation, NullServer, until
+from benchmarks.machine import Load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""An access point of ordinary misfortunes: `python -m tests.benchmarks.soakserver --rate=36 --minute=60`.
+"""An access point of ordinary misfortunes: `python -m benchmarks.soakserver --rate=36 --minute=60`.
 
 It is the null access point, and besides it makes so many messages a second until `GET /stop`, knows when each
 document was received, hands it on a while later, and has back by its number what was posted. A minute is so many
@@ -26,9 +26,9 @@ import time
 from collections import Counter
 from datetime import datetime
 
-from tests.benchmarks import nullserver
-from tests.benchmarks.nullserver import FIRST_IN, FIRST_OUT, PAGE, AccessPoint, Asked, Connection
-from tests.benchmarks.traffic import SENDERS, company, parts
+from benchmarks import nullserver
+from benchmarks.nullserver import FIRST_IN, FIRST_OUT, PAGE, AccessPoint, Asked, Connection
+from benchmarks.traffic import SENDERS, company, parts
 from tests.support.documents import BILLING_PROCESS, BUYER, INVOICE_ID
 
 BUSY, RESET, SLOW, CUT, FAILED = 1009, 60_013, 997, 10_007, 100_003

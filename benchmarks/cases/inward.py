@@ -6,10 +6,10 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.cases.outward import see
-from tests.benchmarks.frame import Bench, Figure, Must, case
-from tests.benchmarks.installation import Installation, NullServer
-from tests.benchmarks.processes import CPU, PYTHON, RATE, Pace, cost_of
+from benchmarks.cases.outward import see
+from benchmarks.frame import Bench, Figure, Must, case
+from benchmarks.installation import Installation, NullServer
+from benchmarks.processes import CPU, PYTHON, RATE, Pace, cost_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ def bare_loop(bench: Bench, count: int) -> Pace:
     """The same by requests in as many threads: list, download, mark read."""
     folder, here = bench.new_folder(), bench.new_folder()
     with NullServer.running(inbox=count) as server:
-        cost = cost_of(PYTHON, "-m", "tests.benchmarks.bare", "in", server.url, folder, str(WORKERS), folder=here)
+        cost = cost_of(PYTHON, "-m", "benchmarks.bare", "in", server.url, folder, str(WORKERS), folder=here)
         see(count, count - server.count("in"), len(os.listdir(folder)))  # noqa: PTH208 - names are enough
     return cost.pace(count)
 

@@ -6,8 +6,8 @@ import io
 import time
 from typing import TYPE_CHECKING
 
+from benchmarks.frame import Bench, Figure, Must, case
 from filedrop import readable
-from tests.benchmarks.frame import Bench, Figure, Must, case
 from tests.support.documents import invoice
 
 if TYPE_CHECKING:
