@@ -63,6 +63,20 @@ def test_installed_from_it_alone(tmp_path: Path) -> None:
         assert f"ExecStart={filedrop} run" in unit
 
 
+def test_types_of_the_installed_wheel(tmp_path: Path) -> None:
+    """Code that uses an installed filedrop is checked against filedrop's types."""
+    made = build("wheel", PROJECT, tmp_path / "dist")
+    venv.create(tmp_path / "environment", with_pip=True)
+    python = tmp_path / "environment" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    run(python, "-m", "pip", "install", "-q", "--no-deps", made, cwd=tmp_path)
+    (tmp_path / "user.py").write_text("from filedrop.times import moment\n\nanswer: int = moment('')\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--python-executable", python, "user.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert 'expression has type "datetime | None", variable has type "int"' in done.stdout
+
+
 def test_the_source_makes_the_same_wheel(tmp_path: Path) -> None:
     """The archive of the source lacks nothing: the wheel that is built from it has the same files, byte for byte."""
     with tarfile.open(build("sdist", PROJECT, tmp_path / "sdist")) as archive:
