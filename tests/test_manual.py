@@ -193,6 +193,8 @@ def test_what_contributors_type(line: str) -> None:
         mutated = [path.replace("/", ".") for path in project["tool"]["mutmut"]["only_mutate"]]
         assert all(f"{module}.py" in mutated for module in re.findall(r"filedrop\.\w+\.\w+", line))
         assert all(extra in project["project"]["optional-dependencies"] for extra in re.findall(r"\[(\w+)\]", line))
+    elif program == ".ci/prose":
+        subprocess.run([sys.executable, program, *words], cwd=PROJECT, capture_output=True, check=True)
     elif words[:2] == ["config", "core.hooksPath"]:
         assert (PROJECT / words[2] / "commit-msg").exists()
     else:
