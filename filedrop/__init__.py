@@ -34,6 +34,7 @@ The packages; each names its modules. Imports only point down, which tests/test_
     config       YAML to checked models
     files        written whole, moved without overwriting; what differs between operating systems
     model        what a document and a message are, the legal steps
+    children     processes of our own with limits of memory, time and output
     programs     other people's programs, run with a time limit
     times        what a timestamp says, and when something is to be tried again
     text         strangers' words and names, safe to show

@@ -69,7 +69,7 @@ def _judged(validator: Validator, file: Path) -> dict[str, Any]:
         with opened(file) as stream:
             reading = read(stream)
             stream.seek(0)
-            kind = Kind(reading.root_name, reading.customization, reading.wire_size)
+            kind = Kind(reading.root_name, reading.customization)
             verdict = validator.judge(kind, wire(stream, reading))
     except (DocumentError, NoVerdict) as error:
         return told | {"error": str(error)}

@@ -124,7 +124,7 @@ def ask(validator: Validator, opened: OpenedDocument, *, local: bool) -> Verdict
     reading = opened.reading
     if reading is None:
         raise ValueError("nothing was read that could be validated")
-    kind = Kind(reading.root_name, reading.customization, reading.wire_size)
+    kind = Kind(reading.root_name, reading.customization)
     return validator.judge(kind, opened.upload(local=local).chunks())
 
 

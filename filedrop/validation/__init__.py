@@ -3,7 +3,7 @@
 A validator has findings, or no verdict, where it is missing, crashed or took too long; that says nothing of a document.
 
 validator   what a validator is; the one that is a program
-process     the one that goes by rules: its process is started when needed, ended when idle, killed when it is late
+process     the one that goes by rules, in a child process (children)
 child       that process: compiles the rules once, and applies them
 places      where in a document a finding is, for people
 """

@@ -1,14 +1,11 @@
-"""The process that judges documents by rules: on stdin a header and a document, on stdout its findings, and again.
+"""The child process that judges documents by rules.
 
 Of its own, because compiled rules take 200 MB and a second, and because what a stranger's rules do to it, or a document
-to them, ends it and nothing else. It ends with its parent: at the end of its stdin, or when a document takes too long.
+to them, ends it and nothing else.
 """
 
 from __future__ import annotations
 
-import faulthandler
-import json
-import os
 import re
 import sys
 from io import BytesIO
@@ -17,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
+from filedrop.children.answering import answer_questions
 from filedrop.config.rules import load_rules
 from filedrop.errors import ConfigError, NoVerdict
 from filedrop.identify.content import business_document
@@ -200,34 +198,9 @@ def _answer(rules: CompiledRules, asked: dict[str, Any], content: bytes) -> dict
 
 
 def main() -> None:
-    """Judge documents until stdin ends. Arguments: the folder, and the most memory, in bytes."""
-    _take_little(int(sys.argv[2]))
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints isn't an answer
-    rules, questions = CompiledRules(Path(sys.argv[1])), sys.stdin.buffer
-    while header := questions.readline():
-        asked = json.loads(header)
-        content = questions.read(asked["size"])
-        # By a thread of C, which ends the process also where the parent is gone, and saxonche lets no other thread in.
-        faulthandler.dump_traceback_later(asked["seconds"], exit=True)
-        answer = _answer(rules, asked, content)
-        faulthandler.cancel_dump_traceback_later()
-        answers.write(json.dumps(answer).encode() + b"\n")
-        answers.flush()
-
-
-if sys.platform == "linux":
-    import resource
-
-    def _take_little(memory: int) -> None:
-        """Take no more memory than this, and be the first to go where the system has none left."""
-        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-        Path("/proc/self/oom_score_adj").write_text("1000")
-
-else:
-
-    def _take_little(memory: int) -> None:
-        """Nothing to do: no such limit is known here."""
+    """Judge documents until stdin ends. Arguments: the most memory, in bytes (`answer_questions`), and the folder."""
+    rules = CompiledRules(Path(sys.argv[2]))
+    answer_questions(lambda asked, document: _answer(rules, asked, document.read()))
 
 
 if __name__ == "__main__":

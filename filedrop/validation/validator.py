@@ -24,11 +24,10 @@ LONGEST_SAID = 2000  # characters that are kept of what a program says
 
 
 class Kind(NamedTuple):
-    """What rules are chosen by, the local name of the root element and the CustomizationID; and the size in bytes."""
+    """What rules are chosen by: the local name of the root element, and the CustomizationID."""
 
     root: str
     customization: str
-    size: int
 
 
 class Verdict(NamedTuple):

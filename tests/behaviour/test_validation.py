@@ -67,7 +67,7 @@ def child(service: Daemon) -> int:
     """The number of the process that applies the rules; 0 while there is none."""
     assert service.validating is not None
     validator: Any = service.validating._validator
-    process = validator._process
+    process = validator._child._process
     return process.pid if process is not None and process.poll() is None else 0
 
 
@@ -279,7 +279,7 @@ def test_stopped_and_killed_meanwhile(by_rules: Callable[..., World]) -> None:
     with world.service() as service:
         world.until(lambda: child(service) and service.accounts[0].pipelines[0].at.under_way, what="it is validated")
         validator: Any = service.validating and service.validating._validator
-        process = validator._process
+        process = validator._child._process
     assert process.poll() is not None
     with world.service() as service:
         world.until(lambda: child(service) and service.accounts[0].pipelines[0].at.under_way, what="it is again")

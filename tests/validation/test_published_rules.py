@@ -121,7 +121,7 @@ def judged(validator: ByRules, content: bytes) -> Verdict:
     root = "CreditNote" if b"<CreditNote" in content else "Invoice"
     customization = re.search(b"<cbc:CustomizationID>(.*?)<", content)
     assert customization
-    return validator.judge(Kind(root, customization[1].decode(), len(content)), [content])
+    return validator.judge(Kind(root, customization[1].decode()), [content])
 
 
 @published

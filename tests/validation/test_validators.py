@@ -17,13 +17,13 @@ from support.disks import foreign
 from support.documents import invoice
 from support.rules import OWN, OWN_LIST, own_rules
 
+from filedrop.children import asking
 from filedrop.config import Validation
 from filedrop.config.rules import load_rules
 from filedrop.daemon.lock import locked_state
 from filedrop.errors import ConfigError, NoVerdict
 from filedrop.files.patience import within
 from filedrop.validation import ByRules, Kind, Validator, validator_of
-from filedrop.validation import process as processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,12 +46,12 @@ def validator(rules: Path) -> Iterator[ByRules]:
 
 def said(validator: Validator, content: bytes, root: str = INVOICE) -> list[str]:
     """The findings in a line each; what isn't fatal is in brackets."""
-    verdict = validator.judge(Kind(root, "", len(content)), [content])
+    verdict = validator.judge(Kind(root, ""), [content])
     return [f"{one}" if one.is_fatal else f"({one})" for one in verdict.findings]
 
 
 def process_of(validator: ByRules) -> subprocess.Popen[bytes]:
-    process = validator._process
+    process = validator._child._process
     assert process is not None
     return process
 
@@ -63,7 +63,7 @@ def test_findings(validator: ByRules) -> None:
         "line 12: A note must not say that it is broken. (OWN-1)",
         "(line 11: A note should not say that it is odd. (OWN-2))",
     ]
-    verdict = validator.judge(Kind(INVOICE, "", len(content)), [content])
+    verdict = validator.judge(Kind(INVOICE, ""), [content])
     assert [one.xpath for one in verdict.findings] == ["/Invoice/Note[2]", "/Invoice/Note"]
     assert verdict.rules == ("own.xslt",)
 
@@ -91,7 +91,7 @@ def test_a_schema(validator: ByRules) -> None:
 
 def test_no_rules_for_it(validator: ByRules) -> None:
     """A document that no rules are for breaks none, and the verdict says that none were applied."""
-    verdict = validator.judge(Kind("Order", "", 4), [b"<a/>"])
+    verdict = validator.judge(Kind("Order", ""), [b"<a/>"])
     assert (verdict.is_valid, verdict.rules) == (True, ())
 
 
@@ -145,7 +145,7 @@ def test_killed(validator: ByRules) -> None:
         yield invoice()[100:]
 
     with pytest.raises(NoVerdict, match="ended by signal 9"):
-        validator.judge(Kind(INVOICE, "", len(invoice())), content())
+        validator.judge(Kind(INVOICE, ""), content())
     assert said(validator, invoice(note="broken"))
 
 
@@ -168,7 +168,7 @@ def test_a_file_that_fails(validator: ByRules) -> None:
         raise OSError(5, "the share is away")
 
     with pytest.raises(OSError, match="the share is away"):
-        validator.judge(Kind(INVOICE, "", len(invoice())), content())
+        validator.judge(Kind(INVOICE, ""), content())
     assert said(validator, invoice(note="broken"))
 
 
@@ -178,7 +178,7 @@ def test_it_ends_when_idle(validator: ByRules, monkeypatch: pytest.MonkeyPatch) 
     process = process_of(validator)
     validator.end_if_idle()
     assert process.poll() is None
-    monkeypatch.setattr(processes, "IDLE", -1.0)
+    monkeypatch.setattr(asking, "IDLE", -1.0)
     validator.end_if_idle()
     assert process.poll() is not None
     assert said(validator, invoice(note="broken"))
@@ -191,8 +191,8 @@ def test_it_ends_with_its_parent(rules: Path, note: str) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom filedrop.validation import ByRules, Kind\n"
         f"content = sys.stdin.buffer.read()\nvalidator = ByRules(Path({str(rules)!r}), seconds=3, memory=10**9)\n"
-        "validator._running()\nprint(validator._process.pid, flush=True)\n"
-        "try:\n    validator.judge(Kind('Invoice', '', len(content)), [content])\nfinally:\n    input()\n"
+        "validator._child._running()\nprint(validator._child._process.pid, flush=True)\n"
+        "try:\n    validator.judge(Kind('Invoice', ''), [content])\nfinally:\n    input()\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
         assert parent.stdin

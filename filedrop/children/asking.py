@@ -1,0 +1,159 @@
+"""A child as its parent sees it: started when it is asked, killed when it is late, ended when it is idle."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from filedrop.children.answering import LENGTH
+from filedrop.children.limits import Confinement
+from filedrop.errors import FiledropError
+from filedrop.programs import NO_WINDOW, how_it_ended, kill_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+IDLE = 120.0  # seconds after which it ends
+AFTERWARDS = 5.0  # seconds after which it ends itself when it is late and nobody has killed it
+
+
+class NoAnswer(FiledropError):
+    """The child gave no answer; the message is a sentence."""
+
+
+class Late(NoAnswer):
+    """The child took too long; the message continues a sentence that begins with what the child does."""
+
+
+class Ended(NoAnswer):
+    """The child ended before it answered, perhaps for lack of memory; the message continues a sentence."""
+
+
+class Child:
+    """A process that runs a module of ours, which calls `answer_questions`. Thread-safe: one question at a time.
+
+    `memory`: the most that it may have, in bytes. `largest`: the most bytes of an answer.
+    """
+
+    def __init__(self, module: str, *arguments: str, memory: int, largest: int) -> None:
+        self._arguments = [sys.executable, "-m", module, str(memory), *arguments]
+        self._memory = memory
+        self._largest = largest
+        self._process: subprocess.Popen[bytes] | None = None
+        self._confinement: Confinement | None = None
+        self._asking = threading.Lock()
+        self._used = 0.0
+        self._is_late = False
+        self._closed = threading.Event()
+
+    def ask(self, question: dict[str, Any], document: Iterable[bytes] = (), *, seconds: float) -> dict[str, Any]:
+        """The child's answer. Raises NoAnswer, and what `document` raises."""
+        with self._asking:
+            process = self._running()
+            timer = threading.Timer(seconds, self._be_late, (process,))
+            timer.daemon = True
+            timer.start()
+            answer = None
+            try:
+                answer = self._exchange(process, question | {"seconds": seconds + AFTERWARDS}, document)
+            finally:
+                timer.cancel()
+                self._used = time.monotonic()
+                if answer is None:  # it may be amid this question
+                    self._end(process)
+            if answer is None:
+                raise self._why_not(process, seconds)
+            return answer
+
+    def end_if_idle(self) -> None:
+        """End the process if it has not been asked for a while. Called now and then."""
+        if self._process is None or not self._asking.acquire(blocking=False):
+            return
+        try:
+            if time.monotonic() - self._used > IDLE:
+                self._end(self._process)
+        finally:
+            self._asking.release()
+
+    def close(self) -> None:
+        """End the process, whatever it does. It is never started again."""
+        self._closed.set()
+        if (process := self._process) is not None:
+            kill_tree(process)
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._closed.is_set():
+            raise NoAnswer("filedrop is stopping")
+        if self._process is not None and self._process.poll() is not None:
+            self._end(self._process)
+        if self._process is None:
+            self._is_late = False
+            try:
+                self._process = subprocess.Popen(
+                    self._arguments,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                    creationflags=NO_WINDOW,
+                )
+                self._confinement = Confinement(self._process, self._memory)
+            except OSError as error:
+                if self._process is not None:
+                    self._end(self._process)
+                raise NoAnswer(f"{sys.executable} can't be started: {error.strerror}") from error
+            if self._closed.is_set():  # meanwhile
+                kill_tree(self._process)
+        return self._process
+
+    def _exchange(
+        self, process: subprocess.Popen[bytes], question: dict[str, Any], document: Iterable[bytes]
+    ) -> dict[str, Any] | None:
+        """Its answer; None where it has ended, or answers with too much. Raises what `document` raises."""
+        if process.stdin is None or process.stdout is None:
+            raise ValueError("the process has no pipes")
+        try:
+            process.stdin.write(json.dumps(question).encode() + b"\n")
+        except OSError:
+            return None
+        for piece in filter(None, document):
+            try:
+                process.stdin.write(len(piece).to_bytes(LENGTH))
+                process.stdin.write(piece)
+            except OSError:
+                return None
+        try:
+            process.stdin.write((0).to_bytes(LENGTH))
+            process.stdin.flush()
+            answer = json.loads(process.stdout.readline(self._largest))
+        except (OSError, ValueError):
+            return None
+        return answer if isinstance(answer, dict) else None
+
+    def _be_late(self, process: subprocess.Popen[bytes]) -> None:
+        self._is_late = True
+        kill_tree(process)
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        kill_tree(process)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(AFTERWARDS)
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError):
+                if pipe:
+                    pipe.close()
+        if self._confinement is not None:
+            self._confinement.end()
+        self._process = self._confinement = None
+
+    def _why_not(self, process: subprocess.Popen[bytes], seconds: float) -> NoAnswer:
+        if self._closed.is_set():
+            return NoAnswer("filedrop is stopping")
+        if self._is_late:
+            return Late(f"took longer than {seconds:g} seconds")
+        return Ended(how_it_ended(process.returncode or 0))
