@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from filedrop.identify import identify, read
+
 CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason=f"the cases are not there: {CASES}")
 
@@ -32,7 +34,6 @@ WAITING = {
     "response-reason-imr-code": "issue 31, item 18",
     "response-reason-mlr-line": "issue 31, item 18",
     "response-to-cii-380": "issue 31, item 17",
-    "sbdh-documentid-with-scheme": "issue 31, item 7",
     "validate-boolean-True": "issue 31, item 19",
     "validate-two-prices": "issue 31, item 19",
     "validate-two-profileids": "issue 31, item 19",
@@ -59,3 +60,13 @@ def test_every_case_has_a_test() -> None:
     assert [name for name in cases() if name not in named] == []
     assert [name for name in WAITING if name not in cases()] == []
     assert [name for name in WAITING if named[name] > 1] == []
+
+
+def test_document_id_with_its_scheme() -> None:
+    """The name of the scheme in an envelope is no part of the document id."""
+    with (case("sbdh-documentid-with-scheme") / "sbdh-docid-with-scheme.xml").open("rb") as file:
+        identity = identify(read(file))
+    invoice = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice"
+    billing = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0"
+    assert identity.document_id == f"{invoice}##{billing}::2.1"
+    assert identity.sources["document_id"] == "envelope"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filedrop.errors import NoClearAnswer
+from filedrop.model.document import without_scheme
 from filedrop.model.message import Message
 
 if TYPE_CHECKING:
@@ -98,7 +99,9 @@ def accepted(body: bytes) -> tuple[tuple[str, str], ...]:
     if len(transfers) > _MOST_PAIRS:
         raise NoClearAnswer("the directory's answer has more documents than any receiver accepts; tell its operator")
     return tuple(
-        (one["DocumentID"], one["ProcessID"]) for one in transfers if "DocumentID" in one and "ProcessID" in one
+        (without_scheme(transfer["DocumentID"]), without_scheme(transfer["ProcessID"]))
+        for transfer in transfers
+        if "DocumentID" in transfer and "ProcessID" in transfer
     )
 
 
@@ -175,13 +178,17 @@ def _message(element: _Element) -> Message:
         received=texts.get("received"),
         delivered=None if texts.get("delivered", "").startswith(_NEVER) else texts.get("delivered"),
         uuid=texts.get("uuid", "").removeprefix("uuid:") or None,
-        sender=texts.get("sender"),
-        receiver=texts.get("receiver"),
+        sender=_id(texts, "sender"),
+        receiver=_id(texts, "receiver"),
         channel=texts.get("channel"),
-        document_id=texts.get("document-id"),
-        process_id=texts.get("process-id"),
+        document_id=_id(texts, "document-id"),
+        process_id=_id(texts, "process-id"),
         link=texts.get("xml-document"),
     )
+
+
+def _id(texts: dict[str, str], name: str) -> str | None:
+    return without_scheme(texts.get(name, "")) or None
 
 
 def _texts(element: _Element, within: frozenset[str] = frozenset()) -> dict[str, str]:

@@ -6,7 +6,6 @@ Its answer for a receiver is cached for all documents; a negative one only for a
 
 from __future__ import annotations
 
-import re
 import threading
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import AccessPointError
 from filedrop.identify import codelist
-from filedrop.model.document import local_name, participant_key
+from filedrop.model.document import local_name, participant_key, without_scheme
 from filedrop.model.fault import Fault
 from filedrop.text import command
 
@@ -32,7 +31,6 @@ REST = 60.0  # seconds
 MOST = 10_000  # receivers in the cache
 MOST_PAIRS = 100_000  # accepted pairs in the cache
 SHOWN = 3  # pairs in a note
-_SCHEME = re.compile(r"\A[a-z0-9-]+::(?=urn:|http)")  # such as busdox-docid-qns:: or cenbii-procid-ubl::
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +118,7 @@ def takes(pair: Pair, document_id: str, process_id: str) -> bool:
 
     A customization that ends with `*` includes all with this beginning (Peppol policy for identifiers, wildcards).
     """
-    accepted, process, wanted, wanted_process = (
-        _SCHEME.sub("", id_, count=1) for id_ in (*pair, document_id, process_id)
-    )
+    accepted, process, wanted, wanted_process = map(without_scheme, (*pair, document_id, process_id))
     if process != wanted_process:
         return False
     before, wildcard, behind = accepted.partition("*")
@@ -180,7 +176,7 @@ def _objection(known: DirectoryAnswer, ids: Ids, lookup: Sequence[str]) -> Fault
 
 def called(document_id: str) -> str:
     """The code list's name for a document id; the id itself where it isn't listed."""
-    bare = _SCHEME.sub("", document_id, count=1).replace("*::", "::")
+    bare = without_scheme(document_id).replace("*::", "::")
     entry = codelist.document_entry(bare)
     return (entry and entry.name) or document_id
 

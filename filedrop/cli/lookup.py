@@ -13,7 +13,7 @@ from filedrop.cli.opening import choose_account, open_access_point, open_config
 from filedrop.cli.show import say, show_json, show_table
 from filedrop.errors import FiledropError, WrongAddress
 from filedrop.identify import codelist, participants
-from filedrop.model.document import PARTICIPANT_PREFIX, local_name
+from filedrop.model.document import local_name, without_scheme
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,11 +38,11 @@ def lookup(
     PARTICIPANT is a ParticipantID, such as 0192:810418052. DOCUMENT is a type, such as Invoice, or a whole document id:
     then the ids nearest to it come first.
     """
-    receiver = participant.strip().removeprefix(PARTICIPANT_PREFIX)
+    receiver = without_scheme(participant)
     wrong = participants.fault(receiver)
     if wrong:
         raise click.UsageError(f'the participant "{participant}" {wrong}')
-    wanted = (document or "").strip()
+    wanted = without_scheme(document or "")
     name = local_name(wanted) or wanted
     with open_access_point(choose_account(open_config(config_option), account)) as access_point:
         try:

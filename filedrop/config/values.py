@@ -25,7 +25,7 @@ from pydantic import (
     WrapSerializer,
 )
 
-from filedrop.model.document import PARTICIPANT_PREFIX
+from filedrop.model.document import without_scheme
 from filedrop.times import as_duration
 
 T = TypeVar("T")
@@ -83,9 +83,7 @@ def number(value: str) -> int | str:
 
 def participant(value: str) -> str:
     """A ParticipantID `NNNN:value`, without the prefix that PEPPOL puts before it in some places."""
-    bare = value.strip()
-    if bare.lower().startswith(PARTICIPANT_PREFIX):
-        bare = bare[len(PARTICIPANT_PREFIX) :]
+    bare = without_scheme(value)
     if re.fullmatch(r"[0-9]{4}:(?!:)[!-~]{1,130}", bare):
         return bare
     example = f"0192:{bare}" if re.fullmatch(r"\d{9}", bare, re.ASCII) else "0192:987654321"

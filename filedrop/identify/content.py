@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.identify import codelist, participants
-from filedrop.model.document import same_participant
+from filedrop.model.document import same_participant, without_scheme
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -180,7 +180,7 @@ def content(root: str, values: Sequence[Value]) -> Content:
         "sender": _party(local, roles.sender, values),
         "receiver": _party(local, roles.receiver, values),
         "document_id": _made(whole, values, f"/{local}/{facts.customization}", unknown),
-        "process_id": _made(process, values, f"/{local}/{facts.process}"),
+        "process_id": _made(without_scheme(process), values, f"/{local}/{facts.process}"),
     }
     return Content(*_settled(envelope, document), customization, number or None, _day(issue_date) or None)
 
@@ -211,13 +211,14 @@ def _in_the_envelope(values: list[Value]) -> dict[str, Found | Missing]:
     }
     for value in values:
         if "/Scope/" in value.path:
-            if value.path.endswith("/InstanceIdentifier") and value.inside in scopes:
-                stated.setdefault(scopes[value.inside], {}).setdefault(value.text, value.path)
+            id_ = without_scheme(value.text)
+            if id_ and value.path.endswith("/InstanceIdentifier") and value.inside in scopes:
+                stated.setdefault(scopes[value.inside], {}).setdefault(id_, value.path)
             continue
         role = "sender" if "/Sender/" in value.path else "receiver"
-        id_ = participants.participant(value.text, None)
-        if id_:
-            stated.setdefault(role, {}).setdefault(id_, value.path)
+        participant = participants.participant(value.text, None)
+        if participant:
+            stated.setdefault(role, {}).setdefault(participant, value.path)
         else:
             said[role] = Missing(value.path, f'where "{value.text[:100]}" is no participant of the network')
     return said | {name: _only(list(ids), next(iter(ids.values())), "envelope") for name, ids in stated.items()}

@@ -32,8 +32,9 @@ _WANTED = {  # what the note says when one is missing
 }
 _URN = re.compile(r"[!-~]+")
 _LONGEST = {"document_id": 500, "process_id": 200}  # characters, by the Peppol policy for identifiers
+_WILDCARD = "*"  # Peppol policy for identifiers 4.4, peppol-doctype-wildcard
 _DOCUMENT = "<namespace>::<name>##<CustomizationID>::<version>"
-_DOCUMENT_ID = re.compile(r"[!-z|~]{1,500}")  # without braces: in a rule they mean a group of its `file`
+_DOCUMENT_ID = re.compile(r"[!-)+-z|~]{1,500}")  # no wildcard, and no braces: they mean a group of a rule's `file`
 _PLAIN = re.compile(r"(?!(null|true|false)\Z)[a-z][a-z0-9_.-]*", re.IGNORECASE)  # what is text in any YAML
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 _LONGEST_NAME = 200  # bytes; a longer name is shortened, and keeps more than half of them (contract 1)
@@ -51,9 +52,8 @@ def demand(identity: Identity, reading: Reading) -> Ids:
     for name in ("sender", "receiver"):
         if name not in faults and (wrong := participants.fault(ids[name])):
             faults[name] = "bad-participant", f'the {name} "{ids[name]}" {wrong}'
-    for name, longest in _LONGEST.items():
-        if name not in faults and (len(ids[name]) > longest or not _URN.fullmatch(ids[name])):
-            wrong = f"is longer than {longest} characters, or not all of them are visible ASCII"
+    for name in _LONGEST:
+        if name not in faults and (wrong := _wrong(name, ids[name])):
             faults[name] = _missing(name), f'the {_called(name)} "{ids[name]}" {wrong}'
     if not faults:
         return Ids(**ids, channel=identity.channel)
@@ -62,6 +62,15 @@ def demand(identity: Identity, reading: Reading) -> Ids:
     # In one line, so that nothing in a document can pass for the rule below it.
     message = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in said)
     raise DocumentError(code, message, _advice(list(faults), identity, reading))
+
+
+def _wrong(name: str, id_: str) -> str:
+    """What is wrong with the form of a document id or process id: half a sentence, or ""."""
+    if len(id_) > _LONGEST[name] or not _URN.fullmatch(id_):
+        return f"is longer than {_LONGEST[name]} characters, or not all of them are visible ASCII"
+    if name == "document_id" and _WILDCARD in id_:
+        return f"has a wildcard ({_WILDCARD}): receivers register with wildcards, but a document has an id without one"
+    return ""
 
 
 def _missing(name: str) -> str:

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.config import Lookup, Template, Value, XPath, groups_in, xpath_in
 from filedrop.errors import ConfigError, DocumentError, Unanswered
+from filedrop.identify import participants
 from filedrop.identify.table import PATIENCE, Table
 from filedrop.identify.xpath_tree import Unfit, compiled
+from filedrop.model.document import without_scheme
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -134,7 +136,7 @@ class Rules:
                     if field not in settled:
                         raise
                     text, why = "", "nobody can tell now what it sets"
-                if text:
+                if text := _id_in(field, text):
                     values[field] = text
                 else:
                     unset[field] = why
@@ -151,7 +153,9 @@ class Rules:
                     raise _too_long(rule, f"to find {text} in the document", _ANEW)
                 if isinstance(found, Unfit):
                     raise _untold(rule, f"{text} can't be worked out ({found.why})", "it is an XPath 1.0")
-                return "" if _SCHEME_ALONE.fullmatch(found) else found, f"{text} finds nothing"
+                return "" if _SCHEME_ALONE.fullmatch(
+                    participants.spelled_out(found)
+                ) else found, f"{text} finds nothing"
             case Template(text):
                 are_there = all(groups.get(name) for name in groups_in(value))
                 return text.format_map(groups) if are_there else "", f"the file name has nothing for {text}"
@@ -172,6 +176,17 @@ def _refusals(rule: Rule, reading: Reading, company: str | None) -> Iterator[str
         yield f"it is for documents of type {rule.document}, not {reading.root_name}"
     if rule.customization is not None and not fnmatchcase(reading.customization, rule.customization):
         yield f'the CustomizationID "{reading.customization}" doesn\'t match "{rule.customization}"'
+
+
+def _id_in(field: str, text: str) -> str:
+    """What a rule sets, as it is posted: ids without the names of their schemes."""
+    match field:
+        case "sender" | "receiver":
+            return participants.spelled_out(text)
+        case "document_id" | "process_id":
+            return without_scheme(text)
+        case _:
+            return text
 
 
 def _too_long(rule: Rule, what: str, instead: str) -> DocumentError:

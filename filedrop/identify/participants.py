@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from filedrop.identify import codelist
-from filedrop.model.document import PARTICIPANT_PREFIX
+from filedrop.model.document import without_scheme
 
 EXAMPLE = "0192:123456785"  # nobody's: organisation numbers begin with 8 or 9; this one shows the check digit
 _LONGEST = 130  # characters behind the code and its colon, by the Peppol policy for identifiers 4.4
@@ -23,14 +23,24 @@ _CODE = re.compile(r"[0-9]{4}")
 
 def participant(value: str, scheme: str | None) -> str | None:
     """The ParticipantID that a document means by a value and its scheme; None where it means none (contract 3)."""
-    if value.lower().startswith(PARTICIPANT_PREFIX):
-        value = value[len(PARTICIPANT_PREFIX) :]
+    value = without_scheme(value)
     if _CODED.match(value):
         return value if len(value) > len("0192:") else None
     if not value or not scheme:
         return None
     code = scheme if _CODE.fullmatch(scheme) else codelist.scheme_code(scheme)
     return f"{code}:{value}" if code else None
+
+
+def spelled_out(written: str) -> str:
+    """A ParticipantID as a rule or a table may write it: without a prefix, the code in place of a scheme's name.
+
+    What begins with no scheme is returned as it is.
+    """
+    bare = without_scheme(written)
+    ends = [place for place, letter in enumerate(bare) if letter == ":"]  # names have colons in them: NO:ORGNR
+    codes = ((codelist.scheme_code(bare[:end]), bare[end:]) for end in reversed(ends))
+    return next((f"{code}{value}" for code, value in codes if code), bare)
 
 
 def fault(participant: str) -> str | None:

@@ -18,6 +18,7 @@ from filedrop.identify.doctype import without_subset
 from filedrop.identify.encoding import form_of, transcode
 from filedrop.identify.parsing import PIECE, WEB_PAGE_DROPPED, Parse, is_web_page
 from filedrop.identify.xpath_tree import Outline, Unfit
+from filedrop.model.document import without_scheme
 from filedrop.text import size
 
 if TYPE_CHECKING:
@@ -69,15 +70,14 @@ class Reading:
         no root (`urn:peppol:doctype:...`) tells nothing: then the document must say by itself which it is, as no error
         message of some server does, nor an envelope around one.
         """
-        said, listed = self.found.get("document_id"), document_id or ""
+        said, listed = self.found.get("document_id"), without_scheme(document_id or "")
         if not _names_root(listed):
             if said is None:
                 return False
             listed = said.id
-        # Either may have a scheme before it, such as busdox-docid-qns::
-        if f"::{listed.partition('##')[0]}".endswith(f"::{self.root_namespace}::{self.root_name}"):
+        if listed.partition("##")[0] == f"{self.root_namespace}::{self.root_name}":
             return True
-        if said is None or said.source != "envelope" or not f"::{listed}".endswith(f"::{said.id}"):
+        if said is None or said.source != "envelope" or listed != said.id:
             return False
         if _names_root(listed):
             return (self.root_namespace, self.root_name) in _WRAPPERS

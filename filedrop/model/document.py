@@ -7,6 +7,7 @@ night), ids are unique. Everything here is pure; the clock comes in as an argume
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,12 +20,16 @@ if TYPE_CHECKING:
 
     from filedrop.model.fault import Fault
 
-PARTICIPANT_PREFIX = "iso6523-actorid-upis::"
 UNCLEAR_AT_MOST = 10  # contract 6: the tenth unclear attempt fails
 UNEXPLAINED_AT_MOST = 3  # contract 6: a 400 that names no fault fails the third time
 A_PERSON_SAYS = ", a person says"  # ends each event that is a person's decision
 LET_THROUGH = f"let through{A_PERSON_SAYS}"
 _FIRST, _LAST = 100, 400  # events that a history keeps: with thousands, its sidecar could not be read any more
+_SCHEME = re.compile(
+    r"(?:iso6523-actorid-upis|busdox-docid-qns|peppol-doctype-wildcard|cenbii-procid-[a-z]+)::"
+    r"|[a-z0-9-]+::(?=urn:|https?:)",  # of other networks
+    re.IGNORECASE,
+)
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
@@ -56,6 +61,17 @@ class Ids:
     channel: str = ""
 
 
+def without_scheme(written: str) -> str:
+    """An id without the name of its scheme, such as `busdox-docid-qns::`, and without blanks around it.
+
+    The name says how participants, documents or processes are identified, and is no part of the id itself (Peppol
+    policy for identifiers 4.4).
+    """
+    written = written.strip()
+    scheme = _SCHEME.match(written)
+    return written[scheme.end() :] if scheme else written
+
+
 def same_participant(one: str | None, other: str | None) -> bool:
     """Are two ParticipantIDs equal, ignoring case and scheme prefix (Peppol policy for identifiers 5)?"""
     return participant_key(one or "") == participant_key(other or "")
@@ -63,7 +79,7 @@ def same_participant(one: str | None, other: str | None) -> bool:
 
 def participant_key(participant: str) -> str:
     """A ParticipantID in the form in which it is compared."""
-    return participant.strip().lower().removeprefix(PARTICIPANT_PREFIX)
+    return without_scheme(participant).lower()
 
 
 def local_name(document_id: str | None) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filedrop.model.document import same_participant
+from filedrop.model.document import same_participant, without_scheme
 from filedrop.times import moment, same_moment
 
 if TYPE_CHECKING:
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
     from filedrop.model.document import Document, Ids
 
-_SCHEMES = ("busdox-docid-qns::", "peppol-doctype-wildcard::")  # of document ids: Peppol policy for identifiers 5
-
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """A message of a list or a single answer; a value that was missing, empty or malformed is None.
 
-    `received` and `delivered` are as written; `uuid` is without its prefix; `link` is the document's address as given.
+    `received` and `delivered` are as written; ids are without the name of their scheme, `uuid` is without its
+    prefix; `link` is the document's address as given.
     """
 
     msg_no: int
@@ -58,7 +57,7 @@ def contradiction(message: Message, posted: Document | Ids) -> str:
         if said and ours and not same_participant(said, ours):
             return f"its {role} is {said}, not {ours}"
     said, ours = message.document_id, posted.document_id
-    if said and ours and _document_key(said) != _document_key(ours):
+    if said and ours and without_scheme(said).lower() != without_scheme(ours).lower():
         return f"its document id is {said}, not {ours}"
     return ""
 
@@ -74,8 +73,3 @@ def is_known(message: Message, received: Iterable[str | None]) -> bool | None:
     """Was the message received at one of these times (of messages with its number)? None where that can't be told."""
     says = {same_moment(message.received, moment) for moment in received}
     return True if True in says else (None if None in says else False)
-
-
-def _document_key(document_id: str) -> str:
-    key = document_id.strip().lower()
-    return next((key.removeprefix(scheme) for scheme in _SCHEMES if key.startswith(scheme)), key)

@@ -53,6 +53,24 @@ def test_both_shapes() -> None:
     assert answers.page(DEPLOYED).messages == (FIVE,)
 
 
+def test_schemes_before_ids() -> None:
+    """The names of the schemes before ids are no part of them, in a list and in the directory's answer."""
+    listed = DEPLOYED
+    for id_, scheme in (
+        (b"0192:", b"iso6523-actorid-upis"),
+        (b"urn:d:", b"busdox-docid-qns"),
+        (b"urn:p<", b"cenbii-procid-ubl"),
+    ):
+        listed = listed.replace(b">" + id_, b">" + scheme + b"::" + id_)
+    assert listed.count(b"::urn:p<") == 1
+    assert answers.page(listed).messages == (FIVE,)
+    accepted = (
+        b"<directory-response><accepted-document-transfer><DocumentID>peppol-doctype-wildcard::urn:d::D##c*::2.1"
+        b"</DocumentID><ProcessID>cenbii-procid-ubl::urn:p</ProcessID></accepted-document-transfer></directory-response>"
+    )
+    assert answers.accepted(accepted) == (("urn:d::D##c*::2.1", "urn:p"),)
+
+
 def test_navigation() -> None:
     """The link to the next page is found; a list without navigation is told from one that has ended."""
     page = answers.page(DOCUMENTED)

@@ -144,6 +144,41 @@ def test_prefix(prefix: str) -> None:
     assert (identity.sender, identity.receiver) == (SENDER, RECEIVER)
 
 
+@pytest.mark.parametrize("scheme", ["busdox-docid-qns", "peppol-doctype-wildcard", "BUSDOX-DOCID-QNS", "bdx-docid-qns"])
+def test_scheme_of_a_document_id(scheme: str) -> None:
+    """The name of the scheme before a document id or a process id is no part of it; the name alone is no id."""
+    ids = scope("<Type>DOCUMENTID</Type>", f"<InstanceIdentifier>{scheme}::{PINT}</InstanceIdentifier>")
+    process = scope(
+        "<Type>PROCESSID</Type>", "<InstanceIdentifier>\ncenbii-procid-ubl::bdx:noprocess</InstanceIdentifier>"
+    )
+    identity = identity_of(enveloped(PARTIES, ids + process, payload(invoice())))
+    assert (identity.document_id, identity.process_id) == (PINT, "bdx:noprocess")
+    name = scope("<Type>DOCUMENTID</Type>", "<InstanceIdentifier>busdox-docid-qns::</InstanceIdentifier>")
+    assert identity_of(enveloped(PARTIES, name, payload(invoice()))).document_id == INVOICE_ID
+
+
+def test_document_id_with_and_without_its_scheme() -> None:
+    """One document id that is stated twice, once with the name of its scheme, is one document id."""
+    again = scope("<Type>DOCUMENTID</Type>", f"<InstanceIdentifier>busdox-docid-qns::{PINT}</InstanceIdentifier>")
+    assert identity_of(enveloped(PARTIES, IDS + again, payload(invoice()))).document_id == PINT
+
+
+def test_wildcard() -> None:
+    """A wildcard, by which a receiver registers, is no document id: it is refused with that reason."""
+    wildcard = f"peppol-doctype-wildcard::{PINT.replace('@jp-1', '*')}"
+    ids = scope("<Type>DOCUMENTID</Type>", f"<InstanceIdentifier>{wildcard}</InstanceIdentifier>")
+    reading = reading_of(enveloped(PARTIES, ids, payload(invoice())))
+    with pytest.raises(DocumentError, match=r"billing-1[*]::2\.1\" has a wildcard") as caught:
+        demand(identify(reading), reading)
+    assert caught.value.code == "no-document-id"
+
+
+def test_process_id_of_a_document_with_its_scheme() -> None:
+    """A ProfileID may have the name of its scheme before it, too."""
+    reading = reading_of(invoice(process=f"cenbii-procid-ubl::{BILLING_PROCESS}").decode())
+    assert demand(identify(reading), reading).process_id == BILLING_PROCESS
+
+
 def test_nothing_inside() -> None:
     """An envelope without a document has its ids, and no number or date."""
     reading = reading_of(enveloped(PARTIES, IDS, ""))

@@ -231,6 +231,34 @@ def test_a_scheme_alone(tmp_path: Path) -> None:
     assert mapped(rules, invoice(sender=None)).sender is None
 
 
+@pytest.mark.parametrize("written", ["iso6523-actorid-upis::0192:1", "NO:ORGNR:1", "no:orgnr:1", "0192:1"])
+def test_participants_of_a_table(tmp_path: Path, written: str) -> None:
+    """A table may write a ParticipantID with its prefix, or with the scheme's name in place of its code."""
+    path = tmp_path / "customers.csv"
+    path.write_text(f"key,value\n77,{written}\n", encoding="utf-8")
+    rules = rules_of(tmp_path, "- {receiver: {table: customers, key: '77'}}", f"{{customers: {path}}}")
+    assert mapped(rules, invoice()).receiver == "0192:1"
+
+
+def test_scheme_name_of_an_xpath(tmp_path: Path) -> None:
+    """An XPath that joins the name of a scheme and a number gives a ParticipantID; the name alone gives nothing."""
+    endpoint = "//AccountingCustomerParty//EndpointID"
+    named = invoice().replace(b'schemeID="0192">810418052', b'schemeID="NO:ORGNR">810418052')
+    found = rules_of(tmp_path, f"""- {{receiver: {{xpath: "concat({endpoint}/@schemeID, ':', {endpoint})"}}}}""")
+    assert mapped(found, named).receiver == BUYER
+    alone = rules_of(tmp_path, """- {receiver: {xpath: "concat('NO:ORGNR:', //Nothing)"}}""")
+    assert mapped(alone, invoice()).sources["receiver"] == "document"
+
+
+def test_schemes_of_what_a_rule_sets(tmp_path: Path) -> None:
+    """The names of the schemes before a document id and a process id are no part of what a rule sets."""
+    rule = (
+        "- {document_id: 'busdox-docid-qns::urn:x::Y##z::1', process_id: 'cenbii-procid-ubl::urn:p', channel: 'a::b'}"
+    )
+    identity = mapped(rules_of(tmp_path, rule), invoice())
+    assert (identity.document_id, identity.process_id, identity.channel) == ("urn:x::Y##z::1", "urn:p", "a::b")
+
+
 def test_table_changes(tmp_path: Path) -> None:
     """A changed table counts at once; a broken one is reported, and the old one stays in use until it is mended."""
     path = tmp_path / "customers.csv"
