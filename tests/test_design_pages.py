@@ -36,3 +36,11 @@ def test_topics_of_the_field_notes() -> None:
     }
     assert cited
     assert {(path, topic) for path, topic in cited if topic not in topics} == set()
+
+
+def test_tests_of_the_track_record() -> None:
+    """Each fault of the track record names a test that exists."""
+    cited = re.findall(r"`(\S+\.py)::(test_\w+)`", (DESIGN / "track-record.md").read_text("utf-8"))
+    assert len(cited) > 20
+    missing = [name for path, name in cited if f"def {name}(" not in SOURCES.get(f"tests/{path}", "")]
+    assert not missing
