@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TOPICS = {  # name: its page, and what is on it
     "readme": ("README.md", "What filedrop is, the demo, the folders, and where to begin."),
     "accountants": ("docs/accountants.md", "One page for the people who drop and take files."),
+    "getting-started": ("docs/getting-started.md", "From nothing to the first document in ten minutes."),
     "install": ("docs/install.md", "Setting it up as a service, step by step; the demo and the sandbox."),
     "configuration": ("docs/configuration.md", "Every key, its default and its meaning."),
     "mapping": ("docs/mapping.md", "Who sends what to whom: rules, tables, XPath, the cookbook, the directory."),
@@ -33,6 +34,8 @@ TOPICS = {  # name: its page, and what is on it
     "alerts": ("docs/alerts.md", "Mails about what needs a person, and what monitoring can watch."),
     "commands": ("docs/commands.md", "Every command, and the exit statuses."),
     "errors": ("docs/errors.md", "Every error code, what it means, and what to do."),
+    "troubleshooting": ("docs/troubleshooting.md", "What you see, and what to do about it."),
+    "glossary": ("docs/glossary.md", "The words of the manual."),
     "reliability": ("docs/reliability.md", "What filedrop promises, what was tried, and the limits by name."),
     "performance": ("docs/performance.md", "How fast it is, and what it takes."),
     "security": ("SECURITY.md", "What is kept from whom, what isn't, and how to report."),
