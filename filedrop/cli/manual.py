@@ -35,6 +35,7 @@ TOPICS = {  # name: its page, and what is on it
     "commands": ("docs/commands.md", "Every command, and the exit statuses."),
     "errors": ("docs/errors.md", "Every error code, what it means, and what to do."),
     "troubleshooting": ("docs/troubleshooting.md", "What you see, and what to do about it."),
+    "compatibility": ("docs/compatibility.md", "What may change in a new version, and what may not."),
     "glossary": ("docs/glossary.md", "The words of the manual."),
     "reliability": ("docs/reliability.md", "What filedrop promises, what was tried, and the limits by name."),
     "performance": ("docs/performance.md", "How fast it is, and what it takes."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -14,7 +15,7 @@ from zipfile import ZipFile
 import pytest
 
 PROJECT = Path(__file__).parents[2]
-NEEDED = [name for name in ("hatchling", "twine") if importlib.util.find_spec(name) is None]
+NEEDED = [name for name in ("hatchling", "hatch_fancy_pypi_readme", "twine") if importlib.util.find_spec(name) is None]
 
 pytestmark = [
     pytest.mark.slow,
@@ -61,6 +62,16 @@ def test_installed_from_it_alone(tmp_path: Path) -> None:
         run(filedrop, "service", "install", "--root", root, cwd=tmp_path)
         unit = (root / "etc/systemd/system/filedrop.service").read_text()
         assert f"ExecStart={filedrop} run" in unit
+
+
+def test_the_page_on_a_package_index(tmp_path: Path) -> None:
+    """The description that an index shows has no link or picture that leads nowhere there."""
+    with ZipFile(build("wheel", PROJECT, tmp_path / "dist")) as wheel:
+        (metadata,) = (wheel.read(name).decode() for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    _, _, description = metadata.partition("\n\n")
+    assert "filedrop manual getting-started" in description
+    links = re.findall(r"\]\(([^)]*)\)", description)
+    assert not [link for link in links if not link.startswith("https://")]
 
 
 def test_types_of_the_installed_wheel(tmp_path: Path) -> None:
