@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -45,9 +46,9 @@ class Answers:
         return self._whole(answer)
 
     def posted(self, message: Message) -> bytes:
-        """The answer to a new message, in which both dialects have it right below the root."""
+        """The answer to a new message, which is right below the root in both dialects and has not been stored yet."""
         answer = self._root("outbox-post-response")
-        self._write(message, answer)
+        self._write(message, answer, stored=False)
         return self._whole(answer)
 
     def directory(self, pairs: Iterable[tuple[str, str]]) -> bytes:
@@ -87,13 +88,13 @@ class Answers:
         whole: bytes = tostring(answer, encoding="UTF-8", xml_declaration=self.dialect.declaration)
         return whole
 
-    def _write(self, message: Message, parent: Element, *, delivered: bool = True) -> None:
+    def _write(self, message: Message, parent: Element, *, delivered: bool = True, stored: bool = True) -> None:
         element = SubElement(parent, "message")
         document = f"{self.base}/messages/{message.msg_no}/xml-document"
         _fill(element, {"self": self.link(message), "xml-document": document})
         facts = SubElement(element, "message-meta-data")
         _fill(facts, {"msg-no": str(message.msg_no), "direction": message.direction})
-        _fill(facts, {"received": self._moment(message.received)})
+        _fill(facts, {"received": self._moment(message.received, stored=stored)})
         if delivered and message.delivered is not None:
             _fill(facts, {"delivered": self._moment(message.delivered)})
         transferred = message.direction is Direction.IN or message.delivered is not None
@@ -107,8 +108,16 @@ class Answers:
             _fill(header, {"process-name": message.process_id.rpartition(":")[2]})
             _fill(facts, {"accountId": message.account})
 
-    def _moment(self, moment: datetime | None) -> str:
-        return "" if moment is None else moment.astimezone(self.dialect.zone).isoformat(timespec=self.dialect.timespec)
+    def _moment(self, moment: datetime | None, *, stored: bool = True) -> str:
+        if moment is None:
+            return ""
+        dialect, written = self.dialect, moment.astimezone(self.dialect.zone)
+        if stored and dialect.stored_seconds:
+            goes_up = dialect.stored_seconds == "rounded up" and written.microsecond > 0
+            written = written.replace(microsecond=0) + timedelta(seconds=goes_up)
+        if stored and dialect.stored_zone:
+            written = written.replace(tzinfo=dialect.stored_zone)
+        return written.isoformat(timespec=dialect.timespec)
 
 
 def _fill(element: Element, texts: Mapping[str, str]) -> None:

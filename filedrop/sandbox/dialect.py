@@ -12,7 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, timedelta, timezone, tzinfo
 from http import HTTPStatus
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +30,9 @@ class Dialect:
     unknown_elements: bool = False  # there is more in a message than the document tells
     zone: tzinfo = UTC  # of timestamps, and of the days that `sent` asks for
     timespec: Literal["milliseconds", "seconds"] = "milliseconds"
+    # A timestamp goes through a database after the 201 (field notes, Timestamps); by default it comes back unchanged.
+    stored_seconds: Literal["cut", "rounded up"] | None = None  # how the database makes whole seconds of it
+    stored_zone: tzinfo | None = None  # in which its local time, kept without a zone, is read
     uuid_prefix: str = ""
     uuid_at_once: bool = False  # a message has its uuid before it has been transferred
     scheme: str | None = None  # of the links in answers; None: that of the request
@@ -77,4 +83,17 @@ FIELD = Dialect(
     upload_fault=HTTPStatus.BAD_REQUEST,
 )
 
+ODDITIES: Mapping[str, Mapping[str, Any]] = {
+    "seconds-cut": {"timespec": "milliseconds", "stored_seconds": "cut"},
+    "seconds-rounded": {"timespec": "milliseconds", "stored_seconds": "rounded up"},
+    "another-offset": {"stored_zone": timezone(timedelta(hours=2))},
+}
+"""What single servers do, by name: the fields that each changes in a dialect."""
+
 NAMESPACED = replace(DOCUMENT, namespace="urn:filedrop:sandbox:access-point")
+
+
+def with_oddities(dialect: Dialect, names: Iterable[str]) -> Dialect:
+    """The dialect with these of the `ODDITIES`. KeyError: one of them isn't known."""
+    changes = {field: value for name in names for field, value in ODDITIES[name].items()}
+    return replace(dialect, **changes)

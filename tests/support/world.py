@@ -39,6 +39,7 @@ from filedrop import config, files
 from filedrop.daemon.daemon import Daemon
 from filedrop.daemon.lock import locked_state
 from filedrop.sandbox import Sandbox, SandboxAccount
+from filedrop.sandbox.app import AccessPoint
 from filedrop.sandbox.store import utc_now
 
 if TYPE_CHECKING:
@@ -226,6 +227,12 @@ inbound:{keys["inbound"]}
         self.sandbox = self._make_sandbox(state, self._accounts, **self._sandbox_keys)
         self.servers.append(self.sandbox)
         self.front.application = self.sandbox.app
+
+    def speak(self, dialect: Dialect) -> None:
+        """Let the access point answer in another dialect from now on; its messages stay."""
+        after = self._sandbox_keys["deliver_after"]
+        speaks = AccessPoint(self.sandbox.store, self._accounts, dialect, after, self.clock)
+        self.front.application = self.sandbox.app = speaks.flask
 
     @contextmanager
     def service(self, *, watch: bool = False) -> Iterator[Daemon]:
