@@ -41,25 +41,30 @@ def from_seconds(since_1970: float) -> datetime:
 
 
 def same_moment(one: str | None, other: str | None) -> bool | None:
-    """Do two timestamps from the access point name the same moment, at the precision of the coarser one?
+    """Whether two timestamps from the access point are one moment, at the precision of the coarser one (contract 6).
 
-    The access point may write one moment with milliseconds in one answer, cut off or rounded in the next, and in any
-    offset. None where the two can't be compared: one is missing, can't be parsed, or only one of them has an offset.
+    An access point may write one moment with milliseconds in a 201, and later as its database has it: in whole seconds,
+    cut or rounded, or as the same local time with another offset (field notes, Timestamps). None where the two can't be
+    compared: one is missing, can't be parsed, or only one of them has an offset.
     """
     if one and one == other:
         return True
     try:
-        apart = abs(datetime.fromisoformat(one or "") - datetime.fromisoformat(other or ""))
+        first, second = datetime.fromisoformat(one or ""), datetime.fromisoformat(other or "")
+        apart = abs(first - second)
     except (ValueError, TypeError, OverflowError):  # TypeError: only one of them has an offset
         return None
-    return apart < max(_step(one or ""), _step(other or ""), _FINEST)
+    apart_by_the_wall_clock = abs(first.replace(tzinfo=None) - second.replace(tzinfo=None))
+    return min(apart, apart_by_the_wall_clock) < max(_step(one or ""), _step(other or ""), _FINEST)
 
 
 def _step(timestamp: str) -> timedelta:
-    """The precision of a timestamp: the unit of its last written digit."""
+    """The precision of a timestamp: the unit of its last written digit. A fraction of zeros counts as none."""
     time = re.search(r"[T ]([0-9:]+)[.,]?([0-9]*)", timestamp)
-    digits, fraction = (len(part.replace(":", "")) for part in time.groups()) if time else (0, 0)
-    return timedelta(seconds=10.0**-fraction) if fraction else _COARSER.get(digits, timedelta(seconds=1))
+    written, fraction = time.groups() if time else ("", "")
+    if fraction.strip("0"):
+        return timedelta(seconds=10.0 ** -len(fraction))
+    return _COARSER.get(len(written.replace(":", "")), timedelta(seconds=1))
 
 
 def month(timestamp: str | None, otherwise: datetime) -> str:

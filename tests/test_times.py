@@ -27,7 +27,16 @@ NOON = "2026-11-20T12:00:05.778+00:00"
         ("2026-11-20T12:00:07Z", False),
         ("2026-11-20T12:00:05.9Z", False),
         ("2026-11-20T12:00:05.700Z", False),
-        ("2026-11-20T12:00:05.778+01:00", False),
+        ("2026-11-20T12:00:05.000Z", True),  # a database of whole seconds: cut
+        ("2026-11-20T12:00:06.000000Z", True),  # rounded
+        ("2026-11-20T12:00:04.000Z", False),
+        ("2026-11-20T12:00:07.000Z", False),
+        ("2026-11-20T12:00:05.778+01:00", True),  # local time without a zone, read in another
+        ("2026-11-20T12:00:05+02:00", True),
+        ("2026-11-20T12:00:06.000-05:00", True),
+        ("2026-11-20T12:00:05.9+01:00", False),
+        ("2026-11-20T12:00:07.000+01:00", False),
+        ("2026-11-20T12:30:05.778+01:00", False),
         ("2026-11-20T12:02Z", False),
         ("2027-11-20T12:00:05.778Z", False),
         ("2026-11-20T12:00:05.778", None),  # without an offset it may be anywhere
@@ -40,6 +49,21 @@ def test_the_same_moment(other: str | None, says: bool | None) -> None:  # noqa:
     """However precisely and in whatever offset it is written, a moment is known; what doesn't say it says nothing."""
     assert same_moment(NOON, other) is says
     assert same_moment(other, NOON) is says
+
+
+def test_the_hour_that_comes_twice() -> None:
+    """A local time that is read in the other of its two hours is still its own moment; one of another minute isn't."""
+    told = "2026-10-25T02:30:28.107+02:00"
+    assert same_moment(told, "2026-10-25T02:30:28.000+01:00") is True
+    assert same_moment(told, "2026-10-25T02:30:29.000+01:00") is True
+    assert same_moment(told, "2026-10-25T01:30:28.000+01:00") is True
+    assert same_moment(told, "2026-10-25T02:31:28.000+01:00") is False
+
+
+def test_two_moments_of_whole_seconds() -> None:
+    """Between two timestamps in whole seconds, one second is a difference, however the zeros are written."""
+    assert same_moment("2026-11-20T12:00:05.000Z", "2026-11-20T12:00:06Z") is False
+    assert same_moment("2026-11-20T12:00:05.000Z", "2026-11-20T12:00:05Z") is True
 
 
 def test_moments_without_an_offset() -> None:
