@@ -1,13 +1,33 @@
-"""Text for people: untrusted text made safe to show in a terminal, sizes, lists, and commands to be copied."""
+"""Text for people: untrusted text made safe to show in a terminal, sizes, lists, and commands to be copied.
+
+And names that people compare by eye: a letter such as ü has two forms, one character (composed) or two (decomposed, as
+a Mac writes the names of files).
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
+import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+def composed(text: str) -> str:
+    """The text with each letter in its composed form (Unicode NFC)."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def looks_like(one: str, other: str) -> bool:
+    """Whether two texts are equal, in whichever form their letters are."""
+    return one == other or composed(one) == composed(other)
+
+
+def forms(text: str) -> list[str]:
+    """The text as it is written, then with all letters composed, then with all decomposed; each text once."""
+    return list(dict.fromkeys([text, composed(text), unicodedata.normalize("NFD", text)]))
 
 
 def printable(text: object) -> str:

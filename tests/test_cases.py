@@ -6,12 +6,15 @@ A test names the folder of its case: `case("page-order")`. A case without a test
 from __future__ import annotations
 
 import ast
+import unicodedata
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from filedrop.config import parse
 from filedrop.identify import identify, read
+from filedrop.identify.mapping import Rules
 
 CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason=f"the cases are not there: {CASES}")
@@ -19,7 +22,6 @@ pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason=f"the cases are not t
 WAITING = {
     "attachment-pdf-behind-junk": "issue 31, item 20",
     "belgian-0208-with-BE": "a later issue: the form of an id by its scheme",
-    "mapping-file-nfd": "issue 31, item 6",
     "page-cii-advance-payments": "a later issue: what pages show",
     "page-cii-en16931-terms": "a later issue: what pages show",
     "page-cii-test-invoice": "a later issue: what pages show",
@@ -70,3 +72,15 @@ def test_document_id_with_its_scheme() -> None:
     billing = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0"
     assert identity.document_id == f"{invoice}##{billing}::2.1"
     assert identity.sources["document_id"] == "envelope"
+
+
+def test_name_of_a_file_in_decomposed_letters(tmp_path: Path) -> None:
+    """A rule in composed letters applies to a file whose name a Mac has written, and comes before the document."""
+    text = (case("mapping-file-nfd") / "config.yaml").read_text(encoding="utf-8")
+    config = parse(text.replace("/srv/filedrop", str(tmp_path)))
+    (path,) = case("mapping-file-nfd").glob("*.xml")
+    with path.open("rb") as file:
+        rules = Rules(config.mapping, config.tables)
+        identity = identify(read(file, xpaths=rules.xpaths), company="acme", file_name=path.name, mapping=rules)
+    assert not unicodedata.is_normalized("NFC", path.name)
+    assert (identity.receiver, identity.sources["receiver"]) == ("0192:810418052", "mapping 1")

@@ -19,6 +19,7 @@ from click.shell_completion import BashComplete, CompletionItem, add_completion_
 from filedrop.errors import FiledropError
 from filedrop.files.patience import within
 from filedrop.storage.folders import outbound_folder
+from filedrop.text import composed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -110,7 +111,7 @@ def _complete(asked_for: str, ctx: click.Context, _: click.Parameter, incomplete
     def look() -> None:
         with suppress(FiledropError, OSError, ValueError):
             for name in _names(asked_for, configuration.load(path, keys_only=True), words):
-                if name.startswith(incomplete) and _is_a_word(name):
+                if composed(name).startswith(composed(incomplete)) and _is_a_word(name):
                     found.append(name)  # noqa: PERF401 - what was found so far counts where a folder hangs
 
     with suppress(OSError):

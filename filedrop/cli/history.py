@@ -15,6 +15,7 @@ from filedrop.cli.show import complain, say, show_json, tell
 from filedrop.files.patience import within
 from filedrop.storage import sidecar
 from filedrop.storage.names import inbound_number, unnumbered
+from filedrop.text import forms
 from filedrop.times import local, moment, stated
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def history(config_option: str | None, name: str, *, as_json: bool) -> None:
     is gone.
     """
     with open_journal(open_config(config_option)) as journal:
-        documents, messages = journal.called(name, unnumbered(name)), _messages(journal, name)
+        named = (journal.called(form, unnumbered(form)) for form in forms(name))
+        documents, messages = next(filter(None, named), []), _messages(journal, name)
         found = [_of_document(journal, document) for document in documents[:SHOWN]]
         found += map(_of_message, messages[:SHOWN])
     if not found:

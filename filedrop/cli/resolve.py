@@ -13,6 +13,7 @@ from filedrop.errors import Changed, FiledropError
 from filedrop.journal import Answer
 from filedrop.model.document import A_PERSON_SAYS, Document, State
 from filedrop.model.message import contradiction
+from filedrop.text import looks_like
 from filedrop.times import local
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ def resolve(config_option: str | None, name: str, *, msg_no: int | None, send_ag
 def _in_doubt(journal: Journal, name: str) -> Document:
     doubtful = journal.in_state(State.DOUBT)
     found = [document for document in doubtful if name in (document.id, document.file, document.dropped_as)]
+    found = found or [
+        document for document in doubtful if looks_like(name, document.file) or looks_like(name, document.dropped_as)
+    ]
     if len(found) == 1:
         return found[0]
     if not found:

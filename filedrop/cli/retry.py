@@ -26,7 +26,7 @@ from filedrop.storage import sidecar
 from filedrop.storage.folders import OutboundFolder, outbound_folder
 from filedrop.storage.names import shortened
 from filedrop.storage.own_name import move, told_beside
-from filedrop.text import printable
+from filedrop.text import looks_like, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -211,6 +211,7 @@ def _named(failed: Sequence[Failed], names: Sequence[str]) -> list[Failed]:
     chosen = []
     for name in names:
         found = [document for document in failed if name in (document.name, str(document.path))]
+        found = found or [document for document in failed if _is_called(document, name)]
         if len(found) == 1:
             chosen += found
         elif found:
@@ -219,6 +220,11 @@ def _named(failed: Sequence[Failed], names: Sequence[str]) -> list[Failed]:
         else:
             complain(f"{name}: no failed document has this name")
     return chosen
+
+
+def _is_called(document: Failed, name: str) -> bool:
+    """Whether a person may mean the document by this name or path, in whichever form the letters are."""
+    return looks_like(name, document.name) or looks_like(name, str(document.path))
 
 
 def _list(failed: Sequence[Failed], *, as_json: bool) -> None:

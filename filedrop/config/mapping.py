@@ -5,6 +5,7 @@ This room knows their form; what they mean for a document, and whether an XPath 
 
 import re
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -12,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, InstanceOf, WithJsonSchema
 
 from filedrop.config.section import TOLD, Section
 from filedrop.config.values import in_words, participant
-from filedrop.text import listed
+from filedrop.text import composed, listed
 
 _NAMED = re.compile(r"\{(\w+)\}")
 _PLACEHOLDER = re.compile(r"<[A-Za-z ]+>")  # in the rule that a note proposes (identify/demand); no URI has < or >
@@ -52,6 +53,9 @@ class NamePattern:
 
     `re` itself would be at some names for years, and let no other thread work meanwhile. `regex` reads the same
     expressions, sees in nearly all of these cases that nothing is to be found, and stops in the others.
+
+    A name that doesn't match is compared again with all letters composed, in the name and in the pattern. Not at first:
+    composing can change what an expression means.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -74,6 +78,10 @@ class NamePattern:
             self._compiled = regex.compile(pattern, regex.IGNORECASE | regex.VERSION0)
         except regex.error as error:
             raise ValueError(f"can't be used as a regular expression: {error}; write it otherwise") from error
+        self._composed = self._compiled
+        with suppress(regex.error):  # composed, it may be no expression: then only the name is composed
+            again = regex.compile(composed(pattern), regex.IGNORECASE | regex.VERSION0)
+            self._composed = again if again.groups == self._compiled.groups else self._compiled
         self.pattern = pattern
 
     def __eq__(self, other: object) -> bool:
@@ -88,7 +96,9 @@ class NamePattern:
     def fullmatch(self, name: str) -> dict[str, str | None] | None:
         """What its named groups match in a file's name; None where it doesn't match. Raises TimeoutError."""
         found = self._compiled.fullmatch(name, timeout=_PATIENCE)
-        return None if found is None else found.groupdict()
+        if found is None and not (name.isascii() and self.pattern.isascii()):
+            found = self._composed.fullmatch(composed(name), timeout=_PATIENCE)
+        return None if found is None else {group: found[number] for group, number in self.groupindex.items()}
 
 
 def groups_in(value: Value) -> frozenset[str]:

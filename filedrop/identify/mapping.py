@@ -18,6 +18,7 @@ from filedrop.identify import participants
 from filedrop.identify.table import PATIENCE, Table
 from filedrop.identify.xpath_tree import Unfit, compiled
 from filedrop.model.document import without_scheme
+from filedrop.text import composed, looks_like
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -172,10 +173,14 @@ def _refusals(rule: Rule, reading: Reading, company: str | None) -> Iterator[str
     if rule.company is not None and rule.company != company:
         whose = "and the file lies in no company's folder" if company is None else f"not {company}"
         yield f"it is for the company {rule.company}, {whose}"
-    if rule.document is not None and rule.document != reading.root_name:
+    if rule.document is not None and not looks_like(rule.document, reading.root_name):
         yield f"it is for documents of type {rule.document}, not {reading.root_name}"
-    if rule.customization is not None and not fnmatchcase(reading.customization, rule.customization):
+    if rule.customization is not None and not _fits(reading.customization, rule.customization):
         yield f'the CustomizationID "{reading.customization}" doesn\'t match "{rule.customization}"'
+
+
+def _fits(text: str, pattern: str) -> bool:
+    return fnmatchcase(text, pattern) or fnmatchcase(composed(text), composed(pattern))
 
 
 def _id_in(field: str, text: str) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import Unanswered
 from filedrop.files import open_regular
+from filedrop.text import composed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +40,7 @@ class Table:
         self._stamp: tuple[int, ...] | None = None
         self._header: Sequence[str] = ()
         self._entries: dict[str, str] = {}
+        self._composed: dict[str, str] = {}  # by the keys that have letters in two forms
         self._has_last_end = False  # has its last line an end, as it was last read?
         self._trouble = ""
         self._looking = threading.Lock()
@@ -70,7 +72,8 @@ class Table:
         self.await_answer(self.ask(), PATIENCE)
         if self.silent:
             raise Unanswered(f"the table {self.trouble}")
-        return self._entries.get(key.strip(), "")
+        wanted = key.strip()
+        return self._entries.get(wanted) or self._composed.get(composed(wanted), "")
 
     def why_not(self, key: str) -> str:
         """What is to be known where it has no value for this key: the rest of a sentence, or ""."""
@@ -109,6 +112,7 @@ class Table:
             if self._has_last_end and not has_last_end:  # its value may be the beginning of one
                 raise ValueError("its last line has no end, as it had before; see that it is whole")
             (self._header, self._entries), self._has_last_end = parsed, has_last_end
+            self._composed = {composed(key): value for key, value in self._entries.items() if not key.isascii()}
         except OSError as error:
             self._trouble = f"{self._path} can't be read ({error.strerror}); the daemon must be able to read it"
             self._stamp = None  # the same file may come back

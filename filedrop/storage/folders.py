@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
-import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -13,7 +11,7 @@ from filedrop.files.directory import DRAFT
 from filedrop.storage import sidecar
 from filedrop.storage.folder import Folder
 from filedrop.storage.marker import Marker
-from filedrop.storage.names import BESIDE, is_held, names_document, shortened
+from filedrop.storage.names import BESIDE, is_held, matcher, names_document, shortened
 from filedrop.storage.own_name import move
 from filedrop.storage.withdrawal import withdraw
 
@@ -46,7 +44,7 @@ class OutboundFolder(Folder):
         ready_suffix: str | None = None,
     ) -> None:
         super().__init__(path, company=company, below=below, served=served)
-        self._matches = re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns), re.IGNORECASE).match
+        self._matches = matcher(patterns)
         self._ready_suffix = ready_suffix
         self._marked_ahead = -math.inf
 
@@ -80,7 +78,7 @@ class OutboundFolder(Folder):
         """Is this the name of a document, by the folder's patterns?"""
         if self._ready_suffix and name.lower().endswith(self._ready_suffix.lower()):
             return False
-        return names_document(name) and self._matches(name) is not None
+        return names_document(name) and self._matches(name)
 
     def held(self) -> bool:
         """Is there a HOLD file, so that nothing of this folder may be posted now? Raises OSError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 from array import array
@@ -9,9 +10,10 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from filedrop.model.document import local_name
+from filedrop.text import composed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from filedrop.files import Directory, Entry
     from filedrop.model.message import Message
@@ -60,6 +62,19 @@ def names_document(name: str) -> bool:
         or lower in IGNORED_NAMES
         or name.startswith("HOLD")
     )
+
+
+def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
+    """A function that returns whether a name matches one of the patterns (`*.xml`), ignoring case.
+
+    Name and patterns are compared as they are written, then with all letters composed: composing can change a pattern.
+    """
+
+    def match_any(patterns: Iterable[str]) -> Callable[[str], object]:
+        return re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns), re.IGNORECASE).match
+
+    as_written, in_composed = match_any(patterns), match_any(map(composed, patterns))
+    return lambda name: as_written(name) is not None or in_composed(composed(name)) is not None
 
 
 def numbered(name: str, number: int) -> str:

@@ -123,6 +123,12 @@ def test_companies_and_accounts(config: Path) -> None:
     assert names("show", "17", "--account", "", config=config) == ["main"]
 
 
+def test_names_in_the_other_form_of_letters(world: World, config: Path) -> None:
+    """What is typed in composed letters completes a name in decomposed ones, which a Mac writes."""
+    fail(world, "Mu\u0308ller.xml")
+    assert names("retry", "acme", "M\u00fc", config=config) == ["Mu\\\u0308ller.xml"]  # as bash reads it
+
+
 def test_documents(world: World, config: Path) -> None:
     """Failed files after `retry`, of the company that is named, not named yet; others where they are meant."""
     fail(world, "a.xml", "b.xml", "b.xml.why.txt", "b.xml.json", "~draft", "HOLD")

@@ -6,6 +6,7 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+import pytest
 from support.documents import SELLER, invoice, order
 from support.faults import cut_after
 
@@ -90,3 +91,13 @@ def test_very_many(filedrop: Filedrop, world: World) -> None:
     assert len(done.stdout.splitlines()) == 20
     assert json.loads(done.stdout.splitlines()[0])["document"]["number"] == "22"
     assert "and 3 more, which are older" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("dropped", "typed"), [("M\u00fcller.xml", "Mu\u0308ller.xml"), ("Mu\u0308ller.xml", "M\u00fcller.xml")]
+)
+def test_name_in_the_other_form_of_letters(filedrop: Filedrop, world: World, dropped: str, typed: str) -> None:
+    """A document is found by its name in composed letters and in decomposed ones; its own name stays as it was."""
+    world.put(world.outbound / dropped, invoice("1", receiver=None))
+    world.run_once()
+    assert json.loads(filedrop("history", typed, "--json").stdout)["file"] == dropped

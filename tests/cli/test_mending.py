@@ -260,3 +260,33 @@ def config_of(world: World) -> Path:
     file = world.base / "config.yaml"
     file.write_text(world.config_text())
     return file
+
+
+COMPOSED, DECOMPOSED = "M\u00fcller.xml", "Mu\u0308ller.xml"
+
+
+@pytest.mark.parametrize(("lying", "typed"), [(COMPOSED, DECOMPOSED), (DECOMPOSED, COMPOSED)])
+def test_retry_in_the_other_form_of_letters(filedrop: Filedrop, world: World, lying: str, typed: str) -> None:
+    """A failed document is found by its name in the other form of letters; the file keeps its own."""
+    world.put(world.outbound / lying, invoice("1", receiver=None))
+    world.run_once()
+    done = filedrop("retry", typed)
+    assert done.returncode == 0, done.stderr
+    assert (world.outbound / lying).exists()
+
+
+def test_retry_prefers_the_very_same_letters(filedrop: Filedrop, world: World) -> None:
+    """Of two documents whose names look the same, the one with the very same letters is meant."""
+    for number, name in enumerate((COMPOSED, DECOMPOSED)):
+        world.put(world.outbound / name, invoice(str(number), receiver=None))
+    world.run_once()
+    assert filedrop("retry", COMPOSED).returncode == 0
+    assert [path.name for path in world.outbound.glob("*.xml")] == [COMPOSED]
+
+
+@pytest.mark.parametrize(("lying", "typed"), [(COMPOSED, DECOMPOSED), (DECOMPOSED, COMPOSED)])
+def test_resolve_in_the_other_form_of_letters(filedrop: Filedrop, doubtful: World, lying: str, typed: str) -> None:
+    """A document in doubt is found by its name in the other form of letters."""
+    bring_into_doubt(doubtful, lying)
+    done = filedrop("resolve", typed, "--send-again", config=config_of(doubtful))
+    assert done.returncode == 0, done.stderr

@@ -65,3 +65,26 @@ def test_what_does_run_for_years() -> None:
     """Where there is no telling, it is said that there is none."""
     with pytest.raises(TimeoutError):
         NamePattern("(a|aa)+b").fullmatch("a" * 200)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "matches"),
+    [
+        ("Mu\u0308+ller", "Mu\u0308\u0308ller", True),  # as written: one u and dots
+        ("Mu\u0308+ller", "M\u00fc\u00fcller", True),  # composed: several \u00fc
+        ("M[u\u0308]{2}ller", "Mu\u0308ller", True),
+        ("M.ller", "Mu\u0308ller", True),
+        ("M..ller", "Mu\u0308ller", True),
+        ("M..ller", "M\u00fcller", False),
+        ("[^\u0308]*", "Mu\u0308ller", True),  # composed, the name has none
+    ],
+)
+def test_letters_in_two_forms(pattern: str, name: str, *, matches: bool) -> None:
+    """A name is compared as it is written, and then with all letters composed, in the name and in the expression."""
+    assert (NamePattern(pattern).fullmatch(name) is not None) is matches
+
+
+def test_groups_of_a_composed_name() -> None:
+    """A group has what it matched in the name as that was compared; its own name stays as it is written."""
+    pattern = NamePattern("M\u00fcller-(?P<gro\u0308\u00dfe>.*)")
+    assert pattern.fullmatch("Mu\u0308ller-7") == {"gro\u0308\u00dfe": "7"}

@@ -320,3 +320,39 @@ def test_table_that_was_away(tmp_path: Path) -> None:
     assert (table.get("1"), "can't be read" in table.trouble) == ("one", True)
     away.rename(file)
     assert (table.get("1"), table.trouble) == ("one", "")
+
+
+COMPOSED, DECOMPOSED = "M\u00fcller", "Mu\u0308ller"
+
+
+@pytest.mark.parametrize("key", [COMPOSED, DECOMPOSED])
+def test_table_key_in_either_form(tmp_path: Path, key: str) -> None:
+    """A key is found in whichever form its letters are; a row with the very same letters comes first."""
+    path = tmp_path / "customers.csv"
+    path.write_text(f"key,value\n{COMPOSED},0192:1\nother,0192:3\n", encoding="utf-8")
+    assert Table(path).get(key) == "0192:1"
+    path.write_text(f"key,value\n{DECOMPOSED},0192:2\nother,0192:3\n", encoding="utf-8")
+    assert Table(path).get(key) == "0192:2"
+    path.write_text(f"key,value\n{COMPOSED},0192:1\n{DECOMPOSED},0192:2\n", encoding="utf-8")
+    assert Table(path).get(key) == {COMPOSED: "0192:1", DECOMPOSED: "0192:2"}[key]
+
+
+@pytest.mark.parametrize("written", [COMPOSED, DECOMPOSED])
+@pytest.mark.parametrize("name", [COMPOSED, DECOMPOSED])
+def test_file_condition_in_either_form(tmp_path: Path, written: str, name: str) -> None:
+    """A rule's `file` applies to a file's name in whichever form the letters of the two are, and so does a group."""
+    path = tmp_path / "customers.csv"
+    path.write_text(f"key,value\n{written},0192:1\n", encoding="utf-8")
+    rule = f"- {{file: '(?P<who>{written})-.*', receiver: {{table: customers, key: '{{who}}'}}}}"
+    rules = rules_of(tmp_path, rule, f"{{customers: {path}}}")
+    assert mapped(rules, invoice(), f"{name}-1.xml").receiver == "0192:1"
+    assert mapped(rules, invoice(), "Muller-1.xml").receiver == BUYER
+
+
+@pytest.mark.parametrize("name", [COMPOSED, DECOMPOSED])
+def test_xpath_result_in_either_form(tmp_path: Path, name: str) -> None:
+    """What an XPath finds is looked up in a table in whichever form its letters are."""
+    path = tmp_path / "customers.csv"
+    path.write_text(f"key,value\n{COMPOSED},0192:1\n", encoding="utf-8")
+    rule = "- {receiver: {table: customers, key: {xpath: //Note}}}"
+    assert mapped(rules_of(tmp_path, rule, f"{{customers: {path}}}"), invoice(note=name)).receiver == "0192:1"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filedrop.storage.names import Names, may_be_given, may_be_renamed, names_document, numbered, shortened
+from filedrop.storage.names import Names, matcher, may_be_given, may_be_renamed, names_document, numbered, shortened
 
 letters = st.text(st.sampled_from("ab.é漢😀-29 \udce5"), min_size=1, max_size=20)
 tails = st.builds(str.__mul__, letters, st.sampled_from([1, 1, 20, 260]))
@@ -32,3 +33,18 @@ def test_a_name_that_is_certainly_its_files_own() -> None:
     """Of a name without a number at its end, nobody need be asked whether filedrop has given it."""
     assert not any(map(may_be_renamed, ("invoice.xml", "INV-1.xml", "20261124.xml", "order-007.xml", "x")))
     assert may_be_renamed("invoice-2.xml")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("M\u00fcller-*.xml", "Mu\u0308ller-1.XML"),
+        ("Mu\u0308ller-*.xml", "M\u00fcller-1.xml"),
+        ("M?ller-*.xml", "Mu\u0308ller-1.xml"),
+        ("M??ller-*.xml", "Mu\u0308ller-1.xml"),
+    ],
+)
+def test_matcher_of_letters_in_two_forms(pattern: str, name: str) -> None:
+    """A pattern matches a name as both are written, or as both are with composed letters."""
+    assert matcher(["*.csv", pattern])(name)
+    assert not matcher(["*.csv", pattern])("Muller-1.xml.csv~")
