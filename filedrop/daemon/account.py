@@ -184,10 +184,6 @@ class Account:
         self.senders.look()
         self.fetchers.look()
         self._wake_if_ready()
-        for pipeline in filter(self._workers.is_hung, self.pipelines):  # its room is others' until it answers
-            for document_id in pipeline.at.in_validation.copy():
-                self.context.window.release(document_id)
-            self._workers.wake()
         if self.context.window.room < self.context.window.size:  # `_stepped` doesn't wake it meanwhile
             self._follow.wake()
 

@@ -77,8 +77,9 @@ class Daemon:
         rules = config.outbound
         self.validating = None
         if validator := validator_of(config.validation, config.state) if rules.validate_ != "off" else None:
-            at_once = 1 if config.validation.rules else rules.workers  # the rules' process judges one after the other
-            self.validators = clockwork.pool(at_once, name="validate", attempt=partial(attempt, log))
+            each = 1 if config.validation.rules else rules.workers  # each process that applies rules takes 200 MB
+            # One more at once: no company keeps them all busy.
+            self.validators = clockwork.pool(each + 1, name="validate", attempt=partial(attempt, log), each=each)
             refuses = rules.validate_ == "refuse"
             self.validating = Validating(
                 validator,

@@ -1,11 +1,15 @@
-"""The threads that make requests. Unlike those of concurrent.futures, they let the process end."""
+"""The threads that make requests, validate and run programs.
+
+Unlike those of concurrent.futures, they let the process end.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,23 +19,33 @@ if TYPE_CHECKING:
 
 
 class Pool:
-    """Up to `workers` threads, started when needed. `attempt` runs a task and survives its errors."""
+    """Up to `workers` threads, started when needed. `attempt` runs a task and survives its errors.
 
-    def __init__(self, workers: int, *, name: str, attempt: Callable[[str, Task], object]) -> None:
+    Companies take turns: the next task is one of the company with the fewest running, and of these, of the one that has
+    waited longest for its turn. At most `each` tasks of a company run at the same time.
+    """
+
+    def __init__(
+        self, workers: int, *, name: str, attempt: Callable[[str, Task], object], each: int | None = None
+    ) -> None:
         self._workers = workers
+        self._each = workers if each is None else each
         self._name = name
         self._attempt = attempt
-        self._tasks: deque[tuple[Task, Task]] = deque()
+        self._tasks: dict[str, deque[tuple[Task, Task]]] = {}  # by company; none is empty
+        self._running: Counter[str] = Counter()
+        self._turn = itertools.count(1)
+        self._turns: dict[str, int] = {}  # by company: its last one
         self._threads: list[threading.Thread] = []
         self._idle = 0
         self._is_closed = False
         self._change = threading.Condition()
 
-    def submit(self, task: Task, cancelled: Task) -> None:
-        """Queue a task. If the pool closes before it begins, `cancelled` is called instead. Thread-safe."""
+    def submit(self, task: Task, cancelled: Task, company: str = "") -> None:
+        """Queue a company's task. If the pool closes before it begins, `cancelled` is called instead. Thread-safe."""
         with self._change:
             if not self._is_closed:
-                self._tasks.append((task, cancelled))
+                self._tasks.setdefault(company, deque()).append((task, cancelled))
                 self._change.notify()
                 self._start_if_needed()
                 return
@@ -56,7 +70,7 @@ class Pool:
         deadline = time.monotonic() + patience
         with self._change:
             self._is_closed = True
-            not_begun = [cancelled for _, cancelled in self._tasks]
+            not_begun = [cancelled for tasks in self._tasks.values() for _, cancelled in tasks]
             self._tasks.clear()
             self._change.notify_all()
         for cancelled in not_begun:
@@ -65,7 +79,8 @@ class Pool:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _start_if_needed(self) -> None:
-        if len(self._tasks) > self._idle and len(self._threads) < self._workers:
+        waiting = sum(map(len, self._tasks.values()))
+        if waiting > self._idle and len(self._threads) < self._workers:
             thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads) + 1}", daemon=True)
             with contextlib.suppress(RuntimeError):  # the system has no thread now: the next look tries again
                 thread.start()
@@ -74,11 +89,29 @@ class Pool:
     def _work(self) -> None:
         while True:
             with self._change:
-                while not self._tasks:
+                while (company := self._next_company()) is None:
                     if self._is_closed:
                         return
                     self._idle += 1
                     self._change.wait()
                     self._idle -= 1
-                task, _ = self._tasks.popleft()
-            self._attempt(self._name, task)
+                task = self._begin(company)
+            try:
+                self._attempt(self._name, task)
+            finally:
+                with self._change:
+                    self._running[company] -= 1
+
+    def _next_company(self) -> str | None:
+        """Whose turn it is; None where nobody has a task that may run now."""
+        may_run = [company for company in self._tasks if self._running[company] < self._each]
+        return min(may_run, key=lambda one: (self._running[one], self._turns.get(one, 0)), default=None)
+
+    def _begin(self, company: str) -> Task:
+        tasks = self._tasks[company]
+        task, _ = tasks.popleft()
+        if not tasks:
+            del self._tasks[company]
+        self._running[company] += 1
+        self._turns[company] = next(self._turn)
+        return task

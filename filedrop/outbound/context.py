@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 
 class Window:
-    """An account's documents that are being validated or sent, at most `size`. Thread-safe.
+    """An account's documents that are being sent, at most `size`. Thread-safe.
 
-    Only those that are being sent are in doubt after a kill.
+    They are in doubt after a kill. No folder has more documents under way than that, those in validation included.
     """
 
     def __init__(self, size: int) -> None:
@@ -160,10 +160,10 @@ class FolderHealth:
 class FolderContext:
     """One outbound folder and the state of its pipeline. Only the worker in that folder changes it; other threads read.
 
-    `under_way`: ids of documents that senders or validators have; `in_validation`: those of them for which room in the
-    window is kept until they are posted, or found not to be. `unanswered`: by document id, why a mapping rule had
-    no answer last. `unvalidated`: by document id, which file waits because the validator had no verdict, and why.
-    `unreadable`: ids of documents that wait because their file couldn't be read last.
+    `under_way`: ids of documents that senders or validators have, or that wait for room in the window after their
+    validation. `unanswered`: by document id, why a mapping rule had no answer last. `unvalidated`: by document id,
+    which file waits because the validator had no verdict, and why. `unreadable`: ids of documents that wait because
+    their file couldn't be read last.
     `names_in_failed`: by document id, the name that a document had in `failed/` before it was moved back; its note may
     still lie there. `missed`: by document id, since when (steady) the file has been missing. `refusals`: what the disk
     has refused since the last scan; `told`: what of that was logged since the last scan without any.
@@ -175,7 +175,6 @@ class FolderContext:
     scanner: Scanner
     health: FolderHealth = field(default_factory=FolderHealth)
     under_way: set[str] = field(default_factory=set)
-    in_validation: set[str] = field(default_factory=set)
     unanswered: dict[str, str] = field(default_factory=dict)
     unvalidated: dict[str, str] = field(default_factory=dict)
     unreadable: set[str] = field(default_factory=set)

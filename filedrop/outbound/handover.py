@@ -17,7 +17,7 @@ from filedrop.model.document import Document, State
 from filedrop.outbound.claim import Claimed
 from filedrop.outbound.context import Outcome
 from filedrop.outbound.sender import NO_TURN, duplicate, log_doubt, send
-from filedrop.outbound.validating import why_not_validated
+from filedrop.outbound.validating import Judgement, why_not_validated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.context import FolderContext
     from filedrop.outbound.moves import Moves
     from filedrop.outbound.upload import OpenedDocument
-    from filedrop.outbound.validating import Judgement, Validating
+    from filedrop.outbound.validating import Validating
 
 
 _BROKE_OFF = "it broke off; the log says why"  # a document's validation
@@ -43,10 +43,10 @@ class Returned(NamedTuple):
 
 
 class Validated(NamedTuple):
-    """A document that comes back from its validation, with its open file.
+    """A document that comes back from its validation, with its open file. In the journal it still waits.
 
-    In the journal it still waits, and its room in the window is kept. `judgement` is None where that was broken off
-    (`is_logged`: the log says why), or never began because filedrop is stopped.
+    `judgement` is None where the validation was broken off (`is_logged`: the log says why), or never began because
+    filedrop is stopping.
     """
 
     document: Document
@@ -54,25 +54,46 @@ class Validated(NamedTuple):
     judgement: Judgement | None
     is_logged: bool = False
 
+    @property
+    def why_not(self) -> str:
+        """Why there is no verdict; "" where there is one, or where filedrop is stopping."""
+        if self.judgement is None:
+            return _BROKE_OFF if self.is_logged else ""
+        return why_not_validated(self.judgement.document)
+
 
 class Handover:
     """Hands one folder's documents to senders and validators.
 
-    Only the worker in that folder calls `take_on` and `go_on`, and empties `mailbox` and `validated`. `wake` is called
-    when something lies in one of these.
+    Only the worker in that folder calls `take_on` and `go_on`, and empties `mailbox`. `wake` is called when a document
+    has come back.
     """
 
     def __init__(self, at: FolderContext, moves: Moves, wake: Callable[[], None]) -> None:
         self.mailbox: queue.SimpleQueue[Returned] = queue.SimpleQueue()
-        self.validated: queue.SimpleQueue[Validated] = queue.SimpleQueue()
+        self._validated: queue.SimpleQueue[Validated] = queue.SimpleQueue()
+        self._passed: list[Validated] = []  # they may be posted when there is room in the window
         self._at = at
         self._shared = at.shared
         self._moves = moves
         self._wake = wake
 
+    @property
+    def room(self) -> int:
+        """How many more documents may be handed over now.
+
+        Validation takes no room of the window, which all companies of the account share. It bounds the open files.
+        """
+        window = self._shared.window
+        return window.room if self._shared.validating is None else window.size - len(self._at.under_way)
+
     def has_mail(self) -> bool:
-        """Whether a document has come back. Thread-safe."""
-        return not (self.mailbox.empty() and self.validated.empty())
+        """Whether a document has come back, or may be posted now after its validation. Thread-safe."""
+        return not self.mailbox.empty() or self.has_validated()
+
+    def has_validated(self) -> bool:
+        """Whether `go_on` has something to do. Thread-safe."""
+        return not self._validated.empty() or bool(self._passed and self._shared.window.room > 0)
 
     def take_on(self, claimed: Sequence[Claimed], *, sends: bool) -> bool:
         """Record claimed documents, and hand over those that are to be posted. Raises JournalError.
@@ -99,49 +120,76 @@ class Handover:
         with self._at.tolerant():
             self._at.folder.mark_ahead(self._shared.journal, self._shared.steady())
 
-    def go_on(self, validated: Validated, *, sends: bool) -> None:
-        """Post a document after its validation, or record what keeps it from that. Raises JournalError."""
-        document, opened, judgement, is_logged = validated
-        self._at.under_way.discard(document.id)
-        why = why_not_validated(judgement.document) if judgement else _BROKE_OFF if is_logged else ""
-        if why:
-            self._at.unvalidated[document.id] = f"{document.company}: {document.file}: {why}"
-        elif judgement is not None:
-            self._at.unvalidated.pop(document.id, None)
-        is_posted = False
-        try:
-            if judgement is not None and not judgement.passes:
-                self._record([judgement.document])
-            elif judgement is not None and sends:
-                self._mark_ahead()
-                # The room may be another folder's since this one has hung: then the document waits for its turn again.
-                is_posted = self._shared.window.take(document.id)
-        finally:
-            self._at.in_validation.discard(document.id)
-            if not is_posted:
-                self._shared.window.release(document.id)
-                opened.close()
-        if judgement is not None and is_posted:
-            self._begin([Claimed(judgement.document, opened)])
+    def go_on(self, *, sends: bool) -> bool:
+        """Post validated documents, and record what keeps others from that. Returns whether one has a verdict.
 
-    def _set_out(self, ready: Sequence[Claimed]) -> int:
-        """Hand over those for which there is room, and leave the others. Returns how many were handed over."""
-        validating = self._shared.validating
+        What finds no room in the window keeps its verdict, and waits for room. Raises JournalError.
+        """
+        back = [self._validated.get() for _ in range(self._validated.qsize())]
+        for validated in back:
+            self._note(validated)
+        passed = [one for one in (*self._passed, *back) if one.judgement and one.judgement.passes]
+        others = [one for one in back if one not in passed]
+        self._passed = passed if sends else []
+        try:
+            self._record([one.judgement.document for one in others if one.judgement])
+        finally:
+            self._let_go(others if sends else [*others, *passed])
+            self._post_passed()
+        return any(one.judgement for one in back)
+
+    def _note(self, validated: Validated) -> None:
+        """Note whether a document still waits for a verdict, for `status`."""
+        document = validated.document
+        if why := validated.why_not:
+            self._at.unvalidated[document.id] = f"{document.company}: {document.file}: {why}"
+        elif validated.judgement is not None:
+            self._at.unvalidated.pop(document.id, None)
+
+    def _post_passed(self) -> None:
+        """Post as many of those that were validated as there is room for."""
+        if not self.has_validated():
+            return
+        passed, self._passed = self._passed, []
         try:
             self._mark_ahead()  # before room is taken: the folder may hang, and the room is the other folders', too
         except BaseException:
-            _close(ready)
+            self._let_go(passed)
             raise
-        posts = [one for one in ready if self._shared.window.take(one.document.id)]
-        unvalidated = [one for one in posts if validating is not None and validating.must_judge(one.document)]
+        posts = list[Claimed]()
+        for one in passed:
+            if one.judgement and self._shared.window.take(one.document.id):
+                self._at.under_way.discard(one.document.id)
+                posts.append(Claimed(one.judgement.document, one.opened))
+            else:
+                self._passed.append(one)
+        self._begin(posts)
+
+    def _let_go(self, validated: Iterable[Validated]) -> None:
+        """Leave documents as they are in the journal."""
+        for one in validated:
+            self._at.under_way.discard(one.document.id)
+            one.opened.close()
+
+    def _set_out(self, ready: Sequence[Claimed]) -> int:
+        """Hand over those for which there is room, and leave the others. Returns how many were handed over."""
+        is_validated = self._shared.validating is not None
+        if is_validated:
+            posts = list(ready[: max(0, self.room)])
+        else:
+            try:
+                self._mark_ahead()  # before room is taken, as above
+            except BaseException:
+                _close(ready)
+                raise
+            posts = [one for one in ready if self._shared.window.take(one.document.id)]
         with contextlib.ExitStack() as each:  # the last comes first, and whichever fails, the others are done
-            each.callback(self._begin, [one for one in posts if one not in unvalidated])
-            each.callback(self._validate, unvalidated)
+            each.callback(self._validate if is_validated else self._begin, posts)
             each.callback(self._leave, [one for one in ready if one not in posts])
         return len(posts)
 
     def _validate(self, posts: Sequence[Claimed]) -> None:
-        """Write a row for each of these that has none, in one commit, and have all of them validated."""
+        """Write a row for each of these that has none, in one commit, and have all validated that must be."""
         kept = list(posts)
         try:
             new = iter(self._shared.journal.record_each([one.document for one in posts if one.document.revision == 0]))
@@ -155,8 +203,6 @@ class Handover:
                     errors.append(row)
             self._file(errors)
         finally:
-            for one in kept:
-                self._shared.window.release(one.document.id)
             _close(kept)
 
     def _begin(self, posts: Sequence[Claimed]) -> None:
@@ -207,9 +253,11 @@ class Handover:
         if validating is None or opened is None:
             raise ValueError(f"{document.id} can't be validated")
         self._at.under_way.add(document.id)
-        self._at.in_validation.add(document.id)
-        back = partial(self._put_validated, Validated(document, opened, None))
-        validating.submit(partial(self._judge, validating, document, opened), back)
+        if validating.must_judge(document):
+            back = partial(self._put_validated, Validated(document, opened, None))
+            validating.submit(partial(self._judge, validating, document, opened), back, document.company)
+        else:
+            self._put_validated(Validated(document, opened, Judgement(document, passes=True)))
 
     def _judge(self, validating: Validating, document: Document, opened: OpenedDocument) -> None:
         """Validate a document. Called in a validator's thread."""
@@ -245,7 +293,7 @@ class Handover:
         self._wake()
 
     def _put_validated(self, validated: Validated) -> None:
-        self.validated.put(validated)
+        self._validated.put(validated)
         self._wake()
 
 

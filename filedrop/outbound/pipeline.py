@@ -147,14 +147,14 @@ class OutboundPipeline:
         return self._shared.steady() + self._shared.rules.rescan.total_seconds()
 
     def _may_claim(self) -> bool:
-        """Whether something is to be claimed or sent again, and half of the window is free.
+        """Whether something is to be claimed or sent again, and there is room for half a window.
 
         While nothing can be sent, any room is enough.
         """
         if not (self.at.scanner.ready or self._has_documents):
             return False
-        window = self._shared.window
-        return window.room > 0 and (window.room >= window.size // 2 or not self._shared.ready())
+        room = self._handover.room
+        return room > 0 and (room >= self._shared.window.size // 2 or not self._shared.ready())
 
     def _take_up_folder(self) -> bool:
         """Take up the folder, compare and scan it as far as due. False if it is unavailable; a change is logged."""
@@ -216,7 +216,7 @@ class OutboundPipeline:
         """Claim the next files that may be ready; no more than there is room for if they are to be sent."""
         claimed: list[Claimed] = []
         try:
-            for name in self.at.scanner.next_ready(min(BATCH, self._shared.window.room) if sends else BATCH):
+            for name in self.at.scanner.next_ready(min(BATCH, self._handover.room) if sends else BATCH):
                 with self.at.tolerant():
                     one = claim(self.at, name)
                     if one is not None:
@@ -230,7 +230,7 @@ class OutboundPipeline:
 
     def _take_up_documents(self, *, sends: bool) -> None:
         """Continue what a crash, an outage or a hindrance has left in `sending/`, and what a person has decided."""
-        shared, room = self._shared, self._shared.window.room if sends else 0
+        shared, room = self._shared, self._handover.room if sends else 0
         now, longest = shared.now() if room > 0 else None, shared.rules.retry.longest
         due = shared.journal.steps_due(self.folder.id, now, longest=longest, limit=READ_AT_ONCE)
         documents = [document for document in due if document.id not in self.at.under_way]
@@ -272,15 +272,13 @@ class OutboundPipeline:
 
     def _file_returned(self) -> bool:
         """Put away what has come back, and post what was validated. Returns whether there was any."""
-        mailbox, validated = self._handover.mailbox, self._handover.validated
-        has_news = self._handover.has_mail()
+        mailbox, has_news = self._handover.mailbox, self._handover.has_mail()
         while not mailbox.empty():
             self._put_away([mailbox.get() for _ in range(min(BATCH, mailbox.qsize()))])
-        while not validated.empty():
-            one = validated.get()
-            if one.judgement is not None:  # else it may break off again at once: the next scan tries
+        if self._handover.has_validated():
+            sends = not self.at.health.trouble and self._may_send()
+            if self._handover.go_on(sends=sends):  # else they may break off again at once: the next scan tries
                 self._is_woken = True
-            self._handover.go_on(one, sends=not self.at.health.trouble and self._may_send())
         self._moves.flush()
         return has_news
 

@@ -40,8 +40,9 @@ class Judgement(NamedTuple):
 class Validating:
     """Validates the documents of all accounts. Thread-safe.
 
-    `submit` has a task done by another thread, or calls its second argument where the task never begins. `trouble`: why
-    the last document was sent without a verdict, "" where there was one; those that wait are `unvalidated` (context).
+    `submit` has a task of a company done by another thread, or calls its second argument where the task never begins.
+    `trouble`: why the last document was sent without a verdict, "" where there was one; those that wait are
+    `unvalidated` (context).
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Validating:
         *,
         refuses: bool,
         retry: Retry,
-        submit: Callable[[Callable[[], None], Callable[[], None]], None],
+        submit: Callable[[Callable[[], None], Callable[[], None], str], None],
         now: Callable[[], datetime],
         log: structlog.stdlib.BoundLogger,
     ) -> None:

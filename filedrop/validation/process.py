@@ -1,7 +1,8 @@
-"""The validator that goes by rules, in a child process (children)."""
+"""The validator that goes by rules, in child processes (children)."""
 
 from __future__ import annotations
 
+from queue import LifoQueue
 from typing import TYPE_CHECKING, Any
 
 from filedrop.children import Child, Ended, Late, NoAnswer
@@ -16,15 +17,21 @@ if TYPE_CHECKING:
     from filedrop.validation.validator import Kind
 
 LARGEST = 1_000_000  # bytes of an answer
+AT_ONCE = 2  # documents: the second is another company's, which a slow document of the first must not hold up
 
 
 class ByRules:
-    """Judges by the rules in a folder, in a process of its own."""
+    """Judges by the rules in a folder, in processes of its own. The second starts when the first is busy."""
 
     def __init__(self, folder: Path, *, seconds: float, memory: int) -> None:
         self._folder = folder
         self._seconds = seconds
-        self._child = Child("filedrop.validation.child", str(folder), memory=memory, largest=LARGEST)
+        self._children = [
+            Child("filedrop.validation.child", str(folder), memory=memory, largest=LARGEST) for _ in range(AT_ONCE)
+        ]
+        self._free: LifoQueue[Child] = LifoQueue()  # first the one that was used last: it is warm
+        for child in reversed(self._children):
+            self._free.put(child)
 
     def judge(self, kind: Kind, content: Iterable[bytes]) -> Verdict:
         """As `Validator.judge`."""
@@ -38,17 +45,20 @@ class ByRules:
         return f"the rules in {self._folder}"
 
     def end_if_idle(self) -> None:
-        """As `Validator.end_if_idle`: the process ends if it has not been asked for a while."""
-        self._child.end_if_idle()
+        """As `Validator.end_if_idle`: a process ends if it has not been asked for a while."""
+        for child in self._children:
+            child.end_if_idle()
 
     def close(self) -> None:
-        """As `Validator.close`: the process ends, whatever it does."""
-        self._child.close()
+        """As `Validator.close`: the processes end, whatever they do."""
+        for child in self._children:
+            child.close()
 
     def _ask(self, seconds: float, question: dict[str, Any], content: Iterable[bytes] = ()) -> dict[str, Any]:
-        """The process's answer. Raises NoVerdict, and whatever `content` raises."""
+        """A process's answer. Raises NoVerdict, and whatever `content` raises."""
+        child = self._free.get()
         try:
-            answer = self._child.ask(question, content, seconds=seconds)
+            answer = child.ask(question, content, seconds=seconds)
         except Late as error:
             raise NoVerdict(f"the rules {error} (validation.timeout)") from None
         except Ended as error:
@@ -56,6 +66,8 @@ class ByRules:
             raise NoVerdict(why) from None
         except NoAnswer as error:
             raise NoVerdict(str(error)) from None
+        finally:
+            self._free.put(child)
         if trouble := answer.get("trouble"):
             raise NoVerdict(str(trouble))
         return answer

@@ -13,10 +13,12 @@ import pytest
 from support.documents import invoice, order
 from support.faults import reset_before
 from support.rules import own_rules
+from support.stepping import RULES, Life
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from support.stepping import Clock
     from support.world import World
 
     from filedrop.daemon.daemon import Daemon
@@ -46,7 +48,8 @@ def by_program(
     program.write_text(f"import sys, os, time\npath = sys.argv[-1]\n{script}")
     timeout = changes.pop("timeout", LONG)
     more = f"validation: {{command: [{sys.executable}, {program}], timeout: {timeout}}}"
-    return make_world(outbound={"validate": rule, "rescan": "200ms"}, more=more, **changes)
+    outbound = {"validate": rule, "rescan": "200ms"} | changes.pop("outbound", {})
+    return make_world(outbound=outbound, more=more, **changes)
 
 
 def note(world: World, name: str) -> str:
@@ -67,7 +70,7 @@ def child(service: Daemon) -> int:
     """The number of the process that applies the rules; 0 while there is none."""
     assert service.validating is not None
     validator: Any = service.validating._validator
-    process = validator._child._process
+    process = validator._children[0]._process
     return process.pid if process is not None and process.poll() is None else 0
 
 
@@ -279,7 +282,7 @@ def test_stopped_and_killed_meanwhile(by_rules: Callable[..., World]) -> None:
     with world.service() as service:
         world.until(lambda: child(service) and service.accounts[0].pipelines[0].at.under_way, what="it is validated")
         validator: Any = service.validating and service.validating._validator
-        process = validator._child._process
+        process = validator._children[0]._process
     assert process.poll() is not None
     with world.service() as service:
         world.until(lambda: child(service) and service.accounts[0].pipelines[0].at.under_way, what="it is again")
@@ -334,6 +337,70 @@ def test_never_again_once_it_may_have_arrived(make_world: Callable[..., World], 
         world.until(world.settled, 300)
     assert world.accepted() == {"invoice.xml": 1}
     assert seen.read_text() == "x"
+
+
+def test_a_company_with_slow_validation(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """However slowly one company's documents are validated, another's is sent at once; files open stay bounded."""
+    go = str(tmp_path / "go")
+    slow = f"while b'slow' in open(path, 'rb').read() and not os.path.exists({go!r}): time.sleep(0.05)"
+    fjord = {"fjord": '{participants: ["0192:991825894"]}'}
+    world = by_program(make_world, tmp_path, slow, outbound={"foreign_sender": "allow"}, companies=fjord)
+    for nth in range(20):
+        world.drop(f"{nth}.xml", invoice(str(nth), note="it is slow"))
+    with world.service() as service:
+        acme, fjord = (pipeline.at for pipeline in service.accounts[0].pipelines)
+        window = acme.shared.window
+        world.until(lambda: len(acme.under_way) == window.size, what="acme has as much under way as it may")
+        assert window.room == window.size
+        world.put(fjord.folder.path / "other.xml", invoice("other"))
+        world.until(lambda: len(world.front.asked("POST /outbox")) == 1, what="fjord's is sent")
+        assert len(acme.under_way) == window.size
+        (tmp_path / "go").touch()
+        world.until(lambda: len(world.front.asked("POST /outbox")) == 21, 300, what="all are sent")
+
+
+def test_a_company_whose_documents_the_rules_never_end_with(by_rules: Callable[..., World]) -> None:
+    """While the rules are busy with one company's documents, another's is validated and sent."""
+    world = by_rules(companies={"fjord": '{participants: ["0192:991825894"]}'}, outbound={"foreign_sender": "allow"})
+    for nth in range(3):
+        world.drop(f"{nth}.xml", invoice(str(nth), note="endless"))
+    with world.service() as service:
+        acme, fjord = (pipeline.at for pipeline in service.accounts[0].pipelines)
+        world.until(lambda: len(acme.under_way) == 3 and child(service), what="acme's are being validated")
+        world.put(fjord.folder.path / "other.xml", invoice("other"))
+        world.until(lambda: len(world.front.asked("POST /outbox")) == 1, 300, what="fjord's is sent")
+        assert len(acme.under_way) == 3
+
+
+def test_a_verdict_is_kept(make_world: Callable[..., World], clock: Clock, tmp_path: Path) -> None:
+    """A document that finds no room to be sent after its validation is sent later, and isn't validated again."""
+    seen = tmp_path / "seen"
+    world = make_world(
+        companies={"fjord": '{participants: ["0192:991825894"]}'},
+        outbound=RULES | {"workers": "1", "validate": "refuse", "foreign_sender": "allow"},
+        inbound={"poll": "5m"},
+        clock=clock.true,
+        more=f"validation: {{command: [/bin/sh, -c, 'echo x >> {seen}']}}\n",
+    )
+    life = Life(world, clock)
+    life.go_on(10)
+    pipelines = life.service.accounts[0].pipelines
+    for pipeline in pipelines:
+        for nth in range(2):
+            world.put(pipeline.folder.path / f"{nth}.xml", invoice(f"{pipeline.folder.company} {nth}"))
+        pipeline.at.scanner.look_now()
+    for _ in range(20):
+        life.turn()
+        life.do_all(but="send")
+        clock.pass_on(10)
+    assert life.jobs == ["send", "send"]
+    assert seen.read_text().count("x") == 4
+    assert all(len(pipeline.at.under_way) == 2 for pipeline in pipelines)
+    life.go_on(60)
+    assert len(world.front.asked("POST /outbox")) == 4
+    assert seen.read_text().count("x") == 4
+    assert not any(pipeline.at.under_way for pipeline in pipelines)
+    life.stop()
 
 
 def test_dry_run(by_rules: Callable[..., World]) -> None:

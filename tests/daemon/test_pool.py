@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.daemon.pool import Pool
@@ -22,5 +23,33 @@ def test_the_system_has_no_thread(without_threads: Callable[[str], AbstractConte
     assert not done.is_set()
     pool.look()
     assert done.wait(60)
+    pool.close(60)
+    assert pool.has_ended()
+
+
+def test_companies_take_turns() -> None:
+    """A company that comes with its first task waits for one of a company with many, not for all of them."""
+    done, may_go_on, ended = list[str](), threading.Event(), threading.Event()
+    pool = Pool(1, name="validate", attempt=lambda _, task: task())
+    pool.submit(may_go_on.wait, lambda: None, "acme")
+    for nth in range(3):
+        pool.submit(partial(done.append, f"acme {nth}"), lambda: None, "acme")
+    pool.submit(partial(done.append, "fjord"), lambda: None, "fjord")
+    pool.submit(ended.set, lambda: None, "last")
+    may_go_on.set()
+    assert ended.wait(60)
+    pool.close(60)
+    assert done[0] == "fjord"
+
+
+def test_no_company_keeps_all_threads_busy() -> None:
+    """Whatever a company has under way for how long, a thread is left for the others."""
+    hangs, others = threading.Event(), threading.Event()
+    pool = Pool(3, name="validate", attempt=lambda _, task: task(), each=2)
+    for _ in range(5):
+        pool.submit(hangs.wait, lambda: None, "acme")
+    pool.submit(others.set, lambda: None, "fjord")
+    assert others.wait(60)
+    hangs.set()
     pool.close(60)
     assert pool.has_ended()

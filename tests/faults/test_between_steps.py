@@ -727,7 +727,7 @@ def test_a_share_hangs_after_its_documents_were_validated(make_world: Callable[.
         world.drop(name, invoice(name))
     hangs.at.scanner.look_now()
     life.go_on(10)
-    assert hangs.at.shared.window.room == 0
+    assert len(hangs.at.under_way) == hangs.at.shared.window.size
     life.hang(hangs)
     life.service.workers.hung_after = -1.0
     life.validator_hangs = False

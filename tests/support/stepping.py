@@ -88,12 +88,19 @@ class Clock:
 class Hands(Pool):
     """A pool without threads: tasks wait until somebody does them, in whatever order."""
 
-    def __init__(self, workers: int, *, name: str, attempt: Callable[[str, Callable[[], None]], object]) -> None:
-        super().__init__(workers, name=name, attempt=attempt)
+    def __init__(
+        self,
+        workers: int,
+        *,
+        name: str,
+        attempt: Callable[[str, Callable[[], None]], object],
+        each: int | None = None,
+    ) -> None:
+        super().__init__(workers, name=name, attempt=attempt, each=each)
         self.tasks: list[tuple[Callable[[], None], Callable[[], None]]] = []
         self._doing = 0
 
-    def submit(self, task: Callable[[], None], cancelled: Callable[[], None]) -> None:
+    def submit(self, task: Callable[[], None], cancelled: Callable[[], None], company: str = "") -> None:  # noqa: ARG002 - whose turn it is, the test decides
         self.tasks.append((task, cancelled))
 
     def is_idle(self) -> bool:

@@ -51,7 +51,7 @@ def said(validator: Validator, content: bytes, root: str = INVOICE) -> list[str]
 
 
 def process_of(validator: ByRules) -> subprocess.Popen[bytes]:
-    process = validator._child._process
+    process = validator._children[0]._process
     assert process is not None
     return process
 
@@ -191,7 +191,7 @@ def test_it_ends_with_its_parent(rules: Path, note: str) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom filedrop.validation import ByRules, Kind\n"
         f"content = sys.stdin.buffer.read()\nvalidator = ByRules(Path({str(rules)!r}), seconds=3, memory=10**9)\n"
-        "validator._child._running()\nprint(validator._child._process.pid, flush=True)\n"
+        "validator._children[0]._running()\nprint(validator._children[0]._process.pid, flush=True)\n"
         "try:\n    validator.judge(Kind('Invoice', ''), [content])\nfinally:\n    input()\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
