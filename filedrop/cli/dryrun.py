@@ -61,7 +61,7 @@ def _rows(config: Config, journal: Journal | None, validator: Validator | None) 
             folder, by = outbound_folder(config, company, path), identification_of(company, rules)
             try:
                 folder.check_ownership(journal)
-                held = folder.held()
+                held = folder.held_by()
                 if held:
                     held_back.add(path)
                 for name in sorted(folder.dropped()):

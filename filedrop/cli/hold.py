@@ -13,7 +13,7 @@ from filedrop.cli.show import complain, say
 from filedrop.errors import FolderUnavailable
 from filedrop.files import create_whole, discard
 from filedrop.storage.folders import outbound_folder
-from filedrop.storage.names import HOLDS
+from filedrop.storage.hold import HOLD
 from filedrop.text import command
 from filedrop.times import local
 
@@ -36,9 +36,9 @@ def hold(config_option: str | None, company: str) -> None:
     note = f"Held since {local(datetime.now().astimezone())}. Delete this file to send what waits, or run: {undo}\n"
 
     def put(folder: OutboundFolder) -> str:
-        if folder.held():
-            return "was held already"
-        create_whole(folder.at() / HOLDS[0], note.encode())
+        if by := folder.held_by():
+            return f"was held already, by {by}"
+        create_whole(folder.at() / HOLD, note.encode())
         folder.at().sync()
         return f"is held; to send what waits: {undo}"
 
@@ -49,15 +49,17 @@ def hold(config_option: str | None, company: str) -> None:
 @click.argument("company")
 @click.pass_obj
 def release(config_option: str | None, company: str) -> None:
-    """Send again for COMPANY: the file HOLD is taken out of its outbound folders."""
+    """Send again for COMPANY: all hold files are deleted from its outbound folders."""
 
     def take_away(folder: OutboundFolder) -> str:
-        if not folder.held():
+        names = list(folder.hold_files())
+        if not names:
             return "was not held"
-        for name in HOLDS:
+        for name in names:
             discard(folder.at() / name)
-        if folder.held():
-            raise PermissionError(None, "the file HOLD can't be deleted; see whether a program has it open")
+        if name := folder.held_by():
+            why = f"{name} can't be deleted; see whether it is a folder, or a program has it open"
+            raise PermissionError(None, why)
         folder.at().sync()
         return "is released; what waits there is sent"
 
@@ -79,7 +81,7 @@ def _in_each(config: Config, name: str, act: Callable[[OutboundFolder], str]) ->
             complain(f"{name}: {path}: {error}")
             failed = True
         except OSError as error:
-            complain(f"{name}: {path}: HOLD can't be written or deleted there: {error.strerror or error}")
+            complain(f"{name}: {path}: it can't be held or released: {error.strerror or error}")
             failed = True
     if failed:
         raise SystemExit(FAILED)

@@ -219,7 +219,7 @@ def _leaves(daemon: Daemon) -> bool:
     """Is something left that should have been done? What is held is not, nor what waits for its writer."""
     for pipeline, unfinished in _pipelines(daemon):
         is_hung = daemon.workers.is_hung(pipeline)
-        if pipeline.at.health.trouble or is_hung or pipeline.folder.held():  # the first two have been told
+        if pipeline.at.health.trouble or is_hung or pipeline.folder.held_by():  # the first two have been told
             continue
         if unfinished or any(seen.fault for seen in pipeline.at.scanner.seen.copy().values()):
             return True

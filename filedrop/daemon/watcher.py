@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files.directory import literal
 from filedrop.files.disk import file_system
-from filedrop.storage.names import HOLDS
+from filedrop.storage.hold import is_hold_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from filedrop.outbound.scanner import Scanner
 
 
-_HOLDS = frozenset(map(str.lower, HOLDS))
 _TELLS_CLOSING = sys.platform != "win32"
 
 
@@ -209,5 +208,5 @@ class _Wakes:
                 scanner.was_closed(name)
             case "moved" if folder == self._folder:
                 scanner.was_closed(into)
-            case "moved" | "deleted" if name.lower() in _HOLDS:
+            case "moved" | "deleted" if is_hold_name(name):
                 scanner.look_now()

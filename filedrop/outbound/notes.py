@@ -88,7 +88,7 @@ def _resolve(document: Document) -> str:
 
 
 def _why_it_waits(at: FolderContext) -> str:
-    if at.folder.held():
-        return f"a file HOLD lies in {at.folder.path}; it is sent when that is removed"
+    if name := at.folder.held_by(at.shared.steady()):
+        return f"a file {name} lies in {at.folder.path}; it is sent when that is removed"
     turn = "to be validated, and to be sent" if at.shared.validating is not None else "to be sent"
     return at.shared.breaker.report.why or f"it is waiting for its turn {turn}"

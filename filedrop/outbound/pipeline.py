@@ -139,7 +139,7 @@ class OutboundPipeline:
             return False
         try:
             waits = len(at.unreadable | at.unvalidated.keys() | at.unanswered.keys())
-            return counts.get(State.WAITING, 0) <= waits or self.folder.held()
+            return counts.get(State.WAITING, 0) <= waits or bool(self.folder.held_by(steady))
         except OSError:  # the share is away, or fails: the next scan reports it
             return True
 
@@ -187,7 +187,7 @@ class OutboundPipeline:
             self.at.forget_refusals()
             self._moved_before = self._moves.total
         try:
-            self.at.scanner.scan(self.folder.dropped(), self._shared.steady())
+            self.at.scanner.scan(self.folder.dropped(self._shared.steady()), self._shared.steady())
         except OSError as error:
             self.at.scanner.woken = True
             why = f"{self.folder.path} can't be listed: {error.strerror or error}; see that the service may read it"
@@ -207,7 +207,7 @@ class OutboundPipeline:
 
     def _may_send(self) -> bool:
         try:
-            return self._shared.ready() and not self.folder.held()
+            return self._shared.ready() and not self.folder.held_by(self._shared.steady())
         except OSError as error:
             self.at.refuses(error)
             return False

@@ -7,6 +7,7 @@ moves (daemon/recorder). So a crash leaves a document that is looked for, never 
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import BrokenOff
@@ -45,7 +46,7 @@ STATUS_SILENCE = 4.0  # seconds to wait for the status of a new message; the nex
 def send(shared: Context, document: Document, opened: OpenedDocument, folder: OutboundFolder) -> Answer:
     """Post a document whose row says "sending". The calling thread owns only this document."""
     try:
-        is_held = asking(local=folder.local)(folder.held)
+        is_held = asking(local=folder.local)(partial(folder.held_by, shared.steady()))
     except OSError as error:
         why = f"{folder.path} can't be looked into: {error.strerror or error}"
         return Answer(document.never_arrived(shared.now(), why, due=_next_try(shared, document)))

@@ -18,8 +18,9 @@ from filedrop.files import patience
 from filedrop.files.disk import free_space, shortage
 from filedrop.storage import sidecar
 from filedrop.storage.folders import PLACES, OutboundFolder, inbound_folder, outbound_folder, unassigned_folder
+from filedrop.storage.hold import holds
 from filedrop.storage.marker import MARKER, read_marker, why_outdated
-from filedrop.storage.names import HOLDS, IGNORED_NAMES, is_received
+from filedrop.storage.names import IGNORED_NAMES, is_received
 from filedrop.text import size
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class FolderSnapshot:
     failed: list[Lying] = field(default_factory=list)
     ignored: list[Lying] = field(default_factory=list)
     there: set[str] = field(default_factory=set)
-    held: bool = False
+    held_by: str = ""
     oldest: dict[str, float] = field(default_factory=dict)
     disk: int | None = None
     free: int | None = None
@@ -178,14 +179,16 @@ def outdated(folder: Folder, journal: Journal | None) -> str:
 
 
 def _outbound(folder: OutboundFolder, now: datetime, names: Collection[str]) -> FolderSnapshot:
-    snapshot = FolderSnapshot(held=folder.held())
+    snapshot = FolderSnapshot()
     ignored = []
     for entry in folder.at().scan():
-        if folder.names_document(entry.name) and entry.is_file(follow_symlinks=False):
+        if holds(entry):
+            snapshot.held_by = entry.name
+        elif folder.is_dropped(entry):
             snapshot.counts["outbound"] += 1
             if entry.name in names:
                 snapshot.there.add(entry.name)
-        elif entry.name.lower() not in _NEVER_NAMED and entry.name not in (*PLACES, *HOLDS):
+        elif entry.name.lower() not in _NEVER_NAMED and entry.name not in PLACES:
             with suppress(FileNotFoundError):  # a writer has just given it its real name
                 status = entry.stat(follow_symlinks=False)
                 ignored.append(Lying(max(status.st_mtime, status.st_ctime), entry.name))

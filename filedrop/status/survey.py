@@ -191,8 +191,8 @@ class Survey:
         lies = sum((snapshot.counts for snapshot in outbound.values()), Counter[str]())
         claimed = min(under_way[State.WAITING], lies["sending"])
         many = Counter({kind: found.total for kind, found in newest.items()})
-        held = any(snapshot.held for snapshot in outbound.values())
-        why = "a file HOLD lies in outbound/; what waits is sent when that is removed" if held else why_account
+        held_by = "; ".join(f"a file {one.held_by} lies in {path}" for path, one in outbound.items() if one.held_by)
+        why = f"{held_by}; what waits there is sent when that is removed" if held_by else why_account
         refused = "; ".join(f"{path}: {one.refused}" for path, one in outbound.items() if one.refused)
         why = why or (refused if running else "")
         counts = Counts(
@@ -223,7 +223,7 @@ class Survey:
         there |= {"sent": many["sent"], "ignored": lies["ignored"]}  # of what is sent, that with warnings is listed
         return CompanyStatus(
             **counts,
-            held=held,
+            held=bool(held_by),
             why=why,
             reasons=reasons(
                 counts,

@@ -2,6 +2,7 @@
 
 folder      is a folder there, and is it ours? marker: says whose folder it is
 folders     a company's outbound and inbound folders
+hold        the files that hold an outbound folder
 names       names that can be a document's, free names, names of received documents
 own_name    the name that a file was dropped with, where its present name is another
 sidecar     the content of the files beside a document, JSON and .why.txt, and what an outbound one restores

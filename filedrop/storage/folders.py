@@ -10,12 +10,14 @@ from filedrop.files import clear_drafts, stamp
 from filedrop.files.directory import DRAFT
 from filedrop.storage import sidecar
 from filedrop.storage.folder import Folder
+from filedrop.storage.hold import HoldFiles, hold_files, is_hold_name
 from filedrop.storage.marker import Marker
-from filedrop.storage.names import BESIDE, is_held, matcher, names_document, shortened
+from filedrop.storage.names import BESIDE, matcher, names_document, shortened
 from filedrop.storage.own_name import move
 from filedrop.storage.withdrawal import withdraw
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Container, Iterator, Sequence
     from pathlib import Path
 
@@ -47,6 +49,7 @@ class OutboundFolder(Folder):
         self._matches = matcher(patterns)
         self._ready_suffix = ready_suffix
         self._marked_ahead = -math.inf
+        self._hold_files = HoldFiles()
 
     def mark(self, journal: Journal) -> None:
         """Write the journal's count of changes to the marker; the journal records that first. Raises OSError."""
@@ -70,19 +73,36 @@ class OutboundFolder(Folder):
         Marker(self.id, journal.id, changes).replace(self.at(), draft_in=self.at("sending"))
         self.changes = changes
 
-    def dropped(self) -> Iterator[str]:
-        """The names of the files in `outbound/` that may be documents, lazily. Raises OSError."""
-        return filter(self.names_document, self._files(""))
+    def dropped(self, now: float | None = None) -> Iterator[str]:
+        """The names of the files in `outbound/` that may be documents, lazily. Raises OSError.
+
+        `now`: the steady time, if known; then this listing counts for `held_by`, too.
+        """
+        entries = self._hold_files.note(self.at().scan(), now)
+        return (entry.name for entry in entries if self.is_dropped(entry))
+
+    def is_dropped(self, entry: os.DirEntry[str]) -> bool:
+        """Whether this entry of `outbound/` may be a document. Raises OSError."""
+        is_named = self.names_document(entry.name) and not is_hold_name(entry.name)
+        return is_named and entry.is_file(follow_symlinks=False)
 
     def names_document(self, name: str) -> bool:
-        """Is this the name of a document, by the folder's patterns?"""
+        """Is this the name of a document, by the folder's patterns? In `outbound/` itself, hold files are none."""
         if self._ready_suffix and name.lower().endswith(self._ready_suffix.lower()):
             return False
         return names_document(name) and self._matches(name)
 
-    def held(self) -> bool:
-        """Is there a HOLD file, so that nothing of this folder may be posted now? Raises OSError."""
-        return is_held(self.at())
+    def held_by(self, now: float | None = None) -> str:
+        """The name of a hold file, because of which nothing of this folder may be posted; "" for none. Raises OSError.
+
+        `now` is the steady time: usual spellings are seen at once, others within a second. Without it, the folder is
+        listed in any case.
+        """
+        return self._hold_files.find(self.at(), now)
+
+    def hold_files(self) -> Iterator[str]:
+        """The names of all hold files, lazily. Raises OSError."""
+        return hold_files(self.at())
 
     def names(self, place_in: str) -> Iterator[str]:
         """All names in `sending/`, `sent/` or `failed/`, lazily: there may be many. Raises OSError."""

@@ -15,12 +15,11 @@ from filedrop.text import composed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from filedrop.files import Directory, Entry
+    from filedrop.files import Entry
     from filedrop.model.message import Message
 
 LONGEST_NAME = 200  # bytes (contract 1)
 LONGEST_SUFFIX = 20  # letters of the suffix that a shortened name keeps
-HOLDS = ("HOLD", "HOLD.txt")  # contract 1, Hold
 BESIDE = (".why.txt", ".json")  # suffixes of a document's note and sidecar
 LONGEST_PART = 60  # letters of each part of an inbound name
 IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})  # in lower case
@@ -56,12 +55,7 @@ class Names:
 def names_document(name: str) -> bool:
     """Can a file with this name be a document at all (contract 1, "Never documents")?"""
     lower = name.lower()
-    return not (
-        name.startswith(_IGNORED_BEGINNINGS)
-        or lower.endswith(_IGNORED_ENDINGS)
-        or lower in IGNORED_NAMES
-        or name.startswith("HOLD")
-    )
+    return not (name.startswith(_IGNORED_BEGINNINGS) or lower.endswith(_IGNORED_ENDINGS) or lower in IGNORED_NAMES)
 
 
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
@@ -115,11 +109,6 @@ def may_be_renamed(name: str) -> bool:
 def is_taken(entry: Entry) -> bool:
     """Does the file, its sidecar or its note exist? Raises OSError."""
     return entry.exists() or any(entry.beside(end).exists() for end in BESIDE)
-
-
-def is_held(folder: Directory) -> bool:
-    """Is there a HOLD file in this folder (contract 1, Hold)? Raises OSError."""
-    return any((folder / hold).exists() for hold in HOLDS)
 
 
 def inbound_name(message: Message, document: str) -> str:

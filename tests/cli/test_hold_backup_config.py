@@ -60,6 +60,28 @@ def test_released_however_it_was_held(filedrop: Filedrop, world: World) -> None:
     assert not list(world.outbound.glob("HOLD*"))
 
 
+def test_released_from_all_hold_files(filedrop: Filedrop, world: World) -> None:
+    """All hold files are removed, in any spelling; what only begins with HOLD stays, and a held folder is held once."""
+    world.run_once()
+    for name in ("Hold", "hold.txt", "HOLD.txt.txt", "HOLDING.pdf"):
+        (world.outbound / name).touch()
+    (world.outbound / "hold.d").mkdir()
+    assert "was held already" in filedrop("hold", "acme").stdout
+    assert "is released" in filedrop("release", "acme").stdout
+    names = {path.name for path in world.outbound.iterdir() if path.name.lower().startswith("hold")}
+    assert names == {"HOLDING.pdf", "hold.d"}
+
+
+def test_release_of_what_cannot_be_deleted(filedrop: Filedrop, world: World) -> None:
+    """A folder called HOLD isn't deleted: the command names it, and the company stays held."""
+    world.run_once()
+    (world.outbound / "HOLD").mkdir()
+    done = filedrop("release", "acme")
+    assert done.returncode == 1
+    assert f"{world.outbound}: it can't be held or released: HOLD can't be deleted" in done.stderr
+    assert (world.outbound / "HOLD").is_dir()
+
+
 def test_hold_where_that_is_impossible(filedrop: Filedrop, world: World) -> None:
     """A company that isn't there, and a folder that is away, are errors that say so."""
     done = filedrop("hold", "nobody")

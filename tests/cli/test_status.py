@@ -376,6 +376,17 @@ def test_held(filedrop: Filedrop, world: World) -> None:
     assert "HOLD" in filedrop("status").stdout
 
 
+def test_held_by_another_spelling(filedrop: Filedrop, world: World) -> None:
+    """Status names the file that holds a folder, which isn't among what is ignored there."""
+    (world.outbound / "hold.TXT.txt").touch()
+    world.drop("invoice.xml", invoice("1"))
+    world.run_once()
+    acme = json.loads(filedrop("status", "--json").stdout)["companies"]["acme"]
+    assert (acme["held"], acme["waiting"], acme["ignored"]) == (True, 1, [])
+    assert f"a file hold.TXT.txt lies in {world.outbound}" in acme["why"]
+    assert "hold.TXT.txt" in filedrop("status").stdout
+
+
 def test_ignored_files(world: World) -> None:
     """What has lain ignored in outbound/ for over an hour is named; not what just came, nor what is filedrop's own."""
     world.run_once()

@@ -278,7 +278,7 @@ def test_a_folder_hangs_when_it_is_asked(beside: Path) -> None:
     """A sender that asks a folder that hangs whether it is held goes on after a while."""
     folder = OutboundFolder(beside, company="fjord", below=beside.parent, patterns=["*"])
     with foreign(beside, "fuse", answers=False), pytest.raises(TimeoutError, match="has not answered"):
-        within(0.5, folder.held)
+        within(0.5, folder.held_by)
 
 
 @pytest.mark.slow

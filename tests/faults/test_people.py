@@ -72,7 +72,7 @@ def uploads(world: World) -> int:
     return len(world.front.asked("POST /outbox"))
 
 
-@pytest.mark.parametrize("hold", ["HOLD", "HOLD.txt"])
+@pytest.mark.parametrize("hold", ["HOLD", "HOLD.txt", "hold.txt", "HOLD.txt.txt"])
 def test_hold(watchful: World, hold: str) -> None:
     """While HOLD lies in outbound/, documents are claimed and none is posted; when it is gone, all go."""
     (watchful.outbound / hold).touch()
@@ -86,6 +86,38 @@ def test_hold(watchful: World, hold: str) -> None:
         (watchful.outbound / hold).unlink()
         watchful.until(watchful.settled)
     watchful.invariants()
+
+
+def test_names_that_begin_with_hold(world: World) -> None:
+    """An invoice of a holding is sent like any other, and fails like any other: beginning with HOLD means nothing."""
+    world.drop("HOLDING-GmbH-1001.xml", invoice("1"))
+    world.drop("HOLD-2.xml", invoice("2", receiver=None))
+    world.settle()
+    assert (world.places()["HOLD-2.xml"], world.error("HOLD-2.xml")) == ("failed", "no-receiver")
+    (world.outbound / "failed" / "HOLD-2.xml").rename(world.outbound / "HOLD-2.xml")
+    world.run_once()
+    assert [path.name for path in (world.outbound / "failed").iterdir() if path.suffix == ".xml"] == ["HOLD-2.xml"]
+    world.invariants()
+
+
+def test_hold_in_any_spelling_while_documents_are_sent(make_world: Callable[..., World], clock: Clock) -> None:
+    """A hold file in an unusual spelling ends the posting of what waits within a second, and its end resumes it."""
+    world = make_world(outbound=RULES | {"workers": "1"}, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    (world.outbound / "Hold.TXT.txt").touch()
+    for number in range(5):
+        world.drop(f"{number}.xml", invoice(str(number)))
+    life.go_on(600)
+    assert set(world.places().values()) == {"sending"}
+    assert uploads(world) == 0
+    note = world.outbound / "sending" / "0.xml.why.txt"
+    assert f"A file Hold.TXT.txt lies in {world.outbound}" in note.read_text()
+    (world.outbound / "Hold.TXT.txt").unlink()
+    life.go_on(600)
+    assert uploads(world) == 5
+    life.stop()
+    world.invariants()
 
 
 def test_hold_while_a_mapping_rule_is_mended(make_world: Callable[..., World]) -> None:

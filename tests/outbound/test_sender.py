@@ -130,6 +130,15 @@ def test_a_person_holds_the_folder(desk: Desk) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["HOLD.txt", "hold", "hold.txt"])
+def test_hold_that_comes_just_before_the_request(desk: Desk, name: str) -> None:
+    """A hold file in a usual spelling keeps back the next post, even a moment after the folder was listed."""
+    assert desk.life.pipeline.folder.held_by(desk.shared.steady()) == ""
+    (desk.world.outbound / name).touch()
+    kept = desk.becomes()
+    assert (kept.state, desk.uploads) == (State.WAITING, 0)
+
+
 def test_its_turn_does_not_come(desk: Desk) -> None:
     """When all posting ends while a document waits for a sender, it is not posted."""
     kept = desk.becomes(ready=lambda: False)

@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.plug import Tap
@@ -339,14 +339,107 @@ def test_long_names_are_shortened(root: Path, journal: Journal, name: str) -> No
         (folder.path / "failed" / f"{file}.why.txt").touch()
 
 
-def test_hold(root: Path) -> None:
-    """HOLD and HOLD.txt hold a folder; nothing else does."""
+HOLDS = [
+    "HOLD",
+    "HOLD.txt",
+    "hold",
+    "Hold",
+    "hold.txt",
+    "HOLD.TXT",
+    "hOLD.Txt",
+    "HOLD.txt.txt",
+    "Hold.xml",
+    "HOLD.json",
+]
+NO_HOLDS = [
+    "HOLDING-GmbH-1001.xml",
+    "HOLD-1.xml",
+    "HOLD 1.xml",
+    "holding",
+    "on HOLD.xml",
+    "HOLD~",
+    ".HOLD",
+    ".hold.swp",
+]
+
+
+@pytest.mark.parametrize("name", HOLDS)
+def test_hold(root: Path, name: str) -> None:
+    """A file whose stem is HOLD holds its folder, in any case and with any endings, and is no document."""
     folder = OutboundFolder(root, company="acme", below=root, patterns=["*"])
-    for name in ("HOLD", "HOLD.txt"):
-        assert not folder.held()
+    assert folder.held_by() == ""
+    (root / name).touch()
+    assert folder.held_by() == name
+    assert list(folder.dropped()) == []
+    (root / name).unlink()
+    assert folder.held_by() == ""
+
+
+@pytest.mark.parametrize("name", NO_HOLDS)
+def test_names_that_only_begin_like_hold(root: Path, name: str) -> None:
+    """Names that only look like HOLD hold nothing, and are names of documents like others."""
+    folder = OutboundFolder(root, company="acme", below=root, patterns=["*"])
+    (root / name).touch()
+    assert folder.held_by() == ""
+    assert list(folder.dropped()) == ([] if name.startswith(".") or name.endswith("~") else [name])
+
+
+@posix
+def test_hold_that_is_no_file(root: Path) -> None:
+    """HOLD itself holds whatever it is, a folder or a link; of other spellings, only regular files do."""
+    folder = OutboundFolder(root, company="acme", below=root, patterns=["*"])
+    (root / "hold").mkdir()
+    (root / "Hold.txt").symlink_to(root / "hold")
+    assert folder.held_by() == ""
+    (root / "HOLD").symlink_to(root / "nowhere")
+    assert folder.held_by() == "HOLD"
+    (root / "HOLD").unlink()
+    (root / "HOLD").mkdir()
+    assert folder.held_by() == "HOLD"
+
+
+def test_hold_costs_one_listing_a_second(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often senders ask, the folder is listed once a second at most; usual spellings are seen at once."""
+    folder = OutboundFolder(root, company="acme", below=root, patterns=["*"])
+    system, listings = os.scandir, []
+
+    def counted(folder: Any) -> Any:
+        listings.append(folder)
+        return system(folder)
+
+    monkeypatch.setattr(os, "scandir", counted)
+    for moment in range(100):
+        assert folder.held_by(moment / 100) == ""
+    assert len(listings) == 1
+    for name in ("HOLD", "HOLD.txt", "hold", "hold.txt"):
         (root / name).touch()
-        assert folder.held()
+        assert folder.held_by(0.99) == name
         (root / name).unlink()
+    listings.clear()
+    (root / "Hold.TXT.txt").touch()
+    assert folder.held_by(5.0) == "Hold.TXT.txt"
+    assert folder.held_by(6.1) == "Hold.TXT.txt"
+    assert len(listings) == 1
+
+
+def test_hold_that_a_scan_has_seen(root: Path) -> None:
+    """What is dropped after a hold file is never posted: the listing that finds the one finds the other."""
+    folder = OutboundFolder(root, company="acme", below=root, patterns=["*"])
+    assert folder.held_by(1.0) == ""
+    (root / "Hold.TXT.txt").touch()
+    (root / "invoice.xml").touch()
+    assert list(folder.dropped(1.1)) == ["invoice.xml"]
+    assert folder.held_by(1.2) == "Hold.TXT.txt"
+
+
+def test_second_hold_file(root: Path) -> None:
+    """A folder with two hold files is held until both are gone."""
+    folder = OutboundFolder(root, company="acme", below=root, patterns=["*"])
+    for name in ("HOLD", "Hold.bak"):
+        (root / name).touch()
+    assert folder.held_by(1.0) in ("HOLD", "Hold.bak")
+    (root / "HOLD").unlink()
+    assert folder.held_by(1.1) == "Hold.bak"
 
 
 def test_drafts_of_a_killed_process_are_cleared(root: Path) -> None:

@@ -58,8 +58,9 @@ def leftovers(world: World) -> Iterator[str]:
 
 
 def is_document(path: Path) -> bool:
-    """Is this a document, and not a sidecar, a note, hidden or temporary?"""
-    return not path.name.startswith((".", "HOLD")) and not path.name.endswith((".json", ".why.txt", *TEMPORARY))
+    """Is this a document, and not a sidecar, a note, a hold file, hidden or temporary?"""
+    is_hold = path.name.partition(".")[0].lower() == "hold" and path.parent.name == "outbound"
+    return not (is_hold or path.name.startswith(".") or path.name.endswith((".json", ".why.txt", *TEMPORARY)))
 
 
 def is_regular(path: Path) -> bool:
