@@ -35,7 +35,7 @@ The packages; each names its modules. Imports only point down, which tests/test_
     files        written whole, moved without overwriting; what differs between operating systems
     model        what a document and a message are, the legal steps
     children     processes of our own with limits of memory, time and output
-    programs     other people's programs, run with a time limit
+    programs     how every process is started: its environment, where its program is looked for, its time limit
     times        what a timestamp says, and when something is to be tried again
     text         strangers' words and names, safe to show
     errors       the tree of errors

@@ -57,6 +57,10 @@ LONGEST = 400  # lines
 LONGEST_CLASS = 260
 
 
+STARTS = re.compile(  # a process
+    r"(\w+\.)?Popen|subprocess\.(run|call|check_\w+|get\w+)|os\.(system|popen|startfile|fork\w*|(exec|posix_spawn|spawn)\w*)"
+    r"|(asyncio\.)?create_subprocess_\w+|multiprocessing\..*|ProcessPoolExecutor"
+)
 APART = "sandbox"  # it shares nothing but words with the others
 HANDED_OVER = {"journal/store.py", "files/patience.py"}  # to the thread that waits for the result: it raises the error
 LOOSE = 4  # modules at the top at most
@@ -193,6 +197,17 @@ def test_one_door_for_each_library() -> None:
         and not path.relative_to(HOUSE).as_posix().startswith(DOORS.get(library, ()))
     ]
     assert not outside
+
+
+def test_processes_are_started_in_one_place() -> None:
+    """Which environment and which folder a process gets, and where its program is looked for, programs.py decides."""
+    starting = {
+        path.relative_to(HOUSE).as_posix()
+        for path in SOURCES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and STARTS.fullmatch(ast.unparse(node.func))
+    }
+    assert starting == {"programs.py"}
 
 
 def test_logging_is_configured_in_one_place() -> None:

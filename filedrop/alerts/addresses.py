@@ -9,12 +9,11 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 from filedrop.alerts.child import NOT_INSTALLED
 from filedrop.alerts.mail import NotSent
-from filedrop.programs import NO_WINDOW
+from filedrop.programs import python_command, run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 
 LONGEST = 60.0  # seconds for all addresses together
 LONGEST_TEXT = 4000  # letters: chats take no more
-# Of the environment: what Python needs, and which certificates are trusted.
-_PASSED_ON = ("PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "TZ", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
+_ENVIRONMENT = {"NO_PROXY": "*", "NETRC": os.devnull}  # requests, which Apprise uses, asks no proxy and reads no .netrc
 
 
 def name_of(url: str) -> str:
@@ -37,16 +35,8 @@ def send(letter: Letter, urls: Mapping[str, str]) -> None:
     asked = {"urls": dict(urls), "title": letter.subject, "body": letter.plain[:LONGEST_TEXT]}
     why = "can't be told; see that the address is right"
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "filedrop.alerts.child"],
-            input=json.dumps(asked).encode(),  # not in its arguments: everybody sees those
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # which may hold an address
-            timeout=LONGEST,
-            check=False,
-            env=_environment(),
-            creationflags=NO_WINDOW,
-        )
+        given = json.dumps(asked).encode()  # not in its arguments: everybody sees those
+        done = run(python_command("filedrop.alerts.child"), stdin=given, seconds=LONGEST, more=_ENVIRONMENT)
     except subprocess.TimeoutExpired as error:
         said, why = error.stdout or b"", f"not told within {LONGEST:g} seconds"
     except OSError as error:
@@ -54,16 +44,7 @@ def send(letter: Letter, urls: Mapping[str, str]) -> None:
     else:
         if done.returncode == NOT_INSTALLED:
             raise NotSent("alerts.urls: Apprise isn't installed: in filedrop's folder, run pip install \".[alerts]\"")
-        said = done.stdout
+        said = done.stdout  # and no word of stderr, which may hold an address
     had = said.decode().split()
     if left := sorted({f"{url.partition(':')[0]}://..." for name, url in urls.items() if name not in had}):
         raise NotSent(f"alerts.urls: {', '.join(left)}: {why}", had=[name for name in urls if name in had])
-
-
-def _environment() -> dict[str, str]:
-    """The child's environment: requests, which Apprise uses, asks no proxy and reads no .netrc.
-
-    Nor does Python run what lies in the working folder.
-    """
-    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    return {**kept, "NO_PROXY": "*", "NETRC": os.devnull, "PYTHONSAFEPATH": "1", "PYTHONUTF8": "1"}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from filedrop.children.answering import LENGTH
 from filedrop.children.limits import Confinement
 from filedrop.errors import FiledropError
-from filedrop.programs import NO_WINDOW, how_it_ended, kill_tree
+from filedrop.programs import how_it_ended, kill_tree, python_command, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +41,7 @@ class Child:
     """
 
     def __init__(self, module: str, *arguments: str, memory: int, largest: int) -> None:
-        self._arguments = [sys.executable, "-m", module, str(memory), *arguments]
+        self._arguments = python_command(module, str(memory), *arguments)
         self._memory = memory
         self._largest = largest
         self._process: subprocess.Popen[bytes] | None = None
@@ -94,14 +94,7 @@ class Child:
         if self._process is None:
             self._is_late = False
             try:
-                self._process = subprocess.Popen(
-                    self._arguments,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,
-                    creationflags=NO_WINDOW,
-                )
+                self._process = start(self._arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
                 self._confinement = Confinement(self._process, self._memory)
             except OSError as error:
                 if self._process is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +11,7 @@ from filedrop.config.rules import load_rules
 from filedrop.errors import ConfigError, NoVerdict
 from filedrop.identify import participants
 from filedrop.identify.mapping import Rules
+from filedrop.programs import find
 from filedrop.validation import validator_of
 
 if TYPE_CHECKING:
@@ -57,14 +57,14 @@ def mapping_found(config: Config) -> Iterator[CheckResult]:
 def commands_found(config: Config) -> Iterator[CheckResult]:
     """Are the programs of `commands` there?"""
     for event, (program, *_) in config.commands.wanted().items():
-        if shutil.which(program) is None:
+        if find(program) is None:
             says = f"there is no program {program}, or it may not be run: name another, with its whole path"
             yield CheckResult(f"commands.after_{event}", "failed", says)
 
 
 def validation_found(config: Config) -> Iterator[CheckResult]:
     """Does the validator work, and are its rules the newest?"""
-    validator = validator_of(config.validation)
+    validator = validator_of(config.validation, passed=config.pass_environment)
     if validator is None:
         return
     try:

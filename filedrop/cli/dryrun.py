@@ -39,7 +39,9 @@ SENDS, FAILS, HELD, NOT_READY = "would send", "would fail", "held", "not ready"
 
 def show_dry_run(config: Config, *, as_json: bool) -> bool:
     """Show what a run would do with each document; False where one would fail or a folder can't be looked into."""
-    validator = validator_of(config.validation) if config.outbound.validate_ != "off" else None
+    validator = None
+    if config.outbound.validate_ != "off":
+        validator = validator_of(config.validation, passed=config.pass_environment)
     with journal_if_any(config) as journal, closing(validator) if validator is not None else nullcontext():
         rows = list(_rows(config, journal, validator))
     if as_json:

@@ -7,7 +7,6 @@ import shutil
 import sys
 import threading
 from contextlib import ExitStack, closing, contextmanager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -21,15 +20,10 @@ from filedrop.journal import JOURNAL, Journal
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
+    from pathlib import Path
     from typing import BinaryIO
 
     from filedrop.config import Account, Config
-
-
-def program() -> list[str]:
-    """The command that starts filedrop once more: an executable of its own, or a module of Python's."""
-    is_our_own = Path(sys.executable).stem.lower() == "filedrop"
-    return [sys.executable] if is_our_own else [sys.executable, "-m", "filedrop"]
 
 
 def open_config(option: str | None) -> Config:

@@ -40,11 +40,11 @@ def validate(config_option: str | None, files: Sequence[Path], *, rules: Path | 
     """
     if rules is not None:
         load_rules(rules)  # all of its mistakes, at once
-        setting = Validation(rules=rules.absolute())
+        validator = validator_of(Validation(rules=rules.absolute()))
     else:
         path = found(config_option)
-        setting = load(path).validation if path else Validation()
-    validator = validator_of(setting)
+        config = load(path) if path else None
+        validator = validator_of(config.validation, passed=config.pass_environment) if config else None
     if validator is None:
         raise click.UsageError("there is nothing to validate by: write --rules DIR, or validation in the configuration")
     with closing(validator):

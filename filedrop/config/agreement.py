@@ -37,6 +37,7 @@ def check_agreement(config: Config, complaints: Complaints) -> None:
         _check_rule(rule, config, complaints)
     _check_mail(config, complaints)
     _check_validation(config, complaints)
+    _check_passed(config, complaints)
     check_effect(config.mapping, complaints)
     if config.outbound.retry.longest < config.outbound.retry.first:
         retry: Keys = ("outbound", "retry")
@@ -79,6 +80,14 @@ def _check_validation(config: Config, complaints: Complaints) -> None:
     elif config.outbound.validate_ != "off" and config.validation.rules is None and config.validation.command is None:
         sentence = "has nothing to validate by; write validation.rules or validation.command, too"
         complaints.add(sentence, ("outbound", "validate"), rules, command)
+
+
+def _check_passed(config: Config, complaints: Complaints) -> None:
+    """Whether no password is passed on to programs."""
+    for name, account in config.accounts.items():
+        if account.password_env and account.password_env.upper() in map(str.upper, config.pass_environment):
+            sentence = "has the variable of a password, which programs don't get; take it out"
+            complaints.add(sentence, ("pass_environment",), ("accounts", name, "password_env"))
 
 
 def _check_names(config: Config, complaints: Complaints) -> None:

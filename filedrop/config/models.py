@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from filedrop.config.account import Account
 from filedrop.config.alerts import Alerts, Heartbeat, Metrics
@@ -22,6 +22,7 @@ from filedrop.config.values import (
     LEFT_OUT,
     Addresses,
     BesideConfiguration,
+    CommandLine,
     Count,
     Duration,
     FileNames,
@@ -31,11 +32,12 @@ from filedrop.config.values import (
     Interval,
     KeptFor,
     MaxSize,
-    OneOrSeveral,
     Participant,
     Size,
     Suffix,
     TimeOfDay,
+    VariableName,
+    one_or_several,
 )
 
 _MB = 10**6
@@ -109,7 +111,7 @@ class Validation(Section):
     """What documents are validated by: a folder with rules, or a program with its arguments; `memory` is for rules."""
 
     rules: BesideConfiguration | None = None
-    command: OneOrSeveral[str] | None = None
+    command: CommandLine | None = None
     timeout: Interval = timedelta(seconds=30)
     memory: MaxSize = 1000 * _MB
 
@@ -117,9 +119,9 @@ class Validation(Section):
 class Commands(Section):
     """Programs, with their arguments, that are run after something has happened to a document."""
 
-    after_received: OneOrSeveral[str] | None = None
-    after_failed: OneOrSeveral[str] | None = None
-    after_delivered: OneOrSeveral[str] | None = None
+    after_received: CommandLine | None = None
+    after_failed: CommandLine | None = None
+    after_delivered: CommandLine | None = None
     timeout: Interval = timedelta(minutes=1)
 
     def wanted(self) -> dict[str, tuple[str, ...]]:
@@ -185,6 +187,7 @@ class Config(Section):
     tables: Mapping[str, BesideConfiguration] = {}
     validation: Validation = Validation()
     commands: Commands = Commands()
+    pass_environment: Annotated[tuple[VariableName, ...], BeforeValidator(one_or_several)] = ()
     keep: Keep = Keep()
     log: Log = Log()
     alerts: Alerts = Alerts()
@@ -198,6 +201,11 @@ class Config(Section):
         """Every folder that it names for documents."""
         paths = {path for company in self.companies.values() for path in (*company.outbound, company.inbound)}
         return frozenset(paths | ({self.unassigned} if self.unassigned else set()))
+
+    @property
+    def password_variables(self) -> frozenset[str]:
+        """The environment variables that hold a password."""
+        return frozenset(account.password_env for account in self.accounts.values() if account.password_env)
 
     def account_option(self, name: str) -> tuple[str, ...]:
         """The option by which a command goes by this account; none where there is no other."""

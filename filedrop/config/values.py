@@ -5,6 +5,7 @@ complaint: what is wrong, what to write instead. What might hold a password (add
 """
 
 import ipaddress
+import os
 import re
 from collections.abc import Callable
 from datetime import date, time, timedelta
@@ -218,6 +219,15 @@ def beside_configuration(path: Path, info: ValidationInfo) -> Path:
     return info.context["folder"] / path if info.context else path
 
 
+def command_line(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """A program, by its full path or by a name that is looked for in PATH, and its arguments."""
+    if os.path.dirname(arguments[0]) and not Path(arguments[0]).is_absolute():  # noqa: PTH120 - of what was written
+        raise ValueError(
+            f'"{arguments[0]}" depends on the folder that filedrop was started in; write the full path of the program'
+        )
+    return arguments
+
+
 def read_by(read: Callable[[str], Any]) -> BeforeValidator:
     """How a value is made of its text; what is none is left to pydantic."""
     return BeforeValidator(lambda value: read(value) if isinstance(value, str) else value)
@@ -256,6 +266,7 @@ _SIZE = WithJsonSchema({"type": ["string", "integer"], "pattern": r"^[0-9]{1,15}
 
 Several = Annotated[tuple[T, ...], AfterValidator(not_empty)]
 OneOrSeveral = Annotated[Several[T], BeforeValidator(one_or_several), _ONE_OR_SEVERAL]
+CommandLine = Annotated[OneOrSeveral[str], AfterValidator(command_line)]
 Duration = Annotated[timedelta, read_by(duration), Strict(), in_words(as_duration), _DURATION]
 Interval = Annotated[Duration, Field(gt=timedelta(0)), _DURATION]
 KeptFor = Annotated[
@@ -291,6 +302,9 @@ RuleFile = Annotated[
     _form(r"(?i).*\.xs(lt?|d)", '"{}" is neither compiled Schematron (.xslt) nor a schema (.xsd); name one of these'),
 ]
 FolderName = Annotated[str, AfterValidator(folder_name)]
+VariableName = Annotated[
+    str, _form(r"[A-Za-z_][\w()]*", '"{}" is no name of an environment variable; write one like JAVA_HOME')
+]
 Suffix = Annotated[str, _form(r"\..+", '"{}" is no suffix; write one that begins with a dot, like .ready'), _ONE_NAME]
 FileNames = Several[FileName]
 FullPath = Annotated[Path, AfterValidator(absolute)]

@@ -18,7 +18,7 @@ from filedrop.storage import sidecar
 from filedrop.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import structlog
 
@@ -32,13 +32,17 @@ LONGEST_SAID = 500  # characters of what a program says
 
 
 class CommandRunner:
-    """Runs the commands that are due. Thread-safe. `pool` makes threads, `attempt` survives a task's errors."""
+    """Runs the commands that are due. Thread-safe. `pool` makes threads, `attempt` survives a task's errors.
+
+    `passed` names the variables that are passed on to them (`programs.environment`).
+    """
 
     def __init__(
         self,
         commands: Commands,
         journal: Journal,
         *,
+        passed: Sequence[str] = (),
         pool: type[Pool],
         attempt: Callable[[str, Callable[[], None]], object],
         log: structlog.stdlib.BoundLogger,
@@ -46,6 +50,7 @@ class CommandRunner:
         self.troubles: dict[str, str] = {}
         self._programs = commands.wanted()
         self._seconds = commands.timeout.total_seconds()
+        self._passed = tuple(passed)
         self._journal = journal
         self._log = log
         self._attempt = attempt
@@ -135,7 +140,8 @@ class CommandRunner:
         if self._closed.is_set():
             return False
         try:
-            program = Program(arguments, stdin=told, env=env)  # without the lock: it may lie on a share that hangs
+            # Without the lock: it may lie on a share that hangs.
+            program = Program(arguments, stdin=told, passed=self._passed, more=env)
         except (OSError, ValueError) as error:  # ValueError: a NUL in a name
             why = f"can't be started: {getattr(error, 'strerror', None) or error}; it is tried again each minute"
             self._fails(about, f"{arguments[0]} {why}", path)

@@ -76,7 +76,10 @@ class Daemon:
         self.recorder = Recorder(journal, attempt=partial(attempt, log))
         rules = config.outbound
         self.validating = None
-        if validator := validator_of(config.validation, config.state) if rules.validate_ != "off" else None:
+        passed = config.pass_environment
+        if validator := (
+            validator_of(config.validation, config.state, passed=passed) if rules.validate_ != "off" else None
+        ):
             each = 1 if config.validation.rules else rules.workers  # each process that applies rules takes 200 MB
             # One more at once: no company keeps them all busy.
             self.validators = clockwork.pool(each + 1, name="validate", attempt=partial(attempt, log), each=each)
@@ -90,7 +93,7 @@ class Daemon:
                 log=log,
             )
         self.commands = CommandRunner(
-            config.commands, journal, pool=clockwork.pool, attempt=partial(attempt, log), log=log
+            config.commands, journal, passed=passed, pool=clockwork.pool, attempt=partial(attempt, log), log=log
         )
         self.mapping = Rules(config.mapping, config.tables, source=config.source)
         folder = unassigned_folder(config)

@@ -17,6 +17,7 @@ from filedrop.validation.process import ByRules
 from filedrop.validation.validator import ByProgram, Kind, Validator, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from filedrop.config import Validation
@@ -25,14 +26,17 @@ FOLDER = "validating"  # in `state`
 __all__ = ["ByRules", "Kind", "Validator", "Verdict", "clear_copies", "validator_of"]
 
 
-def validator_of(validation: Validation, state: Path | None = None) -> Validator | None:
-    """The validator that a configuration names, if it does. `state`: the folder where copies may lie for a moment."""
+def validator_of(validation: Validation, state: Path | None = None, *, passed: Sequence[str] = ()) -> Validator | None:
+    """The validator that a configuration names, if it does. `state`: the folder where copies may lie for a moment.
+
+    `passed` names the variables that a program gets (the configuration's `pass_environment`).
+    """
     seconds = validation.timeout.total_seconds()
     if validation.rules is not None:
         return ByRules(validation.rules, seconds=seconds, memory=validation.memory)
     if validation.command is not None:
         folder = state / FOLDER if state is not None else None
-        return ByProgram(validation.command, seconds=seconds, folder=folder)
+        return ByProgram(validation.command, seconds=seconds, folder=folder, passed=passed)
     return None
 
 

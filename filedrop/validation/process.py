@@ -26,9 +26,8 @@ class ByRules:
     def __init__(self, folder: Path, *, seconds: float, memory: int) -> None:
         self._folder = folder
         self._seconds = seconds
-        self._children = [
-            Child("filedrop.validation.child", str(folder), memory=memory, largest=LARGEST) for _ in range(AT_ONCE)
-        ]
+        arguments = ("filedrop.validation.child", str(folder.absolute()))
+        self._children = [Child(*arguments, memory=memory, largest=LARGEST) for _ in range(AT_ONCE)]
         self._free: LifoQueue[Child] = LifoQueue()  # first the one that was used last: it is warm
         for child in reversed(self._children):
             self._free.put(child)

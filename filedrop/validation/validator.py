@@ -5,7 +5,6 @@ Both judge a document as it would be sent, within a time limit.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import threading
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from filedrop.errors import NoVerdict
 from filedrop.model.fault import Finding
-from filedrop.programs import Program, how_it_ended
+from filedrop.programs import Program, find, how_it_ended
 from filedrop.text import one_line
 
 if TYPE_CHECKING:
@@ -63,12 +62,18 @@ class Validator(Protocol):
 
 
 class ByProgram:
-    """Judges by a program, which is given a copy in a folder that only filedrop's user sees."""
+    """Judges by a program, which is given a copy in a folder that only filedrop's user sees.
 
-    def __init__(self, command: Sequence[str], *, seconds: float, folder: Path | None) -> None:
+    `passed` names the variables that are passed on to it (`programs.environment`).
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, seconds: float, folder: Path | None, passed: Sequence[str] = ()
+    ) -> None:
         self._command = tuple(command)
         self._seconds = seconds
         self._folder = folder
+        self._passed = tuple(passed)
         self._running: set[Program] = set()
         self._change = threading.Lock()
         self._closed = threading.Event()
@@ -93,7 +98,7 @@ class ByProgram:
 
     def check(self) -> str:
         """As `Validator.check`."""
-        if shutil.which(self._command[0]) is None:
+        if find(self._command[0]) is None:
             raise NoVerdict(f"{self._command[0]} isn't there, or filedrop's user may not run it")
         return self._command[0]
 
@@ -112,7 +117,8 @@ class ByProgram:
         if self._closed.is_set():
             raise NoVerdict("filedrop is stopping")
         try:
-            program = Program([*self._command, path])  # without the lock: it may lie on a share that hangs
+            # Without the lock: it may lie on a share that hangs.
+            program = Program([*self._command, path], passed=self._passed)
         except OSError as error:
             raise NoVerdict(f"{self._command[0]} can't be started: {error.strerror or error}") from error
         with self._change:

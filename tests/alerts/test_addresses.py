@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pytest
 from alerts.test_alerts import HOUR, MINUTE, fail
 from alerts.test_unsent import unsent
 from support.commands import ask
+from support.environment import without_extras
 from support.sink import Sink
 from support.systems import processes_shown
 
@@ -74,9 +76,7 @@ def test_one_that_hangs(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_apprise_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where Apprise isn't installed, that is said, with what to type."""
-    (tmp_path / "apprise.py").write_text("raise ModuleNotFoundError")
-    monkeypatch.setattr(addresses, "_PASSED_ON", (*addresses._PASSED_ON, "PYTHONPATH"))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(without_extras(tmp_path)))
     with pytest.raises(NotSent, match=r'Apprise isn\'t installed: .* pip install "\.\[alerts\]"'):
         addresses.send(LETTER, named(f"json://127.0.0.1:1/{TOKEN}"))
 

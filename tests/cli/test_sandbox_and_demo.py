@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from cli.conftest import Filedrop
 
-from filedrop.cli.opening import program
+from filedrop.programs import filedrop_command
 
 STEPS = ("dropped", "claimed", "accepted", "delivered", "received", "read")
 
@@ -71,12 +71,12 @@ def test_demo_in_a_foreign_folder(process: Filedrop, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("executable", "command"),
     [
-        ("/usr/bin/python3", ["/usr/bin/python3", "-m", "filedrop"]),
-        ("/opt/filedrop/python.exe", ["/opt/filedrop/python.exe", "-m", "filedrop"]),
+        ("/usr/bin/python3", ["/usr/bin/python3", "-P", "-X", "utf8", "-m", "filedrop"]),
+        ("/opt/filedrop/python.exe", ["/opt/filedrop/python.exe", "-P", "-X", "utf8", "-m", "filedrop"]),
         ("/opt/filedrop/filedrop.exe", ["/opt/filedrop/filedrop.exe"]),
     ],
 )
 def test_what_starts_the_daemon(monkeypatch: pytest.MonkeyPatch, executable: str, command: list[str]) -> None:
     """An executable of filedrop's own, as the Windows installer brings, runs it without being told what to run."""
     monkeypatch.setattr(sys, "executable", executable)
-    assert program() == command
+    assert filedrop_command() == command

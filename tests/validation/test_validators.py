@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.disks import foreign
 from support.documents import invoice
+from support.environment import without_extras
 from support.rules import OWN, OWN_LIST, own_rules
 
 from filedrop.children import asking
@@ -215,12 +216,13 @@ def is_running(process: int) -> bool:
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def test_saxonche_is_missing(validator: ByRules, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saxonche_is_missing(rules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sentence says what to install."""
-    (tmp_path / "saxonche.py").write_text("raise ModuleNotFoundError(name='saxonche')")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(without_extras(tmp_path)))
+    validator = ByRules(rules, seconds=PATIENCE, memory=10**9)
     with pytest.raises(NoVerdict, match="saxonche isn't installed: filedrop manual validation"):
         said(validator, invoice())
+    validator.close()
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING
 import click
 from rich.tree import Tree
 
-from filedrop.cli.opening import program
 from filedrop.cli.show import console, say
 from filedrop.daemon.control import stop_on_signals
 from filedrop.daemon.lock import is_running
 from filedrop.errors import FiledropError
+from filedrop.programs import filedrop_command, start
 from filedrop.sandbox import SAMPLE_ACCOUNTS, Sandbox
 from filedrop.status import page_file
 from filedrop.storage import sidecar
@@ -85,7 +85,7 @@ def _read(sandbox: Sandbox) -> str:
 def _stay(stage: Stage) -> None:
     windows = sys.platform == "win32"
     started_as = Path(sys.argv[0])
-    again = program() if started_as.stem == "__main__" else [str(started_as.absolute())]
+    again = filedrop_command() if started_as.stem == "__main__" else [str(started_as.absolute())]
     filedrop = [*again, "--config", str(stage.config)]
     invoice = str(stage.path / INVOICE)
     say("It keeps running until you stop it (Ctrl-C). From another terminal, try:")
@@ -150,9 +150,9 @@ class Stage:
     @contextmanager
     def daemon(self) -> Iterator[None]:
         """The daemon, in a process of its own."""
-        command = [*program(), "--config", str(self.config), "run"]
+        command = filedrop_command("--config", str(self.config), "run")
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self._process = start(command, stdout=log, stderr=log)
         with self._process:
             try:
                 yield

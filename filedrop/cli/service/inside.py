@@ -7,17 +7,15 @@ its state, where it may write anyway, and whoever asked reads and removes it.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filedrop import config as configuration
-from filedrop.cli.opening import program
 from filedrop.cli.service import manager
 from filedrop.errors import FiledropError
-from filedrop.programs import NO_WINDOW
+from filedrop.programs import filedrop_command, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,26 +26,19 @@ LONGEST = 300.0  # seconds for all folders, each of which may hang for a while, 
 
 def command(path: Path) -> str:
     """What the service manager calls for the service that goes by this configuration."""
-    return subprocess.list2cmdline([*program(), "--config", str(path), "service", "run"])
+    return subprocess.list2cmdline(filedrop_command("--config", str(path), "service", "run"))
 
 
 def answer(path: Path) -> None:
     """In the service: run `filedrop check`, and write what it says. Raises FiledropError, OSError."""
-    state = configuration.load(path).state
-    check = [*program(), "--config", str(path), "check", "--json"]
-    done = subprocess.run(
-        check,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-        timeout=LONGEST,
-        check=False,
-        creationflags=NO_WINDOW,
-    )
+    config = configuration.load(path)
+    state = config.state
+    # It looks at all that the service can do: it needs the passwords, and tries the programs.
+    passed = [*config.password_variables, *config.pass_environment]
+    done = run(filedrop_command("--config", str(path), "check", "--json"), seconds=LONGEST, passed=passed)
+    said = [text.decode("utf-8", "replace") for text in (done.stdout, done.stderr)]
     draft = state / f"{ANSWER}.tmp"
-    draft.write_text(json.dumps([done.returncode, done.stdout, done.stderr]))
+    draft.write_text(json.dumps([done.returncode, *said]))
     draft.replace(state / ANSWER)
 
 

@@ -7,8 +7,6 @@ What is written, and where, follows from the configuration alone. With `--root`,
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from filedrop.cli.service.texts import SHARED, SIGNED, Site, written
 from filedrop.cli.show import say, show_json, tell
 from filedrop.daemon.systemd import BOOTED, UNITS
 from filedrop.errors import FiledropError
+from filedrop.programs import find, run
 from filedrop.text import command
 
 _root = click.option(
@@ -153,7 +152,7 @@ def _tell_stale(stale: list[str]) -> None:
 
 def _site(instance: str | None, root: Path | None, option: str | None) -> Site:
     """Where it is installed. Raises FiledropError where there can be no service."""
-    if root is None and shutil.which("systemctl") is None:
+    if root is None and find("systemctl") is None:
         raise FiledropError("there is no systemd here, which runs services: have filedrop run started by what does")
     return Site.choose(instance, root or Path("/"), option)
 
@@ -240,8 +239,7 @@ def _order(order: str, site: Site) -> None:
 def _asked(question: str, site: Site) -> str:
     """What systemctl answers, in its one word."""
     words = ("systemctl", question, site.unit)
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    return run(words).stdout.decode("utf-8", "replace").strip() or "unknown"
 
 
 def _runs(site: Site) -> bool:
@@ -251,7 +249,7 @@ def _runs(site: Site) -> bool:
 
 def _run(*words: str) -> None:
     """Run a command of systemd's. Raises FiledropError with what it said."""
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = run(words)
     if done.returncode:
-        said = (done.stderr or done.stdout).strip() or f"exit status {done.returncode}"
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip() or f"exit status {done.returncode}"
         raise FiledropError(f"{command(*words)} failed: {said}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from filedrop.cli.show import complain, say, show_json, tell
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.files.disk import file_system
 from filedrop.programs import of_windows
+from filedrop.programs import run as run_program
 
 OURS = configuration.default_folder()
 WITHOUT_PASSWORD = ("NT SERVICE\\", "NT AUTHORITY\\", "LOCALSYSTEM")  # as these begin; a managed account ends with $
@@ -206,9 +206,10 @@ def _give_rights(service: Service) -> None:
 
 def _icacls(words: list[str]) -> None:
     call, letters = [of_windows("icacls"), *words], "oem"  # a console's
-    done = subprocess.run(call, capture_output=True, encoding=letters, errors="replace", check=False)
+    done = run_program(call)
     if done.returncode:
-        complain(f"{words[0]}: the service gets no rights on it: {(done.stderr or done.stdout).strip()}")
+        said = (done.stderr or done.stdout).decode(letters, "replace").strip()
+        complain(f"{words[0]}: the service gets no rights on it: {said}")
     else:
         say(f"Rights set on {words[0]}.")
 
