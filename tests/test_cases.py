@@ -8,13 +8,16 @@ from __future__ import annotations
 import ast
 import unicodedata
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from support.rules import published, published_rules
 
 from filedrop.config import parse
 from filedrop.identify import identify, read
 from filedrop.identify.mapping import Rules
+from filedrop.validation import ByRules, Kind
 
 CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason=f"the cases are not there: {CASES}")
@@ -36,9 +39,6 @@ WAITING = {
     "response-reason-imr-code": "issue 31, item 18",
     "response-reason-mlr-line": "issue 31, item 18",
     "response-to-cii-380": "issue 31, item 17",
-    "validate-boolean-True": "issue 31, item 19",
-    "validate-two-prices": "issue 31, item 19",
-    "validate-two-profileids": "issue 31, item 19",
 }
 """The cases without a test, each with the work that it waits for. Whoever adds the test deletes the entry."""
 
@@ -84,3 +84,26 @@ def test_name_of_a_file_in_decomposed_letters(tmp_path: Path) -> None:
         identity = identify(read(file, xpaths=rules.xpaths), company="acme", file_name=path.name, mapping=rules)
     assert not unicodedata.is_normalized("NFC", path.name)
     assert (identity.receiver, identity.sources["receiver"]) == ("0192:810418052", "mapping 1")
+
+
+@published
+@pytest.mark.parametrize(
+    ("name", "says", "xpath", "line"),
+    [
+        ("validate-boolean-True", '"True" is not a value', "/Invoice/AllowanceCharge/ChargeIndicator", 15),
+        ("validate-two-prices", "more than one value", "/Invoice/InvoiceLine/Price[2]", 19),
+        ("validate-two-profileids", "more than one value", "/Invoice/ProfileID[2]", 4),
+    ],
+)
+def test_document_at_which_the_rules_end(tmp_path: Path, name: str, says: str, xpath: str, line: int) -> None:
+    """What a document contains that the rules can't be applied to makes it invalid, and the finding has its place."""
+    (path,) = case(name).glob("*.xml")
+    content = path.read_bytes()
+    with path.open("rb") as file:
+        reading = read(file)
+    with closing(ByRules(published_rules(tmp_path / "rules"), seconds=600, memory=10**9)) as validator:
+        verdict = validator.judge(Kind(reading.root_name, reading.customization), [content])
+    assert not verdict.is_valid
+    (finding,) = (one for one in verdict.findings if not one.rule)
+    assert says in finding.message
+    assert (finding.xpath, finding.line) == (xpath, line)

@@ -141,8 +141,9 @@ def invalid(verdict: Verdict) -> Fault:
     """The fault of a document that breaks rules."""
     fatal = tuple(finding for finding in verdict.findings if finding.is_fatal)
     rules = list(dict.fromkeys(finding.rule for finding in fatal if finding.rule))
-    if not rules:  # a program's words
-        return Fault("invalid", f"the validator refuses it: {fatal[0].message}", _HINT)
+    if not rules:  # a program's words, or an error at which the rules end, which has a place
+        listed = fatal[:LISTED] if any(finding.xpath for finding in fatal) else ()
+        return Fault("invalid", f"the validator refuses it: {fatal[0]}", _HINT, listed)
     named = ", ".join(rules[:NAMED]) + (f" and {len(rules) - NAMED} more" if len(rules) > NAMED else "")
     said = f"it breaks {len(rules)} rules: {named}" if len(rules) > 1 else f"it breaks the rule {named}"
     return Fault("invalid", said, _HINT, fatal[:LISTED])

@@ -6,11 +6,14 @@ to them, ends it and nothing else.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import sys
+import tempfile
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lxml import etree
 
@@ -19,7 +22,7 @@ from filedrop.config.rules import load_rules
 from filedrop.errors import ConfigError, NoVerdict
 from filedrop.identify.content import business_document
 from filedrop.text import one_line
-from filedrop.validation.places import line_of, readable
+from filedrop.validation.places import line_of, place_of, quoted, readable, without_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,17 +33,51 @@ if TYPE_CHECKING:
 
 MOST = 50  # findings of each document
 LONGEST = 1000  # characters of a sentence
+STDERR = 2  # the descriptor
 _SVRL = "{http://purl.oclc.org/dsdl/svrl}"
 _WARNS = frozenset({"warning", "warn", "information", "info", "caution"})  # flags, or roles, that don't forbid
 _ALLOWED = "http://saxon.sf.net/feature/allowedProtocols"
-_NO_VALUE = re.compile(r'Cannot convert string "(.*?)" to xs:')  # XPath's FORG0001, whose code saxonche doesn't tell
-_NAMESPACE = re.compile(r"\{[^}]*\}")
+_CODE = re.compile(r"^\s+([A-Z]{4}\d{4})\s", re.MULTILINE)
+_LINE = re.compile(r"\son line (\d+)\s")
+# Errors of types and values, by the codes of XPath and XSLT: what stands in the document isn't what the rules expect.
+_OF_CONTENT = ("XPTY", "XPDY0050", "XTTE", "FORG", "FOAR", "FOCA", "FODT", "FOTY", "FOCH")
 _INSTALL = "saxonche isn't installed: filedrop manual validation says how it comes here"
 
 try:
     import saxonche
 except ModuleNotFoundError:
     saxonche = None
+
+
+class Printed:
+    """What saxonche prints on stderr: the code of an error and its line in the rules, which its exceptions lack."""
+
+    def __init__(self) -> None:
+        with tempfile.TemporaryFile() as file:
+            os.dup2(file.fileno(), STDERR)
+
+    def clear(self) -> None:
+        """Forget what was printed before."""
+        os.lseek(STDERR, 0, os.SEEK_SET)
+        os.ftruncate(STDERR, 0)
+
+    def code_and_line(self) -> tuple[str, str]:
+        """The code of the error that was printed, and its line in the rules; each "" where it isn't known."""
+        os.lseek(STDERR, 0, os.SEEK_SET)
+        printed = os.read(STDERR, LONGEST).decode("utf-8", "replace")
+        code, line = _CODE.search(printed), _LINE.search(printed)
+        return code[1] if code else "", line[1] if line else ""
+
+
+class Judged(NamedTuple):
+    """The findings of rules. `passed`: the files that were applied to the end.
+
+    `error` is the error of content at which a file broke off: `rules` (the file), `where` (in it) and `said`.
+    """
+
+    findings: list[dict[str, Any]]
+    passed: list[str]
+    error: dict[str, str] | None = None
 
 
 class CompiledRules:
@@ -50,6 +87,7 @@ class CompiledRules:
         self._folder = folder
         self._made: dict[Path, tuple[object, Any]] = {}
         self._saxon: Any = None
+        self._printed: Printed | None = None
 
     def files(self, root: str, customization: str) -> tuple[str, ...]:
         """The files with rules for such a document, in order."""
@@ -60,31 +98,45 @@ class CompiledRules:
         for name in sorted({name for one in self._rules().documents for name in one.rules}):
             self._ready(name, self._compile)
 
-    def findings(self, names: Sequence[str], content: bytes) -> Iterator[dict[str, Any]]:
-        """What the rules in these files say. Those after a schema that the document doesn't keep aren't asked."""
+    def judge(self, names: Sequence[str], content: bytes) -> Judged:
+        """What the rules in these files say.
+
+        Those after a schema that the document doesn't keep aren't asked, nor those after an error of its content.
+        """
         tree = etree.parse(BytesIO(content), _parser())
         document = business_document(tree.getroot())
         whole = document is tree.getroot()
         text = content.decode() if whole else etree.tostring(document, encoding="unicode", with_tail=False)
-        node = None
+        node, judged = None, Judged([], [])
         for name in names:
             compiled = self._ready(name, self._compile)
             if isinstance(compiled, etree.XMLSchema):
                 found = list(_breaches(compiled, document, whole=whole))
-                yield from found
+                judged.findings.extend(found)
                 if found:
-                    return
-                continue
-            try:
-                node = node or self._saxon.parse_xml(xml_text=text)
-                report = compiled.transform_to_string(xdm_node=node)
-            except saxonche.PySaxonApiError as error:
-                said = one_line(error, LONGEST)
-                if wrong := _NO_VALUE.search(said):
-                    yield _of_value(wrong[1], said, document)
-                    return
-                raise NoVerdict(f"{name} could not be applied: {said}") from None
-            yield from _reported(_report(report, name), document)
+                    return judged
+            else:
+                try:
+                    node = node or self._saxon.parse_xml(xml_text=text)
+                    report = self._applied(name, compiled, node)
+                except ContentError as error:
+                    return judged._replace(findings=[*judged.findings, _of_content(error, document)], error=error.facts)
+                judged.findings.extend(_reported(_report(report, name), document))
+            judged.passed.append(name)
+        return judged
+
+    def _applied(self, name: str, compiled: Any, node: Any) -> str:
+        """The report that rules make of a document. Raises ContentError, NoVerdict."""
+        if self._printed is None:
+            self._printed = Printed()
+        self._printed.clear()
+        try:
+            return str(compiled.transform_to_string(xdm_node=node))
+        except saxonche.PySaxonApiError as error:
+            said, (code, line) = one_line(error, LONGEST), self._printed.code_and_line()
+            if code.startswith(_OF_CONTENT) or not code:
+                raise ContentError(name, said, code, line) from None
+            raise NoVerdict(f"{name} could not be applied: {said} ({code}, line {line})") from None
 
     def _rules(self) -> RuleList:
         rules: RuleList = self._ready("rules.yaml", lambda _: load_rules(self._folder))
@@ -113,6 +165,15 @@ class CompiledRules:
             return self._saxon.new_xslt30_processor().compile_stylesheet(stylesheet_file=str(path))
         except saxonche.PySaxonApiError as error:
             raise NoVerdict(f"{path} is no stylesheet that can be used: {one_line(error, LONGEST)}") from None
+
+
+class ContentError(Exception):
+    """The content of a document ends the rules with an error, whose `facts` are those of `Judged.error`."""
+
+    def __init__(self, name: str, said: str, code: str, line: str) -> None:
+        super().__init__(said)
+        where = f"{code} in line {line}" if code else without_values(said)
+        self.facts = {"rules": name, "said": said, "where": where}
 
 
 def _stamp(path: Path) -> object:
@@ -167,13 +228,16 @@ def _reported(report: _Element, document: _Element) -> Iterator[dict[str, Any]]:
         )
 
 
-def _of_value(value: str, said: str, document: _Element) -> dict[str, Any]:
-    """The finding that a value isn't of its type, which ends the rules: a text where an amount or a day belongs."""
-    place = next((one for one in document.iter(etree.Element) if (one.text or "").strip() == value), None)
-    if place is None:
-        return _finding("", said, is_fatal=True, xpath="", line=None)
-    path = _NAMESPACE.sub("", etree.ElementTree(document).getelementpath(place))
-    return _finding("", said, is_fatal=True, xpath=f"/{etree.QName(document).localname}/{path}", line=_line(place))
+def _of_content(error: ContentError, document: _Element) -> dict[str, Any]:
+    """The finding that something in the document isn't what the rules expect: they break off there."""
+    values = quoted(error.facts["said"])
+    if len(values) > 1:
+        what = "there is more than one value where only one belongs"
+    else:
+        what = f'"{values[0]}" is not a value that belongs here' if values else "the content has the wrong type"
+    xpath, line = place_of(values, document)
+    said = f"{what}; {error.facts['rules']} ends with: {error.facts['said']}"
+    return _finding("", said, is_fatal=True, xpath=xpath, line=line)
 
 
 def _finding(rule: str, message: str, *, is_fatal: bool, xpath: str, line: int | None) -> dict[str, Any]:
@@ -186,15 +250,17 @@ def _answer(rules: CompiledRules, asked: dict[str, Any], content: bytes) -> dict
             rules.compile_all()
             return {}
         names = rules.files(asked["root"], asked["customization"])
-        found = list(rules.findings(names, content)) if names else []
+        judged = rules.judge(names, content) if names else Judged([], [])
     except NoVerdict as error:
         return {"trouble": str(error)}
     except ConfigError as error:
         return {"trouble": "; ".join(error.complaints)}
     except etree.LxmlError as error:
         return {"trouble": f"it can't be read: {one_line(error, LONGEST)}"}
-    found.sort(key=lambda one: not one["is_fatal"])  # first what forbids, else as the rules stand
-    return {"rules": names, "findings": found[:MOST], "more": max(0, len(found) - MOST)}
+    found = sorted(judged.findings, key=lambda one: not one["is_fatal"])  # first what forbids, else as the rules stand
+    answer = {"rules": names, "findings": found[:MOST], "more": max(0, len(found) - MOST), "passed": judged.passed}
+    digest = hashlib.sha256(content).hexdigest()
+    return answer | {"error": judged.error and judged.error | {"document": digest}}
 
 
 def main() -> None:

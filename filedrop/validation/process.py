@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from queue import LifoQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filedrop.children import Child, Ended, Late, NoAnswer
 from filedrop.errors import NoVerdict
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
 
 LARGEST = 1_000_000  # bytes of an answer
 AT_ONCE = 2  # documents: the second is another company's, which a slow document of the first must not hold up
+SAME = 3  # different documents in a row that end with the same error: it is the rules' own
+
+
+class _Error(NamedTuple):
+    """An error of content at which a file of the rules has ended, and the digests of the documents."""
+
+    where: str
+    documents: set[str]
 
 
 class ByRules:
@@ -28,6 +37,8 @@ class ByRules:
         self._seconds = seconds
         arguments = ("filedrop.validation.child", str(folder.absolute()))
         self._children = [Child(*arguments, memory=memory, largest=LARGEST) for _ in range(AT_ONCE)]
+        self._errors: dict[str, _Error] = {}  # by file of the rules: how the last documents have ended it
+        self._change = threading.Lock()
         self._free: LifoQueue[Child] = LifoQueue()  # first the one that was used last: it is warm
         for child in reversed(self._children):
             self._free.put(child)
@@ -35,6 +46,7 @@ class ByRules:
     def judge(self, kind: Kind, content: Iterable[bytes]) -> Verdict:
         """As `Validator.judge`."""
         answer = self._ask(self._seconds, {**kind._asdict(), "check": False}, content)
+        self._find_rules_own_error(answer)
         findings = tuple(Finding(**found) for found in answer["findings"])
         return Verdict(findings, tuple(answer["rules"]), int(answer["more"]))
 
@@ -52,6 +64,27 @@ class ByRules:
         """As `Validator.close`: the processes end, whatever they do."""
         for child in self._children:
             child.close()
+
+    def _find_rules_own_error(self, answer: dict[str, Any]) -> None:
+        """Raises NoVerdict where a file of the rules ends with the same error for several documents in a row."""
+        error = answer["error"]
+        with self._change:
+            for name in answer["passed"]:
+                self._errors.pop(name, None)
+            if error is None:
+                return
+            same = self._errors.get(error["rules"])
+            if same is None or same.where != error["where"]:
+                same = self._errors[error["rules"]] = _Error(error["where"], set())
+            if len(same.documents) < SAME:
+                same.documents.add(error["document"])
+            if len(same.documents) < SAME:
+                return
+        raise NoVerdict(
+            f"{error['rules']} ended with the same error for {SAME} different documents in a row, which is taken for "
+            f"an error of the rules: {error['said']} ({error['where']}); correct the rules, and retry the documents "
+            "that failed by this error"
+        )
 
     def _ask(self, seconds: float, question: dict[str, Any], content: Iterable[bytes] = ()) -> dict[str, Any]:
         """A process's answer. Raises NoVerdict, and whatever `content` raises."""

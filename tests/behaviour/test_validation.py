@@ -96,6 +96,19 @@ def test_refused(by_rules: Callable[..., World]) -> None:
     assert b"broken" not in b"".join(request.body for request in world.front.asked("POST /outbox"))
 
 
+def test_content_that_ends_the_rules(by_rules: Callable[..., World]) -> None:
+    """A document at whose content the rules end is refused, with what stands there; it doesn't wait for ever."""
+    world = by_rules()
+    world.drop("invoice.xml", invoice(note="1 of 2"))
+    world.run_once()
+    assert world.error("invoice.xml") == "invalid"
+    said = '"1 of 2" is not a value that belongs here; own.xslt ends with: '
+    assert f"1. Line 11: {said}" in note(world, "invoice.xml")
+    (finding,) = world.sidecar("invoice.xml")["error"]["findings"]
+    assert (finding["rule"], finding["xpath"], finding["line"]) == ("", "/Invoice/Note", 11)
+    assert finding["message"].startswith(said)
+
+
 def test_warned(by_rules: Callable[..., World]) -> None:
     """With `warn` it goes, and its sidecar says what it breaks."""
     world = by_rules("warn")

@@ -30,8 +30,7 @@ PUBLISHED_FOR = [  # root elements, CustomizationID, files
 ]
 
 # What a compiled Schematron does, in a few lines. A note says what is wrong with a document: each word is a rule.
-OWN = """\
-<xsl:stylesheet version="2.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:own="urn:own"
+OWN = r"""<xsl:stylesheet version="2.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:own="urn:own"
     xmlns:svrl="http://purl.oclc.org/dsdl/svrl" xmlns:xs="http://www.w3.org/2001/XMLSchema"
     xmlns:cbc="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2">
   <xsl:function name="own:for-ever" as="xs:integer">
@@ -53,6 +52,12 @@ OWN = """\
           <svrl:failed-assert id="OWN-2" flag="warning" location="{$place}">
             <svrl:text>[OWN-2]-A note should not say that it is odd.</svrl:text>
           </svrl:failed-assert>
+        </xsl:if>
+        <xsl:if test="matches(., '^\d')">
+          <xsl:value-of select="xs:integer(.)"/>
+        </xsl:if>
+        <xsl:if test="contains(., 'missing')">
+          <xsl:value-of select="doc('missing.xml')"/>
         </xsl:if>
         <xsl:if test="contains(., 'endless')">
           <xsl:value-of select="own:for-ever(1)"/>

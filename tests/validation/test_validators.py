@@ -160,6 +160,30 @@ def test_another_stylesheet(validator: ByRules, rules: Path, made: str) -> None:
         said(validator, invoice())
 
 
+def test_an_error_of_content(validator: ByRules) -> None:
+    """A value that ends the rules with an error makes the document invalid."""
+    (found,) = said(validator, invoice(note="1 of 2"))
+    assert found.startswith('line 11: "1 of 2" is not a value that belongs here; own.xslt ends with: Cannot convert')
+
+
+def test_an_error_of_the_rules(validator: ByRules) -> None:
+    """An error that no content causes has no verdict: here, a file that the rules lack."""
+    with pytest.raises(NoVerdict, match=r"own\.xslt could not be applied: .*FODC0002, line \d+"):
+        said(validator, invoice(note="missing"))
+
+
+def test_the_same_error_in_a_row(validator: ByRules) -> None:
+    """The same error for three documents in a row is the rules' own; a document that passes shows that it isn't."""
+    first, second, third, passes = (invoice(note=note) for note in ("1 of 2", "2 of 2", "3 of 2", "4"))
+    for content in (first, first, first, second, second):
+        assert said(validator, content), "the same document again proves nothing"
+    for content in (third, second):
+        with pytest.raises(NoVerdict, match=r"own\.xslt ended with the same error for 3 different documents"):
+            said(validator, content)
+    assert said(validator, passes) == []
+    assert said(validator, third)
+
+
 def test_a_file_that_fails(validator: ByRules) -> None:
     """Where the document can't be read to its end, that is said, and half a document is never judged."""
     assert said(validator, invoice()) == []
