@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from filedrop import config as configuration
-from filedrop.cli.opening import WHO_MAY, open_config
+from filedrop.cli.opening import WHO_MAY, act_as_owner, open_config
 from filedrop.cli.show import say
 from filedrop.daemon.clock import now
 from filedrop.daemon.lock import is_running, running_process
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from filedrop.config import Config
-
 LONGEST = 60.0  # seconds; a large document on the wire may take longer
 OFTEN = 0.1  # seconds between looks at what the daemon says
 A_WHILE = 5.0  # seconds after which a share that can't be written to is why nothing is said
@@ -38,62 +36,88 @@ def reload(config_option: str | None) -> None:
     """Have the running daemon take up the changed configuration, and wait until it has.
 
     What is on the wire ends as it would have. A configuration with a mistake is not taken up: the one before stays in
-    use. Only `state` can't be changed so; and what a service may write to, or which passwords it is given, is said by
-    `filedrop service install`.
+    use, and `status` and the alerts show the mistake until it is fixed. Only `state` can't be changed so; and what a
+    service may write to, or which passwords it is given, is said by `filedrop service install`.
     """
-    config = open_config(config_option)
-    asked = now()
-    _ask(config, configuration.find(config_option).absolute())
-    _wait(config, asked)
+    path = configuration.find(config_option).absolute()
+    try:
+        config = open_config(config_option)
+    except ConfigError as error:
+        raise _with_refusal(error, path) from error
+    _reload(path, config.root, config.state)
     say("filedrop works by the configuration as it is now.")
+
+
+def _with_refusal(mistakes: ConfigError, path: Path) -> ConfigError:
+    """The mistakes, after the running daemon was told of them: `status`, page and alerts show only what it knows."""
+    root, state = (configuration.named_folder(key, path) for key in ("root", "state"))
+    if root is None or state is None:
+        return mistakes
+    try:
+        act_as_owner(state)
+        _reload(path, root, state)
+    except ConfigError:
+        return ConfigError([*mistakes.complaints, "filedrop keeps working with the configuration from before"])
+    except FiledropError:  # none runs, or it can't be asked: the mistakes are what matters
+        pass
+    return mistakes
+
+
+def _reload(path: Path, root: Path, state: Path) -> None:
+    """Have the daemon of this state read its configuration again, and wait until it has. Raises FiledropError.
+
+    ConfigError is raised where the daemon did not take up the configuration.
+    """
+    asked = now()
+    _ask(state, path)
+    _wait(root, state, asked)
 
 
 if sys.platform == "win32":
 
-    def _ask(config: Config, path: Path) -> None:  # noqa: ARG001 - systems differ in what they go by
+    def _ask(state: Path, path: Path) -> None:  # noqa: ARG001 - systems differ in what they go by
         from filedrop.cli.service import inside, manager  # noqa: PLC0415 - they exist on Windows alone
 
         manager.have_reload(inside.service_of(path))
 
 else:
 
-    def _ask(config: Config, path: Path) -> None:  # noqa: ARG001 - systems differ in what they go by
-        process = running_process(config.state)
+    def _ask(state: Path, path: Path) -> None:  # noqa: ARG001 - systems differ in what they go by
+        process = running_process(state)
         if process is None:
-            if is_running(config.state) is False:
+            if is_running(state) is False:
                 raise FiledropError(
-                    f"no filedrop runs with the state {config.state}: its next start takes the configuration as it is "
-                    "then"
+                    f"no filedrop runs with the state {state}: its next start takes the configuration as it is then"
                 )
-            raise FiledropError(f"who uses {config.state} can't be seen: run this as {WHO_MAY}")
+            raise FiledropError(f"who uses {state} can't be seen: run this as {WHO_MAY}")
         try:
             os.kill(process, signal.SIGHUP)
         except PermissionError:
             raise FiledropError(f"you may not tell filedrop anything: run this as {WHO_MAY}") from None
 
 
-def _wait(config: Config, asked: datetime) -> None:
+def _wait(root: Path, state: Path, asked: datetime) -> None:
     """Wait until the daemon has read its configuration after `asked`. Raises ConfigError where it didn't take it up."""
     begun = time.monotonic()
     until = begun + LONGEST
     while time.monotonic() < until:
-        told = status_file.told_in(status_file.read(config.root))
+        told = status_file.told_in(status_file.read(root))
         read = moment(told.configured)
         if read is not None and read >= asked:
             if why := told.troubles.get("configuration"):
                 raise ConfigError([why])
             return
-        if is_running(config.state) is False:
+        if is_running(state) is False:
             raise FiledropError("filedrop has ended meanwhile: see its log")
-        if time.monotonic() > begun + A_WHILE and (why := _why_silent(config.root)):
+        if time.monotonic() > begun + A_WHILE and (why := _why_silent(root)):
             raise FiledropError(
-                f"filedrop was told, but can't say whether it has taken it up: {config.root / status_file.NAME} can't "
+                f"filedrop was told, but can't say whether it has taken it up: {root / status_file.NAME} can't "
                 f"be written: {why}. Its log says configuration.changed if it has"
             )
         time.sleep(OFTEN)
     raise FiledropError(
         f"filedrop has not taken it up within {LONGEST:.0f} seconds: a large document may be on the wire. "
-        f"{config.root / status_file.NAME} says under `configured` when it has"
+        f"{root / status_file.NAME} says under `configured` when it has"
     )
 
 

@@ -122,7 +122,7 @@ def _look(config: Config) -> Status:
 
 def _show_by_the_one_before(path: Path) -> None:
     """Show what the running daemon wrote last, although its configuration in this file has a mistake by now."""
-    root = configuration.named_root(path)
+    root = configuration.named_folder("root", path)
     told = status_file.read(root) if root else None
     if told is None or not told["running"]:
         return

@@ -17,7 +17,7 @@ import os
 import re
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from filedrop.config.account import Account, why_exposed
 from filedrop.config.agreement import check_agreement
@@ -67,7 +67,7 @@ __all__ = [
     "found",
     "groups_in",
     "load",
-    "named_root",
+    "named_folder",
     "parse",
     "xpath_in",
 ]
@@ -106,19 +106,19 @@ def load(path: Path, *, keys_only: bool = False) -> Config:
     raise ConfigError([f"{path}:{line}: not UTF-8; save the file as UTF-8"])
 
 
-def named_root(path: Path) -> Path | None:
-    """The `root` of a configuration file that may be full of mistakes; None where that can't be told."""
+def named_folder(key: Literal["root", "state"], path: Path) -> Path | None:
+    """The `root` or `state` of a configuration file that may be full of mistakes; None where that can't be told."""
     try:
         text = path.read_text("utf-8-sig")
         try:
             values = read(text, str(path)).values
         except ConfigError:  # the rest may be no YAML: from its line alone
-            line = re.search(r"^root *:.*", text, re.MULTILINE)
+            line = re.search(rf"^{key} *:.*", text, re.MULTILINE)
             values = read(line[0] if line else "", str(path)).values
-        root = values.get("root", Config.model_fields["root"].default)
+        folder = values.get(key, Config.model_fields[key].default)
     except (OSError, UnicodeDecodeError, ConfigError):
         return None
-    return Path(root) if isinstance(root, (str, Path)) and Path(root).is_absolute() else None
+    return Path(folder) if isinstance(folder, (str, Path)) and Path(folder).is_absolute() else None
 
 
 def parse(text: str, name: str = "config.yaml", *, keys_only: bool = False) -> Config:

@@ -117,9 +117,6 @@ def test_a_mistake(filedrop: Filedrop, world: World) -> None:
         world.until(lambda: (told := status_file.read(world.root)) and told["running"] and not told["matters"])
         world.more = "outbond: {}"
         world.config_file()
-        told = filedrop("reload")
-        assert told.returncode == 2
-        assert "outbond: unknown key" in told.stderr
         status = filedrop("status")
         assert status.returncode == 2
         assert "outbond: unknown key" in status.stderr
@@ -142,6 +139,25 @@ def test_a_mistake(filedrop: Filedrop, world: World) -> None:
         assert events(world, "configuration.unchanged")
         world.stop(daemon)
     world.invariants()
+
+
+@pytest.mark.parametrize("mistake", ["outbond: {}", "mapping: [\n  - x: }"], ids=["a wrong key", "no YAML"])
+def test_a_mistake_by_the_command(filedrop: Filedrop, world: World, mistake: str) -> None:
+    """`filedrop reload` names the mistake, and afterwards status.json, so page and alerts, has it, too."""
+    with world.daemon() as daemon:
+        world.until(lambda: is_up(world))
+        world.more = mistake
+        world.config_file()
+        told = filedrop("reload")
+        assert told.returncode == 2
+        assert "config.yaml:" in told.stderr
+        assert "filedrop keeps working with the configuration from before" in told.stderr
+        assert "config.yaml:" in refused(world)
+        world.stop(daemon)
+    told = filedrop("reload")
+    assert told.returncode == 2
+    assert "config.yaml:" in told.stderr
+    assert "keeps working" not in told.stderr, "none is running"
 
 
 def test_what_needs_a_restart(filedrop: Filedrop, world: World) -> None:

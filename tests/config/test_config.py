@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from support.configuration import BASE, local
 from support.rights import as_anyone
 
-from filedrop.config import Lookup, Template, XPath, agreement, find, load, named_root, parse
+from filedrop.config import Lookup, Template, XPath, agreement, find, load, named_folder, parse
 from filedrop.config.agreement import resolved
 from filedrop.errors import ConfigError
 
@@ -332,4 +332,4 @@ def test_the_root_of_a_file_full_of_mistakes(tmp_path: Path, text: str) -> None:
     """It is read however it is written; where the rest is no YAML, from its line."""
     file = tmp_path / "config.yaml"
     file.write_text(text.replace("/srv/x", tmp_path.as_posix()))
-    assert named_root(file) == tmp_path
+    assert named_folder("root", file) == tmp_path
