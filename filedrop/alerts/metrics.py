@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from filedrop.alerts.figures import figures
 from filedrop.errors import FiledropError, JournalError
 from filedrop.files import Directory, clear_drafts, create_whole, discard, replace_whole
+from filedrop.files.rights import explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -103,5 +104,5 @@ def _translated(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = "see that its folder is there, and that filedrop's user may write into it"
-        raise NoMetrics(f"metrics.textfile: {path} can't be written: {error.strerror or error}; {remedy}") from error
+        remedy = "" if isinstance(error, PermissionError) else "; see that its folder is there"
+        raise NoMetrics(f"metrics.textfile: {path} can't be written: {explain(error, path.parent)}{remedy}") from error

@@ -19,6 +19,7 @@ from filedrop.alerts.unsent import ALERT, ALL, DIGEST
 from filedrop.daemon.clock import REAL
 from filedrop.daemon.loop import Loop
 from filedrop.errors import JournalError
+from filedrop.files.rights import explain
 from filedrop.status.matters import unseen
 from filedrop.status.status_file import heard_from
 from filedrop.status.survey import Survey
@@ -187,7 +188,7 @@ class Teller:
             try:
                 self._memory = self._saved = memory.load(self._config.state)
             except OSError as error:
-                self._log.error("alerts.not_kept", why=error.strerror)
+                self._log.error("alerts.not_kept", why=explain(error, self._config.state / memory.NAME))
                 self._memory = memory.Memory()
         return self._memory
 
@@ -199,9 +200,10 @@ class Teller:
         try:
             memory.save(self._config.state, wanted)
         except OSError as error:
+            said = explain(error, self._config.state)
             if not self._not_kept:
-                self._log.error("alerts.not_kept", why=error.strerror)
+                self._log.error("alerts.not_kept", why=said)
             file, risk = self._config.state / memory.NAME, "after a restart alerts may come again"
-            self._not_kept = (f"{file} can't be written: {risk}; see that its disk has room",)
+            self._not_kept = (f"{file} can't be written: {said}; {risk}",)
         else:
             self._saved, self._not_kept = wanted, ()

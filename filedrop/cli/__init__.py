@@ -19,7 +19,8 @@ import gc
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -115,14 +116,36 @@ class Commands(click.Group):
             raise
         except FiledropError as error:
             why, status = str(error), exit_status(error)
+        except ImportError as error:
+            _end_unreadable(ctx, error)
         except OSError as error:
+            from filedrop.files.rights import explain  # noqa: PLC0415 - no error, no need
+
+            if isinstance(error.filename, str) and Path(error.filename).is_relative_to(Path(__file__).parents[1]):
+                _end_unreadable(ctx, error)
             if sys.platform == "win32" and error.errno == errno.EINVAL and error.filename is None:
                 raise BrokenPipeError(errno.EPIPE, error.strerror) from error  # what Windows says of it
-            why, status = f"{error.filename or 'the output'} can't be used: {error.strerror}", FAILED
+            why, status = f"{error.filename or 'the output'} can't be used: {explain(error)}", FAILED
         from filedrop.cli.show import complain  # noqa: PLC0415 - rich isn't needed for --help
 
         complain(why)
         return ctx.exit(status)
+
+
+def _end_unreadable(ctx: click.Context, error: Exception) -> NoReturn:
+    """End where root acts as another, who can't read more of this program. Raises any other error again."""
+    from filedrop.files.rights import denied  # noqa: PLC0415 - no error, no need
+
+    for module in (__file__, click.__file__, os.__file__):
+        if denial := denied(Path(module)):
+            click.echo(  # `complain` may need a library that can't be read either
+                "the account that owns filedrop's state can't read this filedrop or its Python, and a service can't "
+                f"run it either: {denial.facts}. Install it where every user can read it, such as /opt/filedrop: "
+                f"filedrop manual install ({error})",
+                err=True,
+            )
+            ctx.exit(FAILED)
+    raise error
 
 
 def _not_installed(name: str, library: str | None) -> click.Command:

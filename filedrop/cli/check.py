@@ -33,6 +33,7 @@ from filedrop.errors import FolderUnavailable, JournalError
 from filedrop.files import Directory, is_missing, may_use
 from filedrop.files.disk import file_system, free_space, mapped_drive, shortage
 from filedrop.files.patience import within
+from filedrop.files.rights import explain
 from filedrop.journal import JOURNAL, Journal
 from filedrop.outbound.former import left_behind, left_in_folders, served_folders
 from filedrop.status.folders import HUNG, folders, outdated
@@ -177,7 +178,8 @@ def _why_not_made(state: Path, within: Path) -> str:
         probe.mkdir()
         probe.rmdir()
     except OSError as error:
-        return f"{state} can't be made in {within}: {error.strerror}; make it, and give it to filedrop's user"
+        why = explain(error, within)
+        return f"{state} can't be made in {within}: {why}; or make it yourself, and give it to filedrop's user"
     return ""
 
 
@@ -218,7 +220,7 @@ def _patiently(folder: Folder, look: Callable[..., Iterable[CheckResult]], *argu
     except TimeoutError:
         return [CheckResult(str(folder.path), "failed", HUNG)]
     except OSError as error:
-        return [CheckResult(str(folder.path), "failed", f"{error.strerror or error}")]
+        return [CheckResult(str(folder.path), "failed", explain(error, folder.path))]
 
 
 def _take_over(folder: Folder, journal: Journal) -> Iterator[CheckResult]:

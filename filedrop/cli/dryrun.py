@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from filedrop.cli.opening import journal_if_any
 from filedrop.cli.show import say, show_json, show_table
 from filedrop.errors import DocumentError, FolderUnavailable, NoVerdict
+from filedrop.files.rights import explain
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
 from filedrop.model.document import LET_THROUGH, Document, Event, State
@@ -105,7 +106,7 @@ def _judged(
     except DocumentError as error:
         return document, NOT_READY if error.code == "not-xml" else FAILS, error.message
     except OSError as error:
-        return document, FAILS, f"it can't be read: {error.strerror}"
+        return document, FAILS, f"it can't be read: {explain(error)}"
     if document.error:
         return document, FAILS, document.error.message
     first = duplicate_of(config, document, journal) if journal else None

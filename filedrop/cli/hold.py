@@ -12,6 +12,7 @@ from filedrop.cli.opening import journal_if_any, open_config
 from filedrop.cli.show import complain, say
 from filedrop.errors import FolderUnavailable
 from filedrop.files import create_whole, discard
+from filedrop.files.rights import explain
 from filedrop.storage.folders import outbound_folder
 from filedrop.storage.hold import HOLD
 from filedrop.text import command
@@ -81,7 +82,7 @@ def _in_each(config: Config, name: str, act: Callable[[OutboundFolder], str]) ->
             complain(f"{name}: {path}: {error}")
             failed = True
         except OSError as error:
-            complain(f"{name}: {path}: it can't be held or released: {error.strerror or error}")
+            complain(f"{name}: {path}: it can't be held or released: {explain(error, path)}")
             failed = True
     if failed:
         raise SystemExit(FAILED)

@@ -18,6 +18,7 @@ from filedrop.cli.show import say, show_json, tell
 from filedrop.config import found, load
 from filedrop.errors import DocumentError, Unanswered
 from filedrop.files import open_regular
+from filedrop.files.rights import explain
 from filedrop.identify import demand, read
 from filedrop.identify import identify as settle
 from filedrop.identify.identity import explained, rule_of
@@ -121,7 +122,7 @@ def _identified(
     except Unanswered as fault:
         error = {"code": "unreadable", "message": f"{fault}.", "hint": ""}
     except OSError as fault:
-        why = A_LINK if fault.errno == errno.ELOOP else f"{fault.strerror}."
+        why = A_LINK if fault.errno == errno.ELOOP else f"{explain(fault)}."
         error = {"code": "unreadable", "message": why, "hint": ""}
     return told | {"error": error}, identified
 

@@ -17,12 +17,14 @@ from filedrop.cli.opening import journal_if_any, open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, show_table
 from filedrop.errors import ConfigError, DocumentError, FolderUnavailable
 from filedrop.files import InUse, discard, open_regular, place, replace_whole, stamp
+from filedrop.files.rights import explain
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
 from filedrop.outbound.context import identification_of
 from filedrop.outbound.upload import Changing
 from filedrop.status.folders import folders, why_failed
 from filedrop.storage import sidecar
+from filedrop.storage.folder import NotYetThere
 from filedrop.storage.folders import OutboundFolder, outbound_folder
 from filedrop.storage.names import shortened
 from filedrop.storage.own_name import move, told_beside
@@ -133,7 +135,8 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
         no = "" if company else f" (there is no company {printable(words[0])}, only {', '.join(config.companies)})"
         raise click.UsageError(f"write names or --all, not both{no}")
     with open_journal(config) if anyway else journal_if_any(config) as journal:
-        failed = [document for document in _failed(config, journal) if company in (None, document.folder.company)]
+        unseen: list[Path] = []
+        failed = list(_failed(config, journal, company, unseen))
         if not names and not everything:
             _list(failed, as_json=as_json)
             if not (failed and not as_json and sys.stdin.isatty() and click.confirm("Retry all of them?")):
@@ -149,14 +152,14 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
             try:
                 name = document.put_back(journal if anyway else None)
             except OSError as error:
-                complain(f"{document.path}: it can't be moved: {error.strerror}")
+                complain(f"{document.path}: it can't be moved: {explain(error)}")
                 continue
             done += 1
             if as_json:
                 show_json({"company": document.folder.company, "file": document.name, "retried_as": name})
             else:
                 say(f"{document.folder.company}: {document.name} is back in outbound/ as {name}")
-    if done < (len(names) or len(chosen)):
+    if done < (len(names) or len(chosen)) or unseen:
         raise SystemExit(FAILED)
 
 
@@ -194,14 +197,18 @@ def _why_duplicate_before(config: Config, document: Failed) -> str:
     return ""
 
 
-def _failed(config: Config, journal: Journal | None) -> Iterator[Failed]:
+def _failed(config: Config, journal: Journal | None, company: str | None, unseen: list[Path]) -> Iterator[Failed]:
+    """The documents in `failed/`, of this company or of all; `unseen` gets the folders that can't be looked into."""
     for folder in folders(config):
-        if isinstance(folder, OutboundFolder):
+        if isinstance(folder, OutboundFolder) and company in (None, folder.company):
             try:
                 folder.check_ownership(journal)
                 names = sorted(folder.documents("failed"))
+            except NotYetThere:
+                continue
             except (FolderUnavailable, OSError) as error:
-                complain(f"{folder.path}: {error}")
+                complain(f"{folder.path}: {explain(error) if isinstance(error, OSError) else error}")
+                unseen.append(folder.path)
                 continue
             yield from (Failed(folder, name) for name in names if folder.names_document(name))
 

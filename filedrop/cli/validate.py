@@ -16,6 +16,7 @@ from filedrop.cli.show import complain, say, show_json, show_table
 from filedrop.config import Validation, found, load
 from filedrop.config.rules import load_rules
 from filedrop.errors import DocumentError, NoVerdict
+from filedrop.files.rights import explain
 from filedrop.identify import read, wire
 from filedrop.validation import Kind, validator_of
 
@@ -74,7 +75,7 @@ def _judged(validator: Validator, file: Path) -> dict[str, Any]:
     except (DocumentError, NoVerdict) as error:
         return told | {"error": str(error)}
     except OSError as error:
-        return told | {"error": A_LINK if error.errno == errno.ELOOP else f"{error.strerror or error}"}
+        return told | {"error": A_LINK if error.errno == errno.ELOOP else explain(error)}
     findings = [asdict(finding) for finding in verdict.findings]
     return told | {"valid": verdict.is_valid, "rules": verdict.rules, "findings": findings, "more": verdict.more}
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files import create_whole, discard, place
 from filedrop.files.disk import shortage
+from filedrop.files.rights import explain
 
 if TYPE_CHECKING:
     from filedrop.files import Directory
@@ -28,7 +29,7 @@ def why_not_writable(folder: Folder) -> str:
         try:
             _write_and_rename(here, one)
         except OSError as error:
-            return f"can't write and rename in {one.path}: {error.strerror}; give filedrop's user the right to"
+            return f"can't write and rename in {one.path}: {explain(error, one.path)}"
     return ""
 
 

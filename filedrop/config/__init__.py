@@ -40,6 +40,7 @@ from filedrop.config.models import (
 from filedrop.config.reading import Keys, Written, read
 from filedrop.config.section import Section
 from filedrop.errors import ConfigError
+from filedrop.files.rights import explain
 
 __all__ = [
     "Account",
@@ -95,8 +96,8 @@ def load(path: Path, *, keys_only: bool = False) -> Config:
         data = path.read_bytes()
     except OSError as error:
         is_denied = isinstance(error, PermissionError)
-        advice = "run this as somebody who may read it" if is_denied else "write it with filedrop init"
-        why = f"{error.strerror}; {advice}, or name another with --config"
+        advice = "or run this as somebody who may read it" if is_denied else "write it with filedrop init"
+        why = f"{explain(error, path)}; {advice}, or name another with --config"
         raise ConfigError([f"{path}: cannot be read: {why}"]) from error
     try:
         return parse(data.decode("utf-8-sig"), str(path), keys_only=keys_only)

@@ -18,7 +18,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from filedrop.config.section import TOLD, Section
 from filedrop.config.values import BaseUrl, BesideConfiguration, FileName, Interval, Proxy, Secret, Username
 from filedrop.errors import ConfigError
-from filedrop.files.rights import how_to_hide
+from filedrop.files.rights import explain, how_to_hide
 
 _PASSWORDS = ("password_file", "password_env", "password_credential", "password")
 _A_VARIABLE = re.compile(r"[A-Z]+(_[A-Z]+)+")
@@ -109,7 +109,7 @@ def read_secret(path: Path, error: Callable[[str], ConfigError]) -> str:
     try:
         text = path.read_text("utf-8-sig")  # Notepad begins UTF-8 with a byte order mark
     except OSError as failure:
-        raise error(f"cannot read {path}: {failure.strerror}; filedrop's user must be able to") from failure
+        raise error(f"cannot read {path}: {explain(failure, path)}") from failure
     except UnicodeDecodeError:
         # `from None`: that error carries the password.
         raise error(f"{path} is not UTF-8; save it as UTF-8") from None

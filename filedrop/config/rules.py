@@ -12,6 +12,7 @@ from filedrop.config.reading import read
 from filedrop.config.section import Section
 from filedrop.config.values import OneOrSeveral, RuleFile, Several, day, read_by
 from filedrop.errors import ConfigError
+from filedrop.files.rights import explain
 
 NAME = "rules.yaml"
 MONTHS = (5, 11)  # in which OpenPEPPOL publishes its rules
@@ -55,7 +56,7 @@ def load_rules(folder: Path) -> RuleList:
     try:
         text = path.read_text("utf-8-sig")
     except OSError as error:
-        complaint = f"{path}: cannot be read: {error.strerror}; filedrop manual validation shows how to write it"
+        complaint = f"{path}: cannot be read: {explain(error, path)}; filedrop manual validation shows how to write it"
         raise ConfigError([complaint]) from error
     except UnicodeDecodeError as error:
         raise ConfigError([f"{path}: not UTF-8; save the file as UTF-8"]) from error

@@ -10,6 +10,7 @@ from filelock import FileLock, Timeout
 
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.files.disk import file_system
+from filedrop.files.rights import explain
 from filedrop.journal import JOURNAL, Journal
 from filedrop.validation import clear_copies
 
@@ -70,7 +71,7 @@ def locked_state(state: Path) -> Iterator[Journal]:
         ) from None
     except OSError as error:
         raise FiledropError(
-            f"the state folder {state} can't be used: {error.strerror or error}; see that it belongs to the service"
+            f"the state folder {state} can't be used: {explain(error, error.filename or state, to_write=True)}"
         ) from error
     with held:
         try:

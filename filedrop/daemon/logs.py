@@ -17,6 +17,7 @@ import structlog
 
 from filedrop.daemon.journald import with_fields
 from filedrop.errors import FiledropError
+from filedrop.files.rights import explain
 from filedrop.text import printable
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def open_log(log: Log, listener: Callable[[Event], None] | None = None) -> struc
         )
     except OSError as error:
         # No ConfigError: the disk may come later, and with it, the service is started again.
-        why = f"log.file can't be written: {log.file}: {error.strerror}; see that its folder is there, or name another"
+        said = explain(error, log.file, to_write=True)
+        why = f"log.file can't be written: {log.file}: {said}; see that its folder is there, or name another"
         raise FiledropError(why) from error
     console = log.format == "console" or (log.format == "auto" and log.file is None and sys.stderr.isatty())
     renderer: structlog.typing.Processor = (

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import Unanswered
 from filedrop.files import open_regular
+from filedrop.files.rights import explain
 from filedrop.text import composed
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Table:
             (self._header, self._entries), self._has_last_end = parsed, has_last_end
             self._composed = {composed(key): value for key, value in self._entries.items() if not key.isascii()}
         except OSError as error:
-            self._trouble = f"{self._path} can't be read ({error.strerror}); the daemon must be able to read it"
+            self._trouble = f"{self._path} can't be read: {explain(error, self._path)}"
             self._stamp = None  # the same file may come back
         except UnicodeDecodeError:
             self._trouble, self._stamp = f"{self._path} is not in UTF-8; save it as CSV UTF-8", stamp

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from filedrop import files
 from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
 from filedrop.files.disk import free_space, is_local
+from filedrop.files.rights import explain
 from filedrop.inbound.arrival import mark_read
 from filedrop.inbound.fetcher import Fetched, NotTaken, fetch
 from filedrop.inbound.placing import place, resume
@@ -110,9 +111,10 @@ class InboundDelivery:
 
     def refuse(self, error: Exception) -> None:
         """Note an error that kept a message from being put there; logged when it differs from the last one."""
-        why = f"nothing can be put into {self.folder.path} now: {getattr(error, 'strerror', None) or error}"
+        said = explain(error, self.folder.path) if isinstance(error, OSError) else error
+        why = f"nothing can be put into it now: {said}"
         if self.refused != why:
-            self._log_unavailable(why)
+            self._log_unavailable(f"{self.folder.path}: {why}")
         self.refused = why
 
     def _deliver(self, context: InboundContext, arrivals: Sequence[Arrival], pending: set[Arrival]) -> None:

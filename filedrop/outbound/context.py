@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from filedrop import identify
 from filedrop.errors import Changed
 from filedrop.files import InUse, is_missing, may_use
+from filedrop.files.rights import explain
 from filedrop.model.message import is_known
 from filedrop.text import listed
 
@@ -222,9 +223,10 @@ def _where_and_why(error: OSError, folder: OutboundFolder) -> str:
     named = [path.parent for path in paths if path.is_absolute()]  # of some, only the name is told
     ours = [folder.path, *(folder.path / name for name in folder.subfolders)]
     closed = [path for path in dict.fromkeys([*ours, *named]) if not (may_use(path) or is_missing(path))]
-    places = closed or dict.fromkeys(named)  # a server, or Windows, refuses also what the modes allow
+    places = closed or list(dict.fromkeys(named))  # a server, or Windows, refuses also what the modes allow
     where = f"in {listed(map(str, places))}" if places else "here"
-    return f"{where}: {why}; give filedrop's user the right to"
+    said = explain(error, places[0]) if closed else f"{why}; give filedrop's user the right to"
+    return f"{where}: {said}"
 
 
 def identification_of(company: Company, mapping: Rules) -> Identification:

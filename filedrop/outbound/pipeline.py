@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Protocol
 
 from filedrop.errors import FolderUnavailable
+from filedrop.files.rights import explain
 from filedrop.model.document import Document, State
 from filedrop.outbound.claim import Claimed, claim
 from filedrop.outbound.filing import lies_at
@@ -190,7 +191,7 @@ class OutboundPipeline:
             self.at.scanner.scan(self.folder.dropped(self._shared.steady()), self._shared.steady())
         except OSError as error:
             self.at.scanner.woken = True
-            why = f"{self.folder.path} can't be listed: {error.strerror or error}; see that the service may read it"
+            why = f"{self.folder.path} can't be listed: {explain(error, self.folder.path)}"
             raise FolderUnavailable(why) from error
         self._is_woken = True
         tie_responses(self.at)

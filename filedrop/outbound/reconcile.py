@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from filedrop.errors import Changed, DocumentError
 from filedrop.files import discard
 from filedrop.files.disk import is_local
+from filedrop.files.rights import explain
 from filedrop.journal import Waiver
 from filedrop.model.document import State
 from filedrop.outbound.claim import new_document, waiving
@@ -103,7 +104,7 @@ class Reconciliation:
                     return
             at.health.unreconciled = ""
         except OSError as error:  # one unusable entry must not keep the others from being sent
-            why = f"{error.filename or at.folder.path} can't be used: {error.strerror or error}"
+            why = f"{error.filename or at.folder.path} can't be used: {explain(error, at.folder.path)}"
             if at.health.unreconciled != why:
                 at.shared.log.error("folder.not_reconciled", folder=str(at.folder.path), why=why)  # noqa: TRY400 - said
             at.health.unreconciled = why

@@ -23,6 +23,7 @@ from filedrop.errors import (
     WrongAddress,
 )
 from filedrop.files.patience import asking
+from filedrop.files.rights import explain
 from filedrop.journal import Answer
 from filedrop.model.document import State
 from filedrop.model.fault import Fault
@@ -48,7 +49,7 @@ def send(shared: Context, document: Document, opened: OpenedDocument, folder: Ou
     try:
         is_held = asking(local=folder.local)(partial(folder.held_by, shared.steady()))
     except OSError as error:
-        why = f"{folder.path} can't be looked into: {error.strerror or error}"
+        why = f"{folder.path} can't be looked into: {explain(error, folder.path)}"
         return Answer(document.never_arrived(shared.now(), why, due=_next_try(shared, document)))
     if is_held or not shared.ready():
         return Answer(document.never_arrived(shared.now(), NO_TURN))

@@ -16,6 +16,7 @@ from filedrop import files, identify
 from filedrop.errors import DocumentError
 from filedrop.files import FileStamp
 from filedrop.files.patience import asking
+from filedrop.files.rights import denied
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
@@ -131,9 +132,19 @@ class _Digested:
 
 def unreadable(path: Path, error: OSError) -> DocumentError:
     """The fault of a file that can't be read, or can't be yet (IN_USE)."""
+    said = f"the file can't be read: {error.strerror or error}"
+    is_in_use = isinstance(error, files.InUse)
+    denial = denied(path) if isinstance(error, PermissionError) and not is_in_use else None
+    if denial is not None:
+        return DocumentError(
+            "unreadable",
+            f"{said} ({denial.facts})",
+            f"Give filedrop the right to read {path.parent} and what is in it, and have files dropped there with that "
+            f"right. For those that are in it now, in failed/ too, {denial.remedy_beside}",
+        )
     return DocumentError(
-        IN_USE if isinstance(error, files.InUse) else "unreadable",
-        f"the file can't be read: {error.strerror or error}",
+        IN_USE if is_in_use else "unreadable",
+        said,
         f"See who owns the file, and give the service the right to read {path.parent} and what is in it."
         if isinstance(error, PermissionError)
         else "See whether another program can read it. If not, its disk is damaged: have the document written again.",

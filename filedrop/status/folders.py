@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from filedrop.errors import FolderUnavailable, JournalError
 from filedrop.files import patience
 from filedrop.files.disk import free_space, shortage
+from filedrop.files.rights import explain
 from filedrop.storage import sidecar
 from filedrop.storage.folders import PLACES, OutboundFolder, inbound_folder, outbound_folder, unassigned_folder
 from filedrop.storage.hold import holds
@@ -142,7 +143,7 @@ class FolderSurvey:
         except FolderUnavailable as error:
             self._seen[folder.path] = FolderSnapshot(trouble=str(error))
         except OSError as error:
-            self._seen[folder.path] = FolderSnapshot(trouble=f"it can't be looked into: {error.strerror or error}")
+            self._seen[folder.path] = FolderSnapshot(trouble=f"it can't be looked into: {explain(error, folder.path)}")
 
     def _snapshot(
         self, folder: Folder, journal: Journal | None, now: datetime, names: Collection[str]

@@ -7,6 +7,8 @@ the folder is unavailable, and nothing is created in it. All access is by descri
 
 from __future__ import annotations
 
+import errno
+import os
 import secrets
 import threading
 from typing import TYPE_CHECKING
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING
 from filedrop.errors import FolderUnavailable
 from filedrop.files import Directory, Tree, clear_drafts, is_missing, make_folder, may_use
 from filedrop.files.disk import shortage
+from filedrop.files.rights import explain
 from filedrop.storage.marker import MARKER, Marker, read_marker
 from filedrop.storage.names import is_taken, numbered
 from filedrop.text import command
@@ -77,10 +80,9 @@ class Folder:
                     self._tree.give_up()
                     raise
         except OSError as error:
-            raise FolderUnavailable(
-                f"{self.path} can't be used: {error.strerror or error}; see that it is there and that the service may "
-                "write in it"
-            ) from error
+            said, is_denied = explain(error, error.filename or self.path), isinstance(error, PermissionError)
+            advice = "" if is_denied else "; see that it is there and that the service may write in it"
+            raise FolderUnavailable(f"{self.path} can't be used: {said}{advice}") from error
 
     def take_over(self, journal: Journal) -> None:
         """Make the folder this journal's, even if its marker says otherwise (`check --take-over`). Raises OSError."""
@@ -132,7 +134,7 @@ class Folder:
         except FolderUnavailable as error:
             raise FolderUnavailable(f"{self.path}: {error}") from None
         except PermissionError as error:
-            why = f"{self.path} can't be listed: {error.strerror}; see that the service may read it"
+            why = f"{self.path} can't be listed: {explain(error, self.path)}"
             raise FolderUnavailable(why) from error
         if marker is None:
             marker = Marker(secrets.token_hex(8), journal.id)
@@ -164,8 +166,8 @@ class Folder:
                 raise FolderUnavailable("it is no folder; name another in the configuration") from None
             within = self._missing_folders()[0].parent
             if not may_use(within):
-                rights = f"give filedrop's user the right to read and write in {within}"
-                raise FolderUnavailable(f"it can't be made: {shortage(within) or rights}") from None
+                lacks = shortage(within) or explain(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), within)
+                raise FolderUnavailable(f"it can't be made: {lacks}") from None
             raise NotYetThere(NOT_YET) from None
         marker = read_marker(here)
         if marker is None:

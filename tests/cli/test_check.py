@@ -326,3 +326,22 @@ def test_a_folder_without_its_marker(filedrop: Filedrop, world: World) -> None:
     assert filedrop("check").returncode == 1
     assert filedrop("check", "--take-over").returncode == 0
     assert {key: json.loads(marker.read_bytes())[key] for key in before} == before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root acts as another")
+def test_python_in_a_folder_of_roots(world: World, tmp_path: Path) -> None:
+    """Where the state's owner can't read filedrop itself, that is a sentence with what to do, and no traceback."""
+    world.run_once()
+    for path in (world.base, world.state, *world.state.iterdir()):
+        os.chown(path, 12345, 54321)
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "filedrop").symlink_to(PROJECT / "filedrop")
+    load = f"import sys; sys.path.insert(0, {str(home)!r}); import filedrop.cli; filedrop.cli.main()"
+    words = ["--config", str(world.config_file()), "check"]
+    done = subprocess.run(
+        [sys.executable, "-c", load, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert ", mode 0700; filedrop runs as 12345. Install it where every user can read it" in done.stderr

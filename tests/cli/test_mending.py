@@ -52,6 +52,24 @@ def test_what_could_be_retried(filedrop: Filedrop, world: World) -> None:
     assert world.places() == {"nobody.xml": "failed"}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such right on Windows")
+def test_retry_of_a_folder_that_may_not_be_read(filedrop: Filedrop, make_world: Callable[..., World]) -> None:
+    """Documents that can't be seen may have failed, too: status 1, and whose the folder is."""
+    world = make_world(companies={"other": "{participants: []}"})
+    world.run_once()
+    (world.outbound / "failed").chmod(0)
+    config = world.config_file()
+    with as_anyone():
+        done = filedrop("retry", "--all", config=config)
+        others = filedrop("retry", "other", "--all", config=config)
+    (world.outbound / "failed").chmod(0o755)
+    assert done.returncode == 1
+    said = " ".join(done.stderr.split())
+    assert f"{world.outbound}: Permission denied ({world.outbound / 'failed'} belongs to " in said
+    assert f"run: sudo chmod u+rwx {world.outbound / 'failed'}" in said
+    assert others.returncode == 0
+
+
 def test_retry(filedrop: Filedrop, world: World) -> None:
     """A retried document is back in outbound/, its note and sidecar are gone, and what isn't there is status 1."""
     for name in ("one.xml", "two.xml"):

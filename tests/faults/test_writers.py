@@ -208,7 +208,7 @@ def test_without_the_right_to_read(patience: str) -> None:
                 world.until((world.outbound / "failed" / "invoice.xml.why.txt").exists)
                 note = (world.outbound / "failed" / "invoice.xml.why.txt").read_text()
                 assert "Reason: unreadable" in note
-                assert "give the service the right to read" in note
+                assert "Give filedrop the right to read" in note
                 return
             world.until(lambda: "invoice.xml" in service.accounts[0].pipelines[0].at.scanner.seen)
             world.dropped["invoice.xml"] = invoice()

@@ -355,15 +355,15 @@ def test_a_folder_that_is_to_be_looked_at_again(landing: Landing) -> None:
 
 def test_what_cannot_be_put_there(landing: Landing) -> None:
     """The cause is told in a sentence, and logged once for each cause, until something could be put there."""
-    full, beginning = OSError(errno.ENOSPC, "No space left"), f"nothing can be put into {landing.world.inbound} now: "
+    full, beginning = OSError(errno.ENOSPC, "No space left"), "nothing can be put into it now: "
     for _ in range(2):
         landing.delivery.refuse(full)
         assert landing.delivery.refused == f"{beginning}No space left"
     landing.delivery.refuse(FolderUnavailable("somebody has removed it"))
     assert landing.delivery.refused == f"{beginning}somebody has removed it"
     assert [line["why"] for line in landing.told("folder.unavailable")] == [
-        f"{beginning}No space left",
-        f"{beginning}somebody has removed it",
+        f"{landing.world.inbound}: {beginning}No space left",
+        f"{landing.world.inbound}: {beginning}somebody has removed it",
     ]
     landing.receive("1")
     landing.bring()

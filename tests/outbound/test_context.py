@@ -51,7 +51,9 @@ def test_the_folders_that_are_closed(bench: Bench) -> None:
     closed = " and ".join(
         str(bench.outbound / name) for name in bench.at.folder.subfolders if name in ("sent", "failed")
     )
-    assert bench.at.health.refused == f"files can't be moved or written in {closed}: no; {RIGHT}"
+    assert bench.at.health.refused.startswith(f"files can't be moved or written in {closed}: no (")
+    assert "mode 0555; filedrop runs as " in bench.at.health.refused
+    assert f"; run: sudo chmod u+rwx {bench.outbound}/" in bench.at.health.refused
     assert bench.told("folder.refuses") == 1
 
 

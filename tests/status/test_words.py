@@ -286,6 +286,7 @@ def test_a_subfolder_that_nobody_may_write_in(world: World) -> None:
     sent.chmod(0o555)
     with as_anyone():
         acme = reported(world)
-    says = f"files can't be moved or written in {sent}: Permission denied; give filedrop's user the right to"
-    assert says in [folder["warning"] for folder in acme["folders"]]
+    says = f"files can't be moved or written in {sent}: Permission denied ({sent} belongs to "
+    warnings = [folder["warning"] for folder in acme["folders"]]
+    assert any(one.startswith(says) and one.endswith(f"; run: sudo chmod u+rwx {sent}") for one in warnings)
     assert f"{world.outbound}: {says}" in ask(world, "status").says
