@@ -72,7 +72,9 @@ def either_world(make_world: Callable[..., World], request: pytest.FixtureReques
     from filedrop.sandbox import NAMESPACED  # noqa: PLC0415 - as above
 
     dialect = NAMESPACED if request.param == "in a namespace" else None
-    return make_world(quirks=request.param == "as in the field", dialect=dialect)
+    quirks = request.param == "as in the field"
+    oddities = ["document-elsewhere", "refusal-encoded", "seconds-rounded", "uuid-prefix"] if quirks else []
+    return make_world(quirks=quirks, oddities=oddities, dialect=dialect)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import click
 from filedrop.cli.show import say
 from filedrop.config.values import duration
 from filedrop.daemon.control import stop_on_signals
-from filedrop.sandbox import SAMPLE_ACCOUNTS, Sandbox, parse_account
+from filedrop.sandbox import ODDITIES, SAMPLE_ACCOUNTS, Sandbox, parse_account
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +44,13 @@ def _accounts(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[
 @click.option("--deliver-after", default="1s", callback=_duration, help="How long the network takes; 1s if left out.")
 @click.option("--quirks", is_flag=True, help="Behave as the field notes say where they differ from the document.")
 @click.option(
+    "--oddity",
+    "oddities",
+    multiple=True,
+    type=click.Choice(list(ODDITIES)),
+    help="Do what only some servers do; may be repeated. The manual explains each.",
+)
+@click.option(
     "--account",
     "accounts",
     multiple=True,
@@ -52,7 +59,13 @@ def _accounts(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[
     help="Who may log in and receives for whom; may be repeated. Two samples if left out.",
 )
 def sandbox(
-    *, port: int, state: Path, deliver_after: timedelta, quirks: bool, accounts: Sequence[SandboxAccount]
+    *,
+    port: int,
+    state: Path,
+    deliver_after: timedelta,
+    quirks: bool,
+    oddities: Sequence[str],
+    accounts: Sequence[SandboxAccount],
 ) -> None:
     """Run an access point of your own on this computer, until stopped.
 
@@ -61,7 +74,7 @@ def sandbox(
     """
     stopped = threading.Event()
     stop_on_signals(stopped)
-    with Sandbox(state, accounts, deliver_after=deliver_after, quirks=quirks, port=port) as running:
+    with Sandbox(state, accounts, deliver_after=deliver_after, quirks=quirks, oddities=oddities, port=port) as running:
         say(running.base_url)
         for account in accounts:
             receives = ", ".join(account.participants)

@@ -1,8 +1,8 @@
-"""An access point of one's own: all eleven endpoints of the interface, on loopback, for trying out and for tests.
+"""An access point of one's own: the whole interface, on loopback, for trying out and for tests.
 
 It is written from the interface document and the field notes alone, by other hands than filedrop's client, and shares
-no code with it. By default it follows the document; with `quirks` it follows the notes wherever they differ, which
-`dialect` lists. Its parts:
+no code with it. By default it follows the document; with `quirks` it follows the notes wherever they differ, and what
+only some servers do is added by name; `dialect` lists all of it. Real clients work with it unchanged. Its parts:
 
     app        the endpoints
     front      login, refusals, the Date on every answer
@@ -27,13 +27,13 @@ from waitress import create_server, wasyncore  # type: ignore[import-untyped] # 
 
 from filedrop.errors import FiledropError
 from filedrop.sandbox.app import AccessPoint
-from filedrop.sandbox.dialect import DOCUMENT, FIELD, NAMESPACED
+from filedrop.sandbox.dialect import DOCUMENT, FIELD, NAMESPACED, ODDITIES, with_oddities
 from filedrop.sandbox.message import Message
 from filedrop.sandbox.network import SAMPLE_ACCOUNTS, SandboxAccount, homes, parse_account
 from filedrop.sandbox.store import Store, utc_now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -41,7 +41,16 @@ if TYPE_CHECKING:
 
     from filedrop.sandbox.dialect import Dialect
 
-__all__ = ["NAMESPACED", "SAMPLE_ACCOUNTS", "Message", "Sandbox", "SandboxAccount", "Store", "parse_account"]
+__all__ = [
+    "NAMESPACED",
+    "ODDITIES",
+    "SAMPLE_ACCOUNTS",
+    "Message",
+    "Sandbox",
+    "SandboxAccount",
+    "Store",
+    "parse_account",
+]
 
 HOST = "127.0.0.1"
 _THREADS = 16  # requests at once; more of them wait
@@ -51,8 +60,9 @@ class Sandbox:
     """A sandbox access point, running between `start` and `stop`.
 
     Its accounts are exactly `accounts`; the messages in `state` stay from one sandbox to the next. A posted document
-    is delivered `deliver_after` later. Port 0 chooses a free port at the first start and keeps it. `app` may be wrapped
-    before the start, or served by another server. FiledropError: the folder or the port can't be had.
+    is delivered `deliver_after` later. `oddities` are names of `ODDITIES`. Port 0 chooses a free port at the first
+    start and keeps it. `app` may be wrapped before the start, or served by another server. FiledropError: the folder or
+    the port can't be had.
     """
 
     def __init__(
@@ -62,6 +72,7 @@ class Sandbox:
         *,
         deliver_after: timedelta = timedelta(seconds=1),
         quirks: bool = False,
+        oddities: Iterable[str] = (),
         dialect: Dialect | None = None,
         port: int = 0,
         clock: Callable[[], datetime] = utc_now,
@@ -69,9 +80,8 @@ class Sandbox:
         participants = homes(accounts)
         self.store = Store(state.absolute(), clock=clock)
         self.store.connect(participants)
-        self.app: WSGIApplication = AccessPoint(
-            self.store, accounts, dialect or (FIELD if quirks else DOCUMENT), deliver_after, clock
-        ).flask
+        speaks = with_oddities(dialect or (FIELD if quirks else DOCUMENT), oddities)
+        self.app: WSGIApplication = AccessPoint(self.store, accounts, speaks, deliver_after, clock).flask
         self._server: Server | None = None
         self._port = port
 

@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Writes answers in a dialect, with links below `base`."""
+    """Writes answers in a dialect, with links below `base`; `account_id` is the account's number."""
 
     dialect: Dialect
     base: str
+    account_id: int
 
-    def page(self, root: str, messages: Iterable[Message], links: Mapping[str, str] | None) -> bytes:
-        """A list of messages; `links` are the `next` and `previous` pages, None leaves `navigation` out."""
+    def page(self, root: str, messages: Iterable[Message], links: Mapping[str, str]) -> bytes:
+        """A list of messages; `links` are the `next` and `previous` pages: without any, `navigation` is left out."""
         answer = self._root(root)
-        if links is not None:
+        if links:
             _fill(SubElement(answer, "navigation"), links)
-        listed = SubElement(answer, self.dialect.list_element)
+        listed = SubElement(answer, "messages")
         for message in messages:
             self._write(message, listed)
         return self._whole(answer)
@@ -38,7 +39,7 @@ class Answers:
         """The one message that was asked for; `delivered=False` leaves that element out."""
         answer = self._root(root)
         if self.dialect.single_in_list:
-            self._write(message, SubElement(answer, self.dialect.list_element), delivered=delivered)
+            self._write(message, SubElement(answer, "messages"), delivered=delivered)
         else:
             if root == "outbox-query-response":  # field notes, Single-message answers
                 SubElement(answer, "navigation")
@@ -77,7 +78,7 @@ class Answers:
         return self._whole(answer)
 
     def link(self, message: Message) -> str:
-        """A message's `self`: /messages has no place for a single one, so it is where its direction says."""
+        """A message's `self`: in the box where its direction says, from /messages too."""
         return f"{self.base}/{'inbox' if message.direction is Direction.IN else 'outbox'}/{message.msg_no}"
 
     def _root(self, name: str) -> Element:
@@ -93,7 +94,10 @@ class Answers:
         document = f"{self.base}/messages/{message.msg_no}/xml-document"
         _fill(element, {"self": self.link(message), "xml-document": document})
         facts = SubElement(element, "message-meta-data")
-        _fill(facts, {"msg-no": str(message.msg_no), "direction": message.direction})
+        _fill(facts, {"msg-no": str(message.msg_no)})
+        if self.dialect.more_elements:
+            _fill(SubElement(facts, "accountId"), {"id": str(self.account_id)})
+        _fill(facts, {"direction": message.direction})
         _fill(facts, {"received": self._moment(message.received, stored=stored)})
         if delivered and message.delivered is not None:
             _fill(facts, {"delivered": self._moment(message.delivered)})
@@ -102,11 +106,12 @@ class Answers:
             _fill(facts, {"uuid": self.dialect.uuid_prefix + message.uuid})
         header = SubElement(facts, "peppol-header")
         _fill(header, {"sender": message.sender, "receiver": message.receiver, "channel": message.channel})
-        _fill(header, {"document-id": message.document_id, "process-id": message.process_id})
-        if self.dialect.unknown_elements:
+        if self.dialect.more_elements:  # field notes, Namespaces, declaration: each before its id
             _fill(header, {"document-type": message.document_id.partition("##")[0].rpartition("::")[2]})
-            _fill(header, {"process-name": message.process_id.rpartition(":")[2]})
-            _fill(facts, {"accountId": message.account})
+            _fill(header, {"document-id": message.document_id})
+            _fill(header, {"process-name": message.process_id.rpartition(":")[2], "process-id": message.process_id})
+        else:
+            _fill(header, {"document-id": message.document_id, "process-id": message.process_id})
 
     def _moment(self, moment: datetime | None, *, stored: bool = True) -> str:
         if moment is None:

@@ -1,6 +1,7 @@
-"""The eleven endpoints of the interface as a WSGI application.
+"""The endpoints of the interface, and those that servers have beyond it (field notes, Counts and Paths).
 
-Whatever the sandbox does, it does here and not in the server, so that any server may serve it and any wrapper break it.
+The application is WSGI. Whatever the sandbox does, it does here and not in the server, so that any server may serve
+it and any wrapper break it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from uuid import uuid4
 
 from flask import Flask, Response, g, request, send_file
 from itsdangerous import BadSignature, URLSafeSerializer
-from werkzeug.exceptions import BadRequest, Forbidden, NotFound
+from werkzeug.exceptions import BadRequest, Forbidden, InternalServerError, NotFound, UnsupportedMediaType
 
 from filedrop.sandbox import network, upload
 from filedrop.sandbox.answers import Answers
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
 _DOCUMENT = "application/xml;charset=UTF-8"
 _DOWNLOAD_WITHIN = timedelta(seconds=60)
-_LONG = re.compile(r"-?[0-9]{1,18}")
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_UNREAD = Search(direction=Direction.IN, listed=True)
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 
 
@@ -51,17 +53,24 @@ class AccessPoint:
         self._dialect = dialect
         self._deliver_after = deliver_after
         self._clock = clock
+        self._numbers = {account.name: number for number, account in enumerate(accounts, 1)}
         self._tokens = URLSafeSerializer(secrets.token_bytes(32))
         self.flask = Flask(__name__, static_folder=None)
+        self.flask.url_map.strict_slashes = False  # field notes, Paths
         Front(self.flask, accounts, dialect, clock, upload=self.post.__name__, public=self.blob.__name__)
         for method, path, endpoint in (
             ("POST", "/outbox", self.post),
             ("GET", "/outbox", self.outbox),
             ("GET", "/outbox/<msg_no>", self.outbox_message),
+            ("GET", "/outbox/<msg_no>/xml-document", self.outbox_document),
             ("GET", "/inbox", self.inbox),
+            ("GET", "/inbox/count", self.inbox_count),
             ("GET", "/inbox/<msg_no>", self.inbox_message),
             ("POST", "/inbox/<msg_no>/read", self.read),
+            ("GET", "/inbox/<msg_no>/xml-document", self.inbox_document),
             ("GET", "/messages", self.messages),
+            ("GET", "/messages/count", self.messages_count),
+            ("GET", "/messages/<msg_no>", self.message),
             ("GET", "/messages/<msg_no>/xml-document", self.xml_document),
             ("GET", "/directory/<participant>", self.participant),
             ("GET", "/directory/<participant>/<local_name>", self.accepted),
@@ -73,6 +82,8 @@ class AccessPoint:
 
     def post(self) -> Response:
         """Queues a document; the form is read to disk, and from there in pieces."""
+        if request.mimetype != "multipart/form-data":
+            raise UnsupportedMediaType
         ids = {
             name: _NOT_IN_XML.sub("", request.form.get(field, "")).strip()
             for name, field in (
@@ -93,6 +104,8 @@ class AccessPoint:
         except (KeyError, upload.NotXml) as error:
             raise BadRequest("Unable to parse the XML document") from error
         message = self._store.post(account=g.account, uuid=uuid, due=self._clock() + self._deliver_after, **ids)
+        if self._dialect.fault_after_storing:
+            raise InternalServerError
         return _xml(self._answers.posted(message), HTTPStatus.CREATED, {"Location": self._answers.link(message)})
 
     def outbox(self) -> Response:
@@ -106,14 +119,27 @@ class AccessPoint:
             return _nothing()
         return _xml(self._answers.single("outbox-query-response", message))
 
+    def outbox_document(self, msg_no: str) -> Response:
+        """The document of a sent message."""
+        message = self._message(msg_no)
+        return self._document(message if message and message.direction is Direction.OUT else None)
+
     def inbox(self) -> Response:
         """What has not been read yet."""
-        return self._page("inbox-query-response", Search(direction=Direction.IN, listed=True))
+        return self._page("inbox-query-response", _UNREAD)
+
+    def inbox_count(self) -> Response:
+        """How many have not been read yet."""
+        return self._count(_UNREAD)
 
     def inbox_message(self, msg_no: str) -> Response:
         """One received message, read or not."""
         message = self._incoming(msg_no)
         return _xml(self._answers.single("inbox-query-response", message)) if message else _nothing()
+
+    def inbox_document(self, msg_no: str) -> Response:
+        """The document of a received message."""
+        return self._document(self._incoming(msg_no))
 
     def read(self, msg_no: str) -> Response:
         """Marks a message as read."""
@@ -129,18 +155,18 @@ class AccessPoint:
         search = read_search(request.args, self._dialect)
         return self._page("messages-query-response", search, paged=True)
 
-    def xml_document(self, msg_no: str) -> Response:
-        """The document, or the way to it."""
+    def messages_count(self) -> Response:
+        """How many messages there are."""
+        return self._count(Search())
+
+    def message(self, msg_no: str) -> Response:
+        """One message, whichever way it goes."""
         message = self._message(msg_no)
-        if message is None:
-            return _nothing()
-        if not self._dialect.download_elsewhere:
-            return self._document(message.uuid)
-        # The other name of this machine is another host to every client.
-        host, _, port = request.host.partition(":")
-        elsewhere = "127.0.0.1" if host == "localhost" else "localhost"
-        token = self._tokens.dumps([message.uuid, (self._clock() + _DOWNLOAD_WITHIN).timestamp()])
-        return _redirect(f"{request.scheme}://{elsewhere}:{port or 80}/blobs/{token}")
+        return _xml(self._answers.single("messages-query-response", message)) if message else _nothing()
+
+    def xml_document(self, msg_no: str) -> Response:
+        """The document of a message, whichever way that goes."""
+        return self._document(self._message(msg_no))
 
     def blob(self, token: str) -> Response:
         """The other host's side of a download: the token is the permission, and the only one that it takes."""
@@ -152,7 +178,7 @@ class AccessPoint:
             raise Forbidden("This link is not valid") from error
         if self._clock().timestamp() > until:
             raise Forbidden("This link has expired")
-        return self._document(uuid)
+        return self._file(uuid)
 
     def participant(self, participant: str) -> Response:
         """Whether a recipient is connected."""
@@ -176,15 +202,14 @@ class AccessPoint:
 
     @property
     def _answers(self) -> Answers:
-        return Answers(self._dialect, f"{self._dialect.scheme or request.scheme}://{request.host}")
+        base = f"{self._dialect.scheme or request.scheme}://{request.host}"
+        return Answers(self._dialect, base, self._numbers[g.account])
 
     def _page(self, root: str, search: Search, *, paged: bool = False) -> Response:
         paged = paged or self._dialect.boxes_have_pages
         index = read_index(request.args) if paged else 1
         messages, more = self._store.page(g.account, search, index)
-        if not paged:
-            return _xml(self._answers.page(root, messages, None))
-        neighbours = {"next": index + 1} if more else {}
+        neighbours = {"next": index + 1} if paged and more else {}
         neighbours |= {"previous": index - 1} if index > 1 else {}
         links = {
             name: f"{self._answers.base}{request.path}?{urlencode(request.args.to_dict() | {'index': neighbour})}"
@@ -193,8 +218,8 @@ class AccessPoint:
         return _xml(self._answers.page(root, messages, links))
 
     def _message(self, msg_no: str) -> Message | None:
-        if not _LONG.fullmatch(msg_no):
-            raise BadRequest(f"Wrong message number: {msg_no}")
+        if not (_NUMBER.fullmatch(msg_no) and int(msg_no)):
+            raise BadRequest(f"Invalid message number '{msg_no}'")
         return self._store.message(g.account, int(msg_no))
 
     def _incoming(self, msg_no: str) -> Message | None:
@@ -203,13 +228,33 @@ class AccessPoint:
             raise NotFound(f"Message {msg_no} is not in the inbox")
         return message
 
-    def _document(self, uuid: str) -> Response:
-        return send_file(self._store.document(uuid), mimetype=_DOCUMENT, conditional=False, etag=False)
+    def _count(self, search: Search) -> Response:
+        return Response(str(self._store.count(g.account, search)), content_type=TEXT)
+
+    def _document(self, message: Message | None) -> Response:
+        """The document of a message, or the way to it."""
+        if message is None:
+            return _nothing()
+        if not self._dialect.download_elsewhere:
+            return self._file(message.uuid)
+        # The other name of this machine is another host to every client.
+        host, _, port = request.host.partition(":")
+        elsewhere = "127.0.0.1" if host == "localhost" else "localhost"
+        token = self._tokens.dumps([message.uuid, (self._clock() + _DOWNLOAD_WITHIN).timestamp()])
+        return _redirect(f"{request.scheme}://{elsewhere}:{port or 80}/blobs/{token}")
+
+    def _file(self, uuid: str) -> Response:
+        document = self._store.document(uuid)
+        if self._dialect.lost_is_empty and not document.exists():
+            return Response(b"", content_type=_DOCUMENT)
+        return send_file(document, mimetype=_DOCUMENT, conditional=False, etag=False)
 
     def _check(self, ids: dict[str, str]) -> None:
         """Raises 400 with one of the texts that the field notes know."""
         if not ids["document_id"]:
             raise BadRequest("DocumentId required")
+        if not ids["process_id"]:
+            raise BadRequest("ProcessId required")
         if not self._dialect.ids_checked:
             return
         labels = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flask import Response, g, request
 from werkzeug.datastructures import WWWAuthenticate
-from werkzeug.exceptions import Forbidden, HTTPException, Unauthorized
+from werkzeug.exceptions import HTTPException, Unauthorized
 from werkzeug.http import http_date
 
 if TYPE_CHECKING:
@@ -56,23 +56,23 @@ class Front:
         if login is None or password is None:
             raise _unauthorized()
         if not hmac.compare_digest((login.password or "").encode(), password.encode()):
-            if self._dialect.wrong_password is HTTPStatus.FORBIDDEN:
-                raise Forbidden("Wrong password")
             raise _unauthorized()
         g.account = login.username
 
     def _refuse(self, error: HTTPException) -> Response:
+        is_upload = request.endpoint == self._upload
         status, text, content_type = HTTPStatus(error.code or 500), error.description or "", TEXT
         if status is HTTPStatus.INTERNAL_SERVER_ERROR:
             text = "Unknown server error occurred."
-            if request.endpoint == self._upload and self._dialect.upload_fault is HTTPStatus.BAD_REQUEST:
+            if is_upload and self._dialect.upload_fault is HTTPStatus.BAD_REQUEST:
                 status, text = HTTPStatus.BAD_REQUEST, ""
-        if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN} and self._dialect.refusal_in_html:
+        if status is HTTPStatus.UNAUTHORIZED and self._dialect.refusal_in_html:
             content_type = "text/html;charset=UTF-8"
             text = f"<html><body><h1>{status.phrase}</h1><p>{text}</p></body></html>"
         headers = {name: value for name, value in error.get_headers() if name in {"WWW-Authenticate", "Allow"}}
-        if status is HTTPStatus.BAD_REQUEST and self._dialect.bad_request_encoding:
-            headers["Content-Encoding"] = self._dialect.bad_request_encoding
+        encoding = self._dialect.upload_encoding if is_upload else self._dialect.bad_request_encoding
+        if status is HTTPStatus.BAD_REQUEST and encoding:
+            headers["Content-Encoding"] = encoding
         return Response(text, status, headers, content_type=content_type)
 
     def _date(self, answer: Response) -> Response:

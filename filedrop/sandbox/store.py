@@ -186,6 +186,13 @@ class Store:
         found = self._found(account, search, limit=PAGE + 1, offset=PAGE * (index - 1))
         return found[:PAGE], len(found) > PAGE
 
+    def count(self, account: str, search: Search) -> int:
+        """How many messages are asked for."""
+        self.deliver()
+        counted = sa.select(sa.func.count()).select_from(_messages).where(*_wanted(account, search))
+        with self._engine.connect() as connection:
+            return connection.scalar(counted) or 0
+
     def message(self, account: str, msg_no: int) -> Message | None:
         """The account's message of that number; another account's is unknown."""
         self.deliver()
@@ -238,29 +245,33 @@ class Store:
         self, account: str, search: Search, limit: int | None = None, offset: int | None = None
     ) -> list[Message]:
         self.deliver()
-        columns = _messages.c
-        wanted = [columns.account == account]
-        if search.direction is not None:
-            wanted.append(columns.direction == search.direction)
-        if search.listed:
-            wanted.append(columns.listed)
-        if search.sender is not None:
-            wanted.append(columns.sender == search.sender)
-        if search.receiver is not None:
-            wanted.append(columns.receiver == search.receiver)
-        if search.since is not None:
-            wanted.append(columns.received >= search.since)
-        if search.before is not None:
-            wanted.append(columns.received < search.before)
-        rows = sa.select(*_told).where(*wanted).order_by(columns.msg_no).limit(limit).offset(offset)
+        rows = sa.select(*_told).where(*_wanted(account, search)).order_by(_messages.c.msg_no)
         with self._engine.connect() as connection:
-            return [_message(row) for row in connection.execute(rows)]
+            return [_message(row) for row in connection.execute(rows.limit(limit).offset(offset))]
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
         with self._writer, self._engine.begin() as connection:
             connection.exec_driver_sql("BEGIN IMMEDIATE")  # a deferred one doesn't wait for another process
             yield connection
+
+
+def _wanted(account: str, search: Search) -> list[sa.ColumnElement[bool]]:
+    columns = _messages.c
+    wanted: list[sa.ColumnElement[bool]] = [columns.account == account]
+    if search.direction is not None:
+        wanted.append(columns.direction == search.direction)
+    if search.listed:
+        wanted.append(columns.listed)
+    if search.sender is not None:
+        wanted.append(columns.sender == search.sender)
+    if search.receiver is not None:
+        wanted.append(columns.receiver == search.receiver)
+    if search.since is not None:
+        wanted.append(columns.received >= search.since)
+    if search.before is not None:
+        wanted.append(columns.received < search.before)
+    return wanted
 
 
 def _prepare(connection: Any, _record: object) -> None:

@@ -35,7 +35,7 @@ def test_deliveries_where_received_changes_its_digits(
     make_world: Callable[..., World], dialect: Dialect, odd: list[str]
 ) -> None:
     """Every delivered document ends in archive/, none in failed/, however the 201's `received` is written later."""
-    world = make_world(dialect=with_oddities(dialect, odd), outbound={"overdue": "1s"})
+    world = make_world(dialect=dialect, oddities=odd, outbound={"overdue": "1s"})
     for number in range(5):
         world.drop(f"{number}.xml", invoice(str(number)))
         world.receive(invoice(f"received {number}"))
@@ -49,7 +49,7 @@ def test_deliveries_where_received_changes_its_digits(
 @pytest.mark.parametrize("odd", [["seconds-cut"], ["seconds-rounded"]], ids=lambda names: names[0])
 def test_doubts_where_received_changes_its_digits(make_world: Callable[..., World], odd: list[str]) -> None:
     """A document whose answer was lost is found at such a server, and sent once."""
-    world = make_world(dialect=with_oddities(FIELD, odd))
+    world = make_world(quirks=True, oddities=odd)
     world.drop("known.xml", invoice("known"))
     world.settle()
     world.front.next("POST /outbox", cut_after)

@@ -34,7 +34,9 @@ def test_sandbox(tmp_path: Path) -> None:
         assert process.wait(20) == 0
 
 
-@pytest.mark.parametrize("wrong", [("--account", "me"), ("--deliver-after", "soon"), ("--port", "70000")])
+@pytest.mark.parametrize(
+    "wrong", [("--account", "me"), ("--deliver-after", "soon"), ("--port", "70000"), ("--oddity", "all")]
+)
 def test_sandbox_misused(filedrop: Filedrop, tmp_path: Path, wrong: tuple[str, str]) -> None:
     """What the sandbox can't be told is status 2, and says what to write."""
     done = filedrop("sandbox", "--state", tmp_path, *wrong)

@@ -138,10 +138,11 @@ def test_a_list(tmp_path: Path, sample: Sample, *, name: str, quirks: bool, how:
 def wired_world(
     tmp_path: Path, *, quirks: bool, deliver_after: float = 0.0, outbound: dict[str, str] | None = None
 ) -> Iterator[tuple[World, Wire]]:
-    """A world whose access point is at the other end of a wire."""
+    """A world whose access point is at the other end of a wire; in the field, its documents are elsewhere."""
+    oddities = ["document-elsewhere"] if quirks else []
     with (
         TemporaryDirectory(dir=tmp_path) as base,
-        World(Path(base), quirks=quirks, deliver_after=deliver_after, outbound=outbound) as world,
+        World(Path(base), quirks=quirks, oddities=oddities, deliver_after=deliver_after, outbound=outbound) as world,
         world.sandbox,
         Wire(world.sandbox.base_url) as wire,
     ):

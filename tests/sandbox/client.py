@@ -102,11 +102,11 @@ class Client:
     def get(self, path: str) -> Answer:
         return self.ask("GET", path)
 
-    def post(self, content: bytes | None = None, **changes: str | None) -> Answer:
+    def post(self, content: bytes | None = None, path: str = "/outbox", **changes: str | None) -> Answer:
         """Uploads a document; a field that is changed to None is left out."""
         fields = {name: value for name, value in (self.form | changes).items() if value is not None}
         body, content_type = multipart(fields, invoice() if content is None else content)
-        return self.ask("POST", "/outbox", body, **{"Content-Type": content_type})
+        return self.ask("POST", path, body, **{"Content-Type": content_type})
 
 
 def multipart(fields: dict[str, str], content: bytes) -> tuple[bytes, str]:

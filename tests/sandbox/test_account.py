@@ -19,9 +19,14 @@ ENDPOINTS = [
     ("GET", "/outbox"),
     ("GET", "/outbox/1"),
     ("GET", "/inbox"),
+    ("GET", "/outbox/1/xml-document"),
+    ("GET", "/inbox/count"),
     ("GET", "/inbox/1"),
+    ("GET", "/inbox/1/xml-document"),
     ("POST", "/inbox/1/read"),
     ("GET", "/messages"),
+    ("GET", "/messages/count"),
+    ("GET", "/messages/1"),
     ("GET", "/messages/1/xml-document"),
     ("GET", "/directory/0192:1"),
     ("GET", "/directory/0192:1/Invoice"),
@@ -60,7 +65,7 @@ def test_unknown_paths_and_methods(either: Sandbox, login: Login) -> None:
     client = login(either)
     for method, path, status in (
         ("GET", "/unknown", 404),
-        ("GET", "/messages/1", 404),
+        ("GET", "/messages/1/pdf", 404),
         ("DELETE", "/outbox", 405),
         ("GET", "/inbox/1/read", 405),
     ):

@@ -119,16 +119,17 @@ def test_a_second_store_on_the_same_folder(
     [("GET", "/inbox/{}"), ("GET", "/outbox/{}"), ("GET", "/messages/{}/xml-document"), ("POST", "/inbox/{}/read")],
 )
 def test_numbers(either: Sandbox, login: Login, arrive: Callable[..., int], method: str, path: str) -> None:
-    """An unknown number, and another account's, is 204; what is no number is 400."""
+    """An unknown number, and another account's, is 204; what is no number of a message is 400 and repeated."""
     client = login(either)
     (another,) = login(either, FJORD).post().msg_nos
     theirs = arrive(either.store, receiver=FJORD.participants[0])
-    for msg_no in (4711, -1, another, theirs):
+    for msg_no in (4711, another, theirs):
         answer = client.ask(method, path.format(msg_no))
         assert (answer.status, answer.body) == (204, b"")
-    for msg_no in ("x", "1x", "99999999999999999999", "1.0"):
+    for msg_no in ("x", "1x", "99999999999999999999", "1.0", "0", "-1"):
         answer = client.ask(method, path.format(msg_no))
         assert (answer.status, answer.headers["Content-Type"]) == (400, "text/plain;charset=UTF-8")
+        assert answer.text == f"Invalid message number '{msg_no}'"
     assert len(either.store.inbox(FJORD.name)) == 1
 
 

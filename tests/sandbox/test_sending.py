@@ -62,7 +62,7 @@ def test_a_new_message_has_no_uuid(sandbox: Sandbox, login: Login) -> None:
         ("DocumentID", "urn:x##custom::2.1", "Wrong documentId value: urn:x##custom::2.1"),
         ("DocumentID", "urn:x::Invoice##custom", "Wrong documentId value: urn:x::Invoice##custom"),
         ("DocumentID", "urn:x::In voice##custom::1", "Wrong documentId value: urn:x::In voice##custom::1"),
-        ("ProcessID", None, "Wrong processId value: "),
+        ("ProcessID", None, "ProcessId required"),
         ("ProcessID", "two words", "Wrong processId value: two words"),
         ("SenderID", None, "Wrong senderId value: "),
         ("SenderID", "987654325", "Wrong senderId value: 987654325"),
@@ -105,7 +105,7 @@ def test_an_encoding_that_is_unknown_is_refused(sandbox: Sandbox, login: Login, 
 
 
 def test_an_upload_without_a_file_or_a_form_is_refused(either: Sandbox, login: Login) -> None:
-    """400 when the form has no file, or when the body is no form at all."""
+    """400 when the form has no file, 415 when the body is no multipart form."""
     client = login(either)
     form = "".join(
         f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
@@ -114,8 +114,8 @@ def test_an_upload_without_a_file_or_a_form_is_refused(either: Sandbox, login: L
     headers = {"Content-Type": "multipart/form-data; boundary=b"}
     without_file = client.ask("POST", "/outbox", f"{form}--b--\r\n".encode(), **headers)
     assert (without_file.status, without_file.text) == (400, "Unable to parse the XML document")
-    no_form = client.ask("POST", "/outbox", invoice(), **{"Content-Type": "application/xml"})
-    assert (no_form.status, no_form.text) == (400, "DocumentId required")
+    for content_type in ("application/xml", "application/x-www-form-urlencoded"):
+        assert client.ask("POST", "/outbox", invoice(), **{"Content-Type": content_type}).status == 415
 
 
 def test_delivery(either: Sandbox, login: Login, clock: Clock, acme: SandboxAccount, fjord: SandboxAccount) -> None:

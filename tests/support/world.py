@@ -75,6 +75,7 @@ class World:
         base: Path,
         *,
         quirks: bool = False,
+        oddities: Sequence[str] = (),
         dialect: Dialect | None = None,
         deliver_after: float = 0.0,
         outbound: dict[str, str] | None = None,
@@ -103,7 +104,8 @@ class World:
         self._read_timeout = read_timeout
         self._accounts = [SandboxAccount("acme", password, (SELLER,)), SandboxAccount("buyer", PASSWORD, (BUYER,))]
         self._sandbox_keys: dict[str, Any] = {
-            "deliver_after": timedelta(seconds=deliver_after), "quirks": quirks, "dialect": dialect, "clock": clock,
+            "deliver_after": timedelta(seconds=deliver_after), "quirks": quirks, "oddities": oddities,
+            "dialect": dialect, "clock": clock,
         }  # fmt: skip
         self._ends = ExitStack()
         self._elsewhere = self._ends.enter_context(folder_in_memory(base))  # the access point's disk isn't filedrop's
