@@ -108,16 +108,21 @@ class Serving:
         self.log.info("service.stopped")
 
     def follow(self, former: Serving) -> None:
-        """Tell only when a former one, which has given way, has ended: a server or a share may hold it up."""
+        """Take over from a former one that has given way: its commands run on.
+
+        Tell only when its telling has ended: a server or a share may hold it up.
+        """
+        self.daemon.follow(former.daemon)
         self._teller.follow(former._teller)
         self._status_file.follow(former._status_file)
 
     def give_way(self) -> None:
-        """Leave folders and journal to another daemon, when all requests have ended. Raises FiledropError."""
-        self.daemon.close()
+        """Leave folders, journal and commands to another daemon, when all requests have ended. Raises FiledropError."""
+        self.daemon.give_way()
         self._teller.close()
         self._status_file.wait()
         if self.daemon.workers.is_alive():
+            self.daemon.end_commands()
             raise FiledropError(
                 "a folder doesn't answer while the configuration is taken up, so filedrop ends: its service starts it "
                 "again; started by hand, start it again"

@@ -34,7 +34,8 @@ LONGEST_SAID = 500  # characters of what a program says
 class CommandRunner:
     """Runs the commands that are due. Thread-safe. `pool` makes threads, `attempt` survives a task's errors.
 
-    `passed` names the variables that are passed on to them (`programs.environment`).
+    `passed` names the variables that are passed on to them (`programs.environment`). Companies take turns: each turn is
+    one command. A reload changes what is run (`configure`), and what runs comes to its end.
     """
 
     def __init__(
@@ -48,21 +49,38 @@ class CommandRunner:
         log: structlog.stdlib.BoundLogger,
     ) -> None:
         self.troubles: dict[str, str] = {}
-        self._programs = commands.wanted()
-        self._seconds = commands.timeout.total_seconds()
-        self._passed = tuple(passed)
         self._journal = journal
-        self._log = log
-        self._attempt = attempt
-        self._pool = pool(AT_ONCE, name="commands", attempt=attempt)
+        self._pool = pool(AT_ONCE, name="commands", attempt=self._survive)
         self._change = threading.Lock()
         self._busy: dict[str, Program | None] = {}  # by company
         self._not_before: dict[str, float] = {}
         self._ended: set[Errand] = set()  # have been run, which the journal couldn't record; numbers come again
         self._closed = threading.Event()
+        self._anyway = 0.0  # when it is looked though we have written nothing: `download --deliver` is another process
+        self.configure(commands, passed=passed, attempt=attempt, log=log)
+
+    def configure(
+        self,
+        commands: Commands,
+        *,
+        passed: Sequence[str],
+        attempt: Callable[[str, Callable[[], None]], object],
+        log: structlog.stdlib.BoundLogger,
+    ) -> None:
+        """Run these commands from now on. Those that run go on to their end."""
+        self._programs = commands.wanted()
+        self._seconds = commands.timeout.total_seconds()
+        self._passed = tuple(passed)
+        self._attempt = attempt
+        self._log = log
         self._is_told = False  # does the journal know after which events?
         self._seen = -1
-        self._anyway = 0.0  # when it is looked though we have written nothing: `download --deliver` is another process
+        with self._change:
+            self._not_before.clear()  # what couldn't be started may be another program now
+        self.troubles.clear()
+
+    def _survive(self, name: str, task: Callable[[], None]) -> None:
+        self._attempt(name, task)  # `configure` changes it
 
     def start(self) -> None:
         """Tell the journal after which events a command is to be run; each look does where it can't be written now."""
@@ -111,26 +129,32 @@ class CommandRunner:
                 return
             self._busy[company] = None
             self._not_before.pop(company, None)
-        self._pool.submit(lambda: self._run_all(company), lambda: self._release(company))
+        self._queue(company)
+
+    def _queue(self, company: str) -> None:
+        self._pool.submit(lambda: self._run_next(company), lambda: self._release(company), company)
 
     def _release(self, company: str) -> None:
         with self._change:
             self._busy.pop(company, None)
         self._seen = -1  # there may be more by now
 
-    def _run_all(self, company: str) -> None:
-        """Run a company's commands until none is left, or one can't be started."""
+    def _run_next(self, company: str) -> None:
+        """Run a company's next command. For the one after it, the company waits for its turn again."""
+        goes_on = False
         try:
-            while not self._closed.is_set():
+            if not self._closed.is_set():
                 errand = next((one for one in self._journal.errands() if one.company == company), None)
-                if errand is None or not self._run(errand):
-                    return
+                goes_on = errand is not None and self._run(errand)
         finally:
-            self._release(company)
+            if goes_on:
+                self._queue(company)
+            else:
+                self._release(company)
 
     def _run(self, errand: Errand) -> bool:
         """Run a command to its end. Returns whether it has come to one. Raises JournalError."""
-        arguments = self._programs.get(errand.event)
+        arguments, seconds = self._programs.get(errand.event), self._seconds
         if arguments is None or errand in self._ended:  # the configuration names it no more, or it has been run
             self._end(errand)
             return True
@@ -153,12 +177,12 @@ class CommandRunner:
                 program.kill()
         why = ""
         try:
-            status, said = program.wait(self._seconds)
+            status, said = program.wait(seconds)
             if status:
                 said = one_line(said, LONGEST_SAID)
                 why = f"{arguments[0]} {how_it_ended(status)} for {path}{f': {said}' if said else ''}"
         except TimeoutError:
-            why = f"{arguments[0]} took longer than {self._seconds:g} seconds for {path} (commands.timeout)"
+            why = f"{arguments[0]} took longer than {seconds:g} seconds for {path} (commands.timeout)"
         with self._change:
             self._busy[errand.company] = None
         if self._closed.is_set() and why:  # we have ended it

@@ -179,6 +179,25 @@ class Daemon:
 
     def close(self) -> None:
         """Stop. What is on the wire gets some seconds; what has no clear answer by then is in doubt."""
+        self.give_way()
+        self.end_commands()
+
+    def end_commands(self) -> None:
+        """End the commands: those that run get a moment, and are run again after the next start."""
+        self.commands.close(A_MOMENT)
+
+    def follow(self, former: Daemon) -> None:
+        """Take over the commands of a daemon that has given way. Before the start."""
+        former.commands.configure(
+            self.config.commands,
+            passed=self.config.pass_environment,
+            attempt=partial(attempt, self._log),
+            log=self._log,
+        )
+        self.commands = former.commands
+
+    def give_way(self) -> None:
+        """Stop all but the commands, which another daemon takes over (`follow`)."""
         self.begin_stop()
         deadline = time.monotonic() + LAST_WORDS
         if self.validating is not None:
@@ -190,7 +209,6 @@ class Daemon:
         self.workers.close(self._end, deadline + A_MOMENT)
         if not self.recorder.is_alive():  # a folder amid a step may have begun requests since, which were never made
             attempt(self._log, "recorder", self.recorder.step)
-        self.commands.close(A_MOMENT)
         for account in self.accounts:
             account.access_point.close()
 

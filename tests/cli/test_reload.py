@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -273,3 +274,29 @@ def test_an_error_that_nobody_foresaw(world: World) -> None:
     serve(world.configuration(), control, reread=reread, hear=hear, is_up=control.ask_reload)
     (why,) = told
     assert why.startswith("the changed configuration is not in use, the one before is: an error that nobody foresaw")
+
+
+def test_a_command_that_runs(filedrop: Filedrop, world: World) -> None:
+    """A reload leaves a running command alone, however long that takes: it comes to its end, and is run once."""
+    program, began, may_end, ended = (world.base / name for name in ("program.py", "began", "may end", "ended"))
+    program.write_text(
+        "import pathlib, time\n"
+        f"open({str(began)!r}, 'a').write('once\\n')\n"
+        f"while not pathlib.Path({str(may_end)!r}).exists():\n"
+        "    time.sleep(0.05)\n"
+        f"open({str(ended)!r}, 'a').write('once\\n')\n"
+    )
+    world.more = f"commands: {{after_received: [{sys.executable}, {program}]}}"
+    world.receive(invoice("1"))
+    with world.daemon() as daemon:
+        world.until(began.exists)
+        for workers in ("2", "3"):
+            world._keys["outbound"]["workers"] = workers
+            world.config_file()
+            assert filedrop("reload").returncode == 0
+        may_end.touch()
+        world.until(ended.exists)
+        world.receive(invoice("2"))
+        world.until(lambda: len(ended.read_text().splitlines()) == 2, what="the next one's command was run")
+        world.stop(daemon)
+    assert began.read_text().splitlines() == ["once", "once"]

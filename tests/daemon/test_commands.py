@@ -175,3 +175,21 @@ def test_a_program_on_a_share_that_hangs(journal: Journal, tmp_path: Path) -> No
         within(5, lambda: runner.close(0.1))
     runner.close(5)
     assert len(journal.errands()) == 2
+
+
+def test_a_fifth_company_beside_four_busy_ones(journal: Journal, tmp_path: Path) -> None:
+    """A company's command waits for one command of the others, not until four busy companies have none left."""
+    ran = tmp_path / "ran"
+    program = f"import os; open({str(ran)!r}, 'a').write(os.environ['FILEDROP_COMPANY'] + '\\n')"
+    log = structlog.wrap_logger(structlog.testing.CapturingLogger())
+    commands = Commands.model_validate({"after_received": [sys.executable, "-S", "-c", program]})
+    runner = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
+    runner.start()
+    busy = [(f"busy-{number}",) for number in range(4)]
+    journal.write(lambda connection: connection.executemany(ERRAND, [*(busy * 10), ("fifth",)]))
+    look(runner)
+    assert runner.is_done()
+    companies = ran.read_text().split()
+    assert len(companies) == 41
+    assert companies.index("fifth") < 10
+    runner.close(5)
