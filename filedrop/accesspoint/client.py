@@ -44,7 +44,6 @@ class AccessPoint:
 
     When `stopped` is set, there are no more retries and no further pages. `pauses` are the seconds between attempts,
     `wall` is our wall clock in seconds since 1970.
-    Raises ConfigError where the login's ca_file can't be used.
     """
 
     def __init__(
@@ -67,6 +66,7 @@ class AccessPoint:
             login, self._address, stopped=stopped, pauses=pauses, monotonic=monotonic, wall=wall
         )
         self.clock, self.login_changed = self._transport.clock, self._transport.login_changed
+        self.read_ca_file = self._transport.read_ca_file
 
     def distrust(self) -> None:
         """Stop using this thread's connections: its last answer belonged to another request."""

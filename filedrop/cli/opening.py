@@ -103,9 +103,11 @@ def journal_if_any(config: Config) -> AbstractContextManager[Journal | None]:
 
 
 def open_access_point(account: Account) -> closing[AccessPoint]:
-    """An account's access point for a `with`. Raises ConfigError, also where its password can't be read."""
+    """An account's access point for a `with`. Raises ConfigError where its password or its ca_file can't be read."""
     account.read_password()
-    return closing(AccessPoint(account, stopped=threading.Event()))
+    access_point = AccessPoint(account, stopped=threading.Event())
+    access_point.read_ca_file()
+    return closing(access_point)
 
 
 def choose_account(config: Config, name: str | None) -> Account:

@@ -7,6 +7,7 @@ nothing here: not by `repr`, not by an error.
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -18,9 +19,11 @@ from pydantic import Field, ValidationInfo, field_validator
 from filedrop.config.section import TOLD, Section
 from filedrop.config.values import BaseUrl, BesideConfiguration, FileName, Interval, Proxy, Secret, Username
 from filedrop.errors import ConfigError
+from filedrop.files.patience import within
 from filedrop.files.rights import explain, how_to_hide
 
 _PASSWORDS = ("password_file", "password_env", "password_credential", "password")
+PATIENCE = 2.0  # seconds for a password's file to tell its rights: it may be on a share that hangs
 _A_VARIABLE = re.compile(r"[A-Z]+(_[A-Z]+)+")
 
 
@@ -99,8 +102,11 @@ class Account(Section):
 
 
 def why_exposed(path: Path | None) -> str:
-    """Why a password's file is no secret, and what to do; "" where it is one."""
-    remedy = how_to_hide(path) if path else ""
+    """Why a password's file is no secret, and what to do; "" where it is one, or doesn't answer within `PATIENCE`."""
+    remedy = ""
+    if path is not None:
+        with suppress(OSError):
+            remedy = within(PATIENCE, lambda: how_to_hide(path))
     return f"everybody can read {path}; {remedy}" if remedy else ""
 
 

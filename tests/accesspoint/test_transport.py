@@ -374,12 +374,27 @@ class TestTls:
 
     @pytest.mark.parametrize("content", [None, "not a certificate"])
     def test_bad_ca_file(self, connect: Callable[..., AccessPoint], tmp_path: Path, content: str | None) -> None:
-        """A ca_file that can't be used is the configuration's fault."""
+        """A ca_file that can't be used is the configuration's fault, and its account makes no request meanwhile."""
         path = tmp_path / "bad.pem"
         if content:
             path.write_text(content, "utf-8")
+        access_point = connect("https://ap.example.com", ca_file=path, pauses=())
         with pytest.raises(ConfigError, match=r"accounts\.main\.ca_file: .*bad\.pem"):
-            connect("https://ap.example.com", ca_file=path)
+            access_point.read_ca_file()
+        with pytest.raises(Unavailable, match=r"accounts\.main\.ca_file: .*bad\.pem"):
+            access_point.probe()
+
+    @certificates
+    def test_corrected_ca_file(
+        self, secure: Callable[..., Scripted], connect: Callable[..., AccessPoint], ca_file: Path, authority: trustme.CA
+    ) -> None:
+        """A ca_file that could not be used is used as soon as it can be, without a restart."""
+        ca_file.unlink()
+        access_point = connect(secure().url, ca_file=ca_file, pauses=())
+        with pytest.raises(Unavailable, match="ca_file"):
+            access_point.probe()
+        authority.cert_pem.write_to_path(ca_file)
+        access_point.probe()
 
 
 def tunnel(exchange: Exchange) -> bool:

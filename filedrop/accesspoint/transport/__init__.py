@@ -54,8 +54,8 @@ _HEADERS = {"Accept": "application/xml", "Accept-Encoding": "identity", "User-Ag
 class Transport:
     """Requests to one access point. Thread-safe.
 
-    `pauses` are the seconds between attempts; when `stopped` is set, no new one begins.
-    Raises ConfigError where ca_file can't be used.
+    `pauses` are the seconds between attempts; when `stopped` is set, no new one begins. ca_file is read with the first
+    request, and again after one that failed.
     """
 
     def __init__(
@@ -71,12 +71,9 @@ class Transport:
         self._address = address
         self.stopped = stopped
         self._monotonic, self._wall = monotonic, wall
-        self._ca_file = login.ca_file
-        try:
-            self._tls = tls(login.ca_file)
-        except OSError as error:  # ssl.SSLError is one too
-            said = f"{login.ca_file} can't be read as certificates; write the path of a PEM file"
-            raise ConfigError([f"accounts.{login.name}.ca_file: {said}"]) from error
+        self._account, self._ca_file = login.name, login.ca_file
+        self._has_read_ca_file = login.ca_file is None
+        self._tls = tls()
         self._timeout = (login.connect_timeout.total_seconds(), login.read_timeout.total_seconds())
         self._proxies, self._proxy_login = _proxy(login.proxy)
         self._login, self._login_keys = Header(login), login.login_keys
@@ -92,6 +89,16 @@ class Transport:
             sleep=stopped.wait,  # type: ignore[arg-type] # its result is ignored
             reraise=True,
         )
+
+    def read_ca_file(self) -> None:
+        """Trust the authorities that are in ca_file by now. Raises ConfigError where it can't be used."""
+        if self._ca_file is not None:
+            try:
+                self._tls.load_verify_locations(self._ca_file)
+            except OSError as error:  # ssl.SSLError is one too
+                said = f"{self._ca_file} can't be read as certificates; write the path of a PEM file"
+                raise ConfigError([f"accounts.{self._account}.ca_file: {said}"]) from error
+        self._has_read_ca_file = True
 
     def login_changed(self) -> bool:
         """Has the login changed since it was refused?"""
@@ -127,7 +134,8 @@ class Transport:
         `understand` raises where the answer isn't one to this request; its errors are raised here.
         `silence` is a time-out in seconds for each read, where shorter than usual.
         Raises Unavailable where the request certainly wasn't received, or has no body and so may be repeated;
-        NoClearAnswer where its body may have been received; Unauthorized where the password can't be read.
+        NoClearAnswer where its body may have been received; Unauthorized where the password can't be read. A ca_file
+        that can't be read is Unavailable, until it can.
         """
         with self.asked(method, target, body, silence=silence) as incoming:
             return understand(incoming.read())
@@ -221,12 +229,16 @@ class Transport:
         request.method, request.url, request.headers, request.body = method, url, headers, body  # type: ignore[assignment] # any iterable will do
         if body is not None:
             body.was_asked_for = False
+        if not self._has_read_ca_file:
+            try:
+                self.read_ca_file()
+            except ConfigError as error:
+                raise Unavailable(str(error)) from error
         try:
             return connections.send(request, stream=True, timeout=timeout, proxies=self._proxies)
         except (requests.RequestException, HTTPError) as error:
-            if self._ca_file is not None:  # it may have been renewed: the next connection goes by what it has now, too
-                with suppress(OSError):
-                    self._tls.load_verify_locations(self._ca_file)
+            with suppress(ConfigError):  # it may have been renewed: the next connection goes by what it has now, too
+                self.read_ca_file()
             there = "the proxy" if isinstance(error, requests.exceptions.ProxyError) else url
             if body is not None and body.was_asked_for:
                 raise NoClearAnswer(

@@ -57,7 +57,7 @@ class Header:
     def _read(self) -> str:
         try:
             password = self._login.read_password()
-        except ConfigError as error:  # it could be read at the start, so this is a failing login
+        except ConfigError as error:  # the other accounts go on
             raise Unauthorized(str(error)) from error
         return basic(self._login.username, password)
 

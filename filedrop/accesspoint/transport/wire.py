@@ -27,7 +27,6 @@ from filedrop.accesspoint.transport.troubles import OutOfTurn, PrivateAddress, T
 
 if TYPE_CHECKING:
     import socket
-    from pathlib import Path
 
     from urllib3 import PoolManager
 
@@ -39,12 +38,10 @@ _ALLOWANCE = 64 * 1024  # bytes that this rule adds to the size of the body
 _INTERIM_AT_MOST = 100  # interim answers before the final one
 
 
-def tls(ca_file: Path | None) -> ssl.SSLContext:
-    """A TLS context that also trusts `ca_file`'s authorities. Raises OSError where that has none, or can't be read."""
+def tls() -> ssl.SSLContext:
+    """A TLS context that trusts the operating system's authorities."""
     context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    if ca_file is not None:
-        context.load_verify_locations(ca_file)
     return context
 
 
