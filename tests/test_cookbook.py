@@ -150,6 +150,17 @@ SITUATIONS = {
             Drop("ORD-1042-0007.xml", order("5", SELLER, OTHER), ordered(receiver=(OTHER, "document"))),
         ),
     ),
+    "The table has more columns": Situation(
+        meant=(
+            Drop("INV-1042-0007.xml", invoice("1", receiver=None), billed(receiver=(BUYER, "mapping 1"))),
+            Drop("INV-1043-0001.xml", invoice("2"), billed(receiver=(OTHER, "mapping 1"))),
+        ),
+        others=(
+            Drop("INV-1044-0007.xml", invoice("3"), billed()),
+            Drop("INV-1044-8.xml", invoice("4", receiver=None), billed(receiver=(None, None)), "no-receiver"),
+            Drop("ORD-1042-0007.xml", order("5", SELLER, OTHER), ordered(receiver=(OTHER, "document"))),
+        ),
+    ),
     "The document has an order number": Situation(
         meant=(
             Drop("1.xml", for_order("1", "PO-7788", None), billed(receiver=(BUYER, "mapping 1"))),

@@ -45,13 +45,13 @@ def participants_found(config: Config) -> Iterator[CheckResult]:
 
 def mapping_found(config: Config) -> Iterator[CheckResult]:
     """Are the mapping rules and their tables as they should be?"""
+    tables = Rules((), config.tables)
+    yield from (CheckResult("mapping", "failed", trouble) for trouble in tables.troubles)
+    yield from (CheckResult(CONFIGURATION, "warning", f"{config.source}: {doubt}") for doubt in tables.doubts)
     try:
-        rules = Rules(config.mapping, config.tables, source=config.source)
+        Rules(config.mapping, {}, source=config.source)
     except ConfigError as error:
         yield from (CheckResult(CONFIGURATION, "failed", complaint) for complaint in error.complaints)
-        return
-    yield from (CheckResult("mapping", "failed", trouble) for trouble in rules.troubles)
-    yield from (CheckResult(CONFIGURATION, "warning", f"{config.source}: {doubt}") for doubt in rules.doubts)
 
 
 def commands_found(config: Config) -> Iterator[CheckResult]:

@@ -21,6 +21,7 @@ from filedrop.files.rights import explain
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
 from filedrop.outbound.context import identification_of
+from filedrop.outbound.identified import why_not_identified
 from filedrop.outbound.upload import Changing
 from filedrop.status.folders import folders, why_failed
 from filedrop.storage import sidecar
@@ -143,7 +144,7 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
                 return
         chosen = _named(failed, names) if names else failed
         done, rules = 0, None
-        with suppress(ConfigError):  # a table that can't be read now: the daemon goes on with what it was
+        with suppress(ConfigError):  # an XPath that is none: the daemon goes by the configuration as it was
             rules = Rules(config.mapping, config.tables) if journal and not anyway else None
         for document in chosen:
             if not anyway and (why := _why_duplicate(config, journal, rules, document)):  # it would only fail once more
@@ -173,6 +174,8 @@ def _why_duplicate(config: Config, journal: Journal | None, mapping: Rules | Non
         claimed = as_claimed(config, folder, by, document.entry, journal)
     except (Changing, DocumentError, OSError):  # the claim says what is wrong with it now
         return ""
+    if why_not_identified(claimed):
+        return _why_duplicate_before(config, document)
     first = None if claimed.error else duplicate_of(config, claimed, journal)
     if first is None:
         return ""

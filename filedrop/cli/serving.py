@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from filedrop.config import Config
     from filedrop.daemon.control import Control
+    from filedrop.identify.mapping import Rules
     from filedrop.journal import Journal
 
     Hear = Callable[[MutableMapping[str, Any]], None]
@@ -77,15 +78,17 @@ def _begin_log(log: structlog.stdlib.BoundLogger, config: Config) -> None:
 
 @dataclass
 class Serving:
-    """A daemon by one configuration, and what tells of it."""
+    """A daemon by one configuration, and what tells of it. `former`: the mapping rules before a reload."""
 
     config: Config
     journal: Journal
     log: structlog.stdlib.BoundLogger
+    former: Rules | None = None
 
     def __post_init__(self) -> None:
         """Raises FiledropError where the configuration can't be used."""
-        self.daemon = Daemon(self.config, self.journal, stopped=threading.Event(), log=self.log)
+        self.daemon = Daemon(self.config, self.journal, stopped=threading.Event(), log=self.log, former=self.former)
+        self.former = None  # it need not be kept
         self._teller = Teller(self.config, self.journal, self.log)
         self._status_file = StatusFile(self.config, self.journal, self.log, alerts=self._teller.troubles)
 
@@ -208,4 +211,5 @@ class Process:
             raise FiledropError(f"not before the journal can be written again: {daemon.journal.trouble}")
         if hung := daemon.workers.hung():
             raise FiledropError(f"not while {hung} doesn't answer; when it does, reload again, or restart filedrop now")
-        return Serving(config, daemon.journal, logs.open_log(config.log, self.hear))
+        log = logs.open_log(config.log, self.hear)
+        return Serving(config, daemon.journal, log, former=daemon.mapping)

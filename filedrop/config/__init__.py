@@ -23,7 +23,7 @@ from filedrop.config.account import Account, why_exposed
 from filedrop.config.agreement import check_agreement
 from filedrop.config.alerts import Alerts, Heartbeat, Mail, Metrics
 from filedrop.config.complaints import Complaints
-from filedrop.config.mapping import Lookup, Rule, Template, Value, XPath, groups_in, xpath_in
+from filedrop.config.mapping import Lookup, Rule, TableFile, Template, Value, XPath, groups_in, xpath_in
 from filedrop.config.models import (
     Commands,
     Company,
@@ -58,6 +58,7 @@ __all__ = [
     "Outbound",
     "Retry",
     "Rule",
+    "TableFile",
     "Template",
     "Validation",
     "Value",

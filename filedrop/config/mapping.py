@@ -7,12 +7,14 @@ import re
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, BeforeValidator, InstanceOf, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
 
 from filedrop.config.section import TOLD, Section
-from filedrop.config.values import in_words, participant
+from filedrop.config.values import BesideConfiguration, Text, in_words, participant
 from filedrop.text import composed, listed
 
 _NAMED = re.compile(r"\{(\w+)\}")
@@ -182,6 +184,66 @@ Pattern = Annotated[
     BeforeValidator(_pattern),
     in_words(lambda pattern: pattern.pattern),
     WithJsonSchema({"type": "string"}),
+]
+
+
+class TableFile(Section):
+    """A CSV file that rules look things up in: a header row, and below it keys and values.
+
+    `key` and `value` name the two columns by their headers; without them, the file has only these two.
+    """
+
+    file: Annotated[BesideConfiguration, Field(examples=["customers.csv"])]
+    key: Text | None = None
+    value: Text | None = None
+
+    @model_validator(mode="after")
+    def _names_both(self) -> Self:
+        if (self.key is None) != (self.value is None):
+            missing = "key" if self.key is None else "value"
+            raise ValueError(f"names only one column; write {missing} too, or neither where the file has two columns")
+        return self
+
+    @property
+    def columns(self) -> tuple[str, str] | None:
+        """The headers of the columns with keys and values; None where there are no others."""
+        return None if self.key is None or self.value is None else (self.key.strip(), self.value.strip())
+
+
+def _file_alone(written: Any) -> Any:
+    match written:
+        case str() | Path():
+            return {"file": written}
+        case dict() | TableFile():
+            return written
+        case _:
+            raise PydanticCustomError("path_type", "a path is wanted")
+
+
+def _table_as_written(table: TableFile) -> Any:
+    if table.columns is None:
+        return str(table.file)
+    return {"file": str(table.file), "key": table.key, "value": table.value}
+
+
+_COLUMN = {"type": "string"}
+AnyTable = Annotated[
+    TableFile,
+    BeforeValidator(_file_alone),
+    in_words(_table_as_written),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "format": "path"},
+                {
+                    "type": "object",
+                    "properties": {"file": {"type": "string", "format": "path"}, "key": _COLUMN, "value": _COLUMN},
+                    "required": ["file"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
 ]
 
 

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from filedrop.config.account import Account
 from filedrop.config.alerts import Alerts, Heartbeat, Metrics
-from filedrop.config.mapping import Rule
+from filedrop.config.mapping import AnyTable, Rule
 from filedrop.config.section import TOLD, Section
 from filedrop.config.values import (
     LEFT_OUT,
@@ -184,7 +184,7 @@ class Config(Section):
     companies: Annotated[Mapping[str, Company], Field(examples=["and a company below it"])]
     unassigned: FullPath | None = None
     mapping: Annotated[tuple[Rule, ...], LEFT_OUT] = ()
-    tables: Mapping[str, BesideConfiguration] = {}
+    tables: Mapping[str, AnyTable] = {}
     validation: Validation = Validation()
     commands: Commands = Commands()
     pass_environment: Annotated[tuple[VariableName, ...], BeforeValidator(one_or_several)] = ()

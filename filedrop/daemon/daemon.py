@@ -53,7 +53,8 @@ class Configured:
 class Daemon:
     """All accounts with one journal, until `stopped` is set. Raises FiledropError when it can't be set up.
 
-    `watch` is False where files are to be found by scanning alone, as in a single run.
+    `watch` is False where files are to be found by scanning alone, as in a single run. `former`: the mapping rules of
+    the daemon before a reload, whose tables have been read.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Daemon:
         log: structlog.stdlib.BoundLogger,
         watch: bool = True,
         clockwork: Clockwork = REAL,
+        former: Rules | None = None,
     ) -> None:
         self.config = config
         self.journal = journal
@@ -95,7 +97,9 @@ class Daemon:
         self.commands = CommandRunner(
             config.commands, journal, passed=passed, pool=clockwork.pool, attempt=partial(attempt, log), log=log
         )
-        self.mapping = Rules(config.mapping, config.tables, source=config.source)
+        self.mapping = Rules(
+            config.mapping, config.tables, source=config.source, settle=config.outbound.settle, former=former
+        )
         folder = unassigned_folder(config)
         self.unassigned = None  # the accounts share it
         if folder is not None:
@@ -127,6 +131,7 @@ class Daemon:
 
     def run_once(self, progress: Callable[[Daemon], None]) -> bool:
         """Work until all is done; False if stopped. `progress` is called several times a second, and at the end."""
+        self.mapping.await_tables(self._stopped)
         self.start()
         done, looked = False, time.monotonic()
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import time
+from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,12 +22,14 @@ from filedrop.model.document import without_scheme
 from filedrop.text import composed, looks_like
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
-    from filedrop.config import Rule
+    from filedrop.config import Rule, TableFile
     from filedrop.identify.reading import Reading
 
+NO_TIME = timedelta(0)
+OFTEN = 0.1  # seconds between two looks at tables that were written just now
 _SCHEME_ALONE = re.compile(r"[0-9]{4}:")  # what concat('0192:', //Nothing) gives; in a document it is nothing either
 _REPEATS = "no part of its `file` that repeats can match the same letters in two ways, as (a|aa)+ can"
 _SEARCHING = (
@@ -56,19 +59,29 @@ class Try(NamedTuple):
 class Rules:
     """All mapping rules with their tables. Safe to use from several threads."""
 
-    def __init__(self, rules: Sequence[Rule], tables: Mapping[str, Path], *, source: str = "mapping") -> None:
-        """`source` names the configuration. Raises ConfigError: an XPath that is none, a table that can't be read.
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        tables: Mapping[str, TableFile],
+        *,
+        source: str = "mapping",
+        settle: timedelta = NO_TIME,
+        former: Rules | None = None,
+    ) -> None:
+        """`source` names the configuration. Raises ConfigError for an XPath that is none.
 
-        One that doesn't answer may be well, and is a trouble that passes.
+        A table that can't be read is a trouble: only documents that need it wait. `settle`: for how long a file must
+        not have changed before it is first used. `former`: rules whose tables have been read already.
         """
         self._rules = tuple(rules)
-        self._tables = {name: Table(path) for name, path in tables.items()}
+        known = {(table.path, table.columns): table for table in former.tables.values()} if former else {}
+        self.tables: dict[str, Table] = {}
+        for name, described in tables.items():
+            new = Table(described.file, described.columns)
+            self.tables[name] = table = known.get((new.path, new.columns), new)
+            table.settle = settle.total_seconds()
         self._refresh()
-        complaints = [
-            f"{source}: tables.{name}: {table.trouble}"
-            for name, table in self._tables.items()
-            if table.trouble and not table.silent
-        ]
+        complaints: list[str] = []
         asked = [
             (rule, field, xpath)
             for rule in rules
@@ -90,17 +103,26 @@ class Rules:
     def troubles(self) -> list[str]:
         """What is wrong with tables now: sentences. What was read before is in use, but not of one that is silent."""
         self._refresh()
-        return [f"table {name}: {table.trouble}" for name, table in self._tables.items() if table.trouble]
+        return [f"table {name}: {table.trouble}" for name, table in self.tables.items() if table.trouble]
 
     @property
     def doubts(self) -> list[str]:
         """What a person should look at in tables that can be read: sentences."""
-        return [f"tables.{name}: {table.doubt}" for name, table in self._tables.items() if table.doubt]
+        return [f"tables.{name}: {table.doubt}" for name, table in self.tables.items() if table.doubt]
+
+    def await_tables(self, stopped: threading.Event) -> None:
+        """Wait until the tables that were written just now are used, as far as they are left alone for so long."""
+        longest = max((table.settle for table in self.tables.values()), default=0.0)
+        until = time.monotonic() + longest + OFTEN
+        while any(table.is_settling for table in self.tables.values()) and time.monotonic() < until:
+            if stopped.wait(OFTEN):
+                return
+            self._refresh()
 
     def _refresh(self) -> None:
         """Read the tables that have changed; all at once, for several may lie on one share that hangs."""
         until = time.monotonic() + PATIENCE
-        for table, asked in [(table, table.ask()) for table in self._tables.values()]:
+        for table, asked in [(table, table.ask()) for table in self.tables.values()]:
             table.await_answer(asked, max(0.0, until - time.monotonic()))
 
     def tries(self, reading: Reading, *, company: str | None, file_name: str) -> Iterable[Try]:
@@ -164,8 +186,8 @@ class Rules:
                 wanted, why = self._resolve(rule, key, groups, reading)
                 if not wanted:
                     return "", why
-                found = self._tables[table].get(wanted)
-                return found, f'the table {table} has no "{wanted}"{self._tables[table].why_not(wanted)}'
+                found = self.tables[table].get(wanted)
+                return found, f"the table {table} {self.tables[table].why_not(wanted)}"
 
 
 def _refusals(rule: Rule, reading: Reading, company: str | None) -> Iterator[str]:

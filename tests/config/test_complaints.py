@@ -84,6 +84,12 @@ APPENDED = {
         "9: tables.a: more than one line, or a character that can't be seen; write it in one line, a path with \\ in single "
         "quotes or in none"
     ),
+    "tables: {a: {file: x.csv, keys: n, value: id}}": '9: tables.a.keys: unknown key; did you mean "key"?',
+    "tables: {a: {file: x.csv, value: id}}": (
+        "9: tables.a: names only one column; write key too, or neither where the file has two columns"
+    ),
+    "tables: {a: {key: n, value: id}}": "9: tables.a.file: missing; write file: customers.csv",
+    "tables: {a: [x.csv]}": "9: tables.a: a list where a path is wanted; write one like /srv/filedrop",
     "tables: {a: true}": "9: tables.a: true where a path is wanted; write one like /srv/filedrop",
     "mapping:\n  - {company: acmee, channel: x}": '10: mapping 1.company: "acmee" is none of the companies; did you mean "acme"?',
     "mapping:\n  - {channel: x}\n  - {file: '(', channel: x}": (

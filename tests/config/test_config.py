@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from support.configuration import BASE, local
 from support.rights import as_anyone
 
-from filedrop.config import Lookup, Template, XPath, agreement, find, load, named_folder, parse
+from filedrop.config import Lookup, TableFile, Template, XPath, agreement, find, load, named_folder, parse
 from filedrop.config.agreement import resolved
 from filedrop.errors import ConfigError
 
@@ -118,7 +118,7 @@ tables: {customers: lists/customers.csv}
         "channel": XPath("//Note"),
         "document_id": Lookup("customers", XPath("//ID")),
     }
-    assert config.tables == {"customers": Path(local("/srv/etc/lists/customers.csv"))}
+    assert config.tables == {"customers": TableFile(file=Path(local("/srv/etc/lists/customers.csv")))}
 
 
 def test_a_configuration_never_changes() -> None:

@@ -40,7 +40,7 @@ mapping:
   - {company: acme, file: 'INV-(?P<customer>\d+)-.*\.xml', receiver: {table: customers, key: '{customer}'}}
   - {document: Invoice, customization: 'urn:*', sender: "0192:987654321", document_id: {xpath: '//Note'}, channel: x}
   - {document: Order, receiver: {table: customers, key: {xpath: '//ID'}}}
-tables: {customers: /etc/filedrop/customers.csv}
+tables: {customers: /etc/filedrop/customers.csv, items: {file: /etc/filedrop/items.csv, key: Number, value: PeppolID}}
 outbound: {settle: 500ms, max_size: 20MiB, retry: {first: 1s}, workers: 2, ready_suffix: .ready, duplicates: number}
 inbound: {poll: 1d, min_free: 1234567B}
 alerts:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import sys
 import textwrap
 import threading
+import time
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -23,14 +26,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def rules_of(folder: Path, mapping: str, tables: str = "{}") -> Rules:
+local_disk = pytest.mark.skipif(sys.platform == "darwin", reason="macOS doesn't tell what kind a disk is")
+
+
+def rules_of(folder: Path, mapping: str, tables: str = "{}", former: Rules | None = None) -> Rules:
     config = parse(
         f"accounts: {{main: {{base_url: https://ap.example.com, username: acme, password_env: PASSWORD}}}}\n"
         f"root: {folder / 'root'}\nstate: {folder / 'state'}\n"
         f"companies: {{acme: {{participants: ['{SELLER}']}}, other: {{participants: []}}}}\n"
         f"mapping:\n{textwrap.indent(textwrap.dedent(mapping).strip(), '  ')}\ntables: {tables}\n"
     )
-    return Rules(config.mapping, config.tables)
+    return Rules(config.mapping, config.tables, former=former)
 
 
 def mapped(rules: Rules, document: bytes, file_name: str = "", company: str = "acme") -> Identity:
@@ -195,7 +201,7 @@ def test_bad_xpath(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["key,value\r\n77,0192:1\r\n", "\ufeffKunde;Empfänger\n 77 ; 0192:1 \n\n", "a\tb\n77\t0192:1"]
+    "content", ["key,value\r\n77,0192:1\r\n", "\ufeffKunde;Empfänger\n 77 ; 0192:1 \n\n", "a\tb\n77\t0192:1\n"]
 )
 def test_table(tmp_path: Path, content: str) -> None:
     """A table is what spreadsheets save: comma, semicolon or tab, a header row, blanks around values."""
@@ -303,11 +309,139 @@ def test_table_same_size(tmp_path: Path) -> None:
     assert table.get("1") == "two"
 
 
-def test_table_broken_at_start(tmp_path: Path) -> None:
-    """A table that is broken from the start is a mistake in the configuration: nobody is sent the wrong document."""
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "can't be read"),
+        ("", "line 1 is empty"),
+        ("key,value\n1,0192:1\n2,0192:2,3\n", "line 3 has 3 columns"),
+        ("key,value\n1,0192:1234", "its last line has no end"),
+        ("key,value\n1,0192:1\n1,0192:2\n", '"1" is there twice'),
+    ],
+)
+def test_table_broken_at_start(tmp_path: Path, content: str | None, why: str) -> None:
+    """Until a table was read whole once, it has no answer: what needs it waits, and goes to nobody that it names."""
     path = tmp_path / "customers.csv"
-    with pytest.raises(ConfigError, match=r"tables\.customers: .*customers\.csv can't be read"):
-        rules_of(tmp_path, "- {receiver: {table: customers, key: a}}", f"{{customers: {path}}}")
+    if content is not None:
+        path.write_text(content)
+    mapping = "- {document: Order, receiver: '0192:3'}\n- {receiver: {table: customers, key: '1'}}"
+    rules = rules_of(tmp_path, mapping, f"{{customers: {path}}}")
+    (trouble,) = rules.troubles
+    assert why in trouble
+    assert trouble.endswith("Until then, documents that need it wait")
+    with pytest.raises(Unanswered, match=re.escape(why)):
+        mapped(rules, invoice())
+    assert mapped(rules, order()).receiver == "0192:3"
+    path.write_text("key,value\n1,0192:9\n")
+    assert mapped(rules, invoice()).receiver == "0192:9"
+    assert rules.troubles == []
+
+
+def test_table_written_just_now(tmp_path: Path) -> None:
+    """A table is first used when it has not changed for `settle`; this is no trouble, but what needs it waits."""
+    path = tmp_path / "customers.csv"
+    path.write_text("key,value\n1,0192:1\n")
+    table = Table(path, settle=3600)
+    with pytest.raises(Unanswered, match="was written just now"):
+        table.get("1")
+    assert (table.trouble, table.doubt, table.is_settling) == ("", "", True)
+    table.settle = 0.01
+    while table.is_settling:
+        table.await_answer(table.ask(), 5)
+    assert table.get("1") == "0192:1"
+
+
+@local_disk
+def test_table_that_was_left_alone(tmp_path: Path) -> None:
+    """On a disk of ours, a table that has not changed for `settle` before the start is used at once."""
+    path = tmp_path / "customers.csv"
+    path.write_text("key,value\n1,0192:1\n")
+    while time.time() - path.stat().st_ctime < 0.5:
+        pass
+    assert Table(path, settle=0.5).get("1") == "0192:1"
+
+
+def test_missing_key_of_a_changed_table(tmp_path: Path) -> None:
+    """In a table that was changed just now, an entry counts at once, and a missing one only when it is left alone."""
+    path = tmp_path / "customers.csv"
+    path.write_text("key,value\n1,0192:1\n")
+    table = Table(path)
+    assert table.get("1") == "0192:1"
+    table.settle = 3600
+    path.write_text("key,value\n1,0192:12\n")
+    assert table.get("1") == "0192:12"
+    with pytest.raises(Unanswered, match="was written just now"):
+        table.get("2")
+    table.settle = 0
+    assert table.get("2") == ""
+
+
+def test_tables_of_former_rules(tmp_path: Path) -> None:
+    """New rules go on with what former ones have read of a table, but not of one with other columns."""
+    path, rule = tmp_path / "customers.csv", "- {receiver: {table: customers, key: '1'}}"
+    path.write_text("key,value\n1,0192:1\n")
+    first = rules_of(tmp_path, rule, f"{{customers: {path}}}")
+    assert mapped(first, invoice()).receiver == "0192:1"
+    path.unlink()
+    again = rules_of(tmp_path, rule.replace("customers", "ours"), f"{{ours: {path}}}", former=first)
+    assert mapped(again, invoice()).receiver == "0192:1"
+    assert again.troubles[0].endswith("Until then, what was read before is used")
+    other = rules_of(tmp_path, rule, f"{{customers: {{file: {path}, key: a, value: b}}}}", former=first)
+    with pytest.raises(Unanswered):
+        mapped(other, invoice())
+
+
+EXPORT = "Number;Name;City;PeppolID\n1041;Fjord AS;Oslo;NO:ORGNR:810418052\n1042;Bær AS;Bergen;\n;;Oslo;0192:5\n"
+
+
+def test_columns_by_their_headers(tmp_path: Path) -> None:
+    """Of a file with more columns, the two that are named count; an empty value is named as that."""
+    path, rule = tmp_path / "customers.csv", "- {file: '(?P<n>.*)[.]xml', receiver: {table: customers, key: '{n}'}}"
+    path.write_text(EXPORT, encoding="utf-8")
+    rules = rules_of(tmp_path, rule, f"{{customers: {{file: {path}, key: Number, value: PeppolID}}}}")
+    assert mapped(rules, invoice(), "1041.xml").receiver == "0192:810418052"
+    for number, why in (("1042", 'has "1042", but its PeppolID is empty'), ("1043", 'has no "1043"')):
+        identity = mapped(rules, invoice(receiver=None), f"{number}.xml")
+        assert identity.receiver is None
+        assert identity.tries[0].unset == {"receiver": f"the table customers {why}"}
+    assert rules.troubles == rules.doubts == []
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("Number;Name\n1041;Fjord\n", 'line 1 has no column "PeppolID"; it has Number and Name'),
+        ("number;PeppolID\n1041;0192:1\n", 'line 1 has no column "Number"; it has number and PeppolID'),
+        ("Number;PeppolID;PeppolID\n1041;0192:1;0192:2\n", 'line 1 has the column "PeppolID" 2 times'),
+        ("Number;Name;PeppolID\n1041;Fjord; AS;0192:1\n", "line 2 has 4 columns; write as many as line 1, 3"),
+        ("Number;PeppolID\n1041;0192:1\n1041;0192:2\n", 'line 3: "1041" is there twice, with different values'),
+        (",".join(map(str, range(12))) + "\n", "and 9 and 2 more"),
+    ],
+)
+def test_columns_that_are_not_right(tmp_path: Path, content: str, why: str) -> None:
+    """A header that is missing or there twice is a broken table, as is a row with another number of columns."""
+    path = tmp_path / "customers.csv"
+    path.write_text(content)
+    table = Table(path, ("Number", "PeppolID"))
+    with pytest.raises(Unanswered):
+        table.get("1041")
+    assert why in table.trouble
+
+
+def test_rows_of_one_key(tmp_path: Path) -> None:
+    """Several rows of one key are one entry, where only one of them has a value; a row without a key is none."""
+    path = tmp_path / "customers.csv"
+    path.write_text("n,x,id\n1,a,\n1,b,0192:1\n1,c,\n,d,0192:2\n,e,0192:3\n")
+    table = Table(path, ("n", "id"))
+    assert (table.get("1"), table.get(""), table.trouble) == ("0192:1", "", "")
+
+
+@pytest.mark.parametrize("header", ["M\u00fcller", "Mu\u0308ller"])
+def test_header_in_either_form(tmp_path: Path, header: str) -> None:
+    """A column is found by its header in whichever form the letters are."""
+    path = tmp_path / "customers.csv"
+    path.write_text(f"x,{header},id\na,1,0192:1\n", encoding="utf-8")
+    assert Table(path, ("M\u00fcller", "id")).get("1") == "0192:1"
 
 
 def test_table_that_was_away(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def commands(service: str, configuration: Path, ours: Path, config: Config) -> l
         read += [path for path in (mail.password_file, mail.ca_file) if path]
     words += [
         single(path, service, READ)
-        for path in (configuration, *read, *config.tables.values())
+        for path in (configuration, *read, *(table.file for table in config.tables.values()))
         if not (is_own and path.is_relative_to(ours)) and is_here(path)
     ]
     words.append(own(config.state, service, MODIFY))
