@@ -14,6 +14,7 @@ from filedrop.children.answering import LENGTH
 from filedrop.children.limits import Confinement
 from filedrop.errors import FiledropError
 from filedrop.programs import how_it_ended, kill_tree, python_command, start
+from filedrop.text import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +49,7 @@ class Child:
         self._confinement: Confinement | None = None
         self._asking = threading.Lock()
         self._used = 0.0
-        self._is_late = False
+        self._is_late = self._is_much = False
         self._closed = threading.Event()
 
     def ask(self, question: dict[str, Any], document: Iterable[bytes] = (), *, seconds: float) -> dict[str, Any]:
@@ -92,7 +93,7 @@ class Child:
         if self._process is not None and self._process.poll() is not None:
             self._end(self._process)
         if self._process is None:
-            self._is_late = False
+            self._is_late = self._is_much = False
             try:
                 self._process = start(self._arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
                 self._confinement = Confinement(self._process, self._memory)
@@ -123,7 +124,9 @@ class Child:
         try:
             process.stdin.write((0).to_bytes(LENGTH))
             process.stdin.flush()
-            answer = json.loads(process.stdout.readline(self._largest))
+            line = process.stdout.readline(self._largest)
+            self._is_much = len(line) == self._largest
+            answer = json.loads(line)
         except (OSError, ValueError):
             return None
         return answer if isinstance(answer, dict) else None
@@ -149,4 +152,6 @@ class Child:
             return NoAnswer("filedrop is stopping")
         if self._is_late:
             return Late(f"took longer than {seconds:g} seconds")
+        if self._is_much:
+            return Ended(f"has more to say than {size(self._largest)}")
         return Ended(how_it_ended(process.returncode or 0))

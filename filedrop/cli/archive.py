@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from filedrop.children import NoAnswer
 from filedrop.cli.opening import choose_account, open_access_point, open_config, open_journal, write_new
 from filedrop.cli.show import say, show_json, show_table
 from filedrop.daemon.clock import now
-from filedrop.errors import FiledropError, NoClearAnswer
+from filedrop.errors import FiledropError, FolderUnavailable, NoClearAnswer
 from filedrop.inbound.context import InboundContext
 from filedrop.inbound.fetcher import fetch
-from filedrop.inbound.pages import add_page
+from filedrop.inbound.pages import PageMaker
 from filedrop.inbound.placing import place
 from filedrop.model.document import local_name, same_participant
 from filedrop.model.message import Message
@@ -33,8 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import BinaryIO
 
+    import structlog
+
     from filedrop.accesspoint import AccessPoint, Flow
     from filedrop.config import Account, Config
+    from filedrop.journal import MessageRow
     from filedrop.storage.folders import InboundFolder
 
 COLUMNS = ("message", "way", "received", "delivered", "sender", "receiver", "document")
@@ -222,6 +226,7 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
             log=log,
             submit=lambda task, _: task(),
             record=lambda _: None,
+            wake_pages=lambda: None,
         )
         fetched = fetch(context, folder, message, set())
         folder.at().sync()
@@ -229,9 +234,23 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
         (row,) = place(context, folder, {msg_no: fetched}, resumed=False).values()
         if isinstance(row, Exception):
             raise row
-        add_page(context, folder, message, row)
-        journal.record_message(replace(row, state="read"))  # a daemon beside us has nothing left to do
+        row = _with_page(config, folder, row, log)
+        journal.record_message(replace(row, state="read"))  # a daemon beside us has nothing left to do but its page
     return folder.path / row.file
+
+
+def _with_page(config: Config, folder: InboundFolder, row: MessageRow, log: structlog.stdlib.BoundLogger) -> MessageRow:
+    """The row of a message that was placed, after its page was made. Where it couldn't be, the daemon tries again."""
+    if row.page is None:
+        return row
+    maker = PageMaker(config.inbound.readable_language, log)
+    try:
+        maker.make(folder, row)
+    except (NoAnswer, FolderUnavailable, OSError):
+        return row
+    finally:
+        maker.renderer.close()
+    return replace(row, page=None)
 
 
 def _message(config: Config, account: Account, access_point: AccessPoint, msg_no: int) -> Message:

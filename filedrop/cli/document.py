@@ -51,15 +51,22 @@ def show(
     path = Path(document)
     is_file = os.path.lexists(path) or not document.isdecimal()
     language = language or _language(config_option)
-    with _file(path) if is_file else _fetched(config_option, int(document), account) as file:
-        try:
-            sheet = readable.sheet(file, language)
-        except readable.NotReadable as error:
-            raise FiledropError(f"{document} {error}") from error
     name = path.name if is_file else f"{document}.xml"
+    renderer = readable.Renderer()
+    try:
+        with _file(path) if is_file else _fetched(config_option, int(document), account) as file:
+            if html is not None:
+                is_beside = is_file and html.absolute().parent == path.absolute().parent
+                beside = attachments_beside(path) if is_beside else {}
+                page = renderer.page(readable.pieces(file), name, language, beside)
+            else:
+                sheet = renderer.sheet(readable.pieces(file), language)
+    except readable.NotReadable as error:
+        raise FiledropError(f"{document} {error}") from error
+    finally:
+        renderer.close()
     if html is not None:
-        beside = attachments_beside(path) if is_file and html.absolute().parent == path.absolute().parent else {}
-        write_new(html, BytesIO(readable.page(sheet, name, beside)), "--html")
+        write_new(html, BytesIO(page), "--html")
         say(html)
     elif as_json:
         show_json(asdict(sheet))

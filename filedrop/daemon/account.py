@@ -24,6 +24,7 @@ from filedrop.storage.folders import inbound_folder, outbound_folder
 
 if TYPE_CHECKING:
     import threading
+    from collections.abc import Callable
     from pathlib import Path
 
     import structlog
@@ -44,8 +45,8 @@ WHILE_BUSY = 1.0  # seconds between checks whether all messages have ended
 class Account:
     """One account of the daemon. Raises FiledropError when it can't be set up.
 
-    `workers` serve its folders, `validating` judges its documents, and `recorder` records the answers to its requests;
-    all accounts share them.
+    `workers` serve its folders, `validating` judges its documents, `recorder` records the answers to its requests, and
+    `wake_pages` has pages made; all accounts share them.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Account:
         workers: FolderWorkers,
         recorder: Recorder,
         validating: Validating | None,
+        wake_pages: Callable[[], None],
         stopped: threading.Event,
         clockwork: Clockwork,
         log: structlog.stdlib.BoundLogger,
@@ -144,6 +146,7 @@ class Account:
                 log=log,
                 submit=self.fetchers.submit,
                 record=recorder.put,
+                wake_pages=wake_pages,
             ),
             {
                 participant_key(participant): inbound[company.name]

@@ -1,7 +1,7 @@
 """Builds the accounts from the configuration; start and shutdown.
 
-The order of the shutdown: watcher, validators, requests (each on the wire gets its time), recorder, folders, commands;
-whoever opened the journal closes it. A second signal ends the process at once, which is safe.
+The order of the shutdown: watcher, pages, validators, requests (each on the wire gets its time), recorder, folders,
+commands; whoever opened the journal closes it. A second signal ends the process at once, which is safe.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from filedrop.daemon.account import Account
 from filedrop.daemon.clock import REAL
 from filedrop.daemon.commands import CommandRunner
 from filedrop.daemon.folder_worker import FolderWorkers
-from filedrop.daemon.loop import attempt
+from filedrop.daemon.loop import Loop, attempt
 from filedrop.daemon.recorder import Recorder
 from filedrop.daemon.watcher import Watcher
 from filedrop.identify.mapping import Rules
 from filedrop.inbound.delivery import InboundDelivery
+from filedrop.inbound.pages import OwedPages, PageMaker
 from filedrop.outbound.former import left_behind
 from filedrop.outbound.pipeline import OutboundPipeline
 from filedrop.outbound.validating import Validating
@@ -97,6 +98,8 @@ class Daemon:
         self.commands = CommandRunner(
             config.commands, journal, passed=passed, pool=clockwork.pool, attempt=partial(attempt, log), log=log
         )
+        self.pages = OwedPages(PageMaker(config.inbound.readable_language, log), journal, log)
+        self._make_pages = Loop("pages", self.pages.turn, stopped=stopped, log=log)
         self.mapping = Rules(
             config.mapping, config.tables, source=config.source, settle=config.outbound.settle, former=former
         )
@@ -117,6 +120,7 @@ class Daemon:
                 workers=self.workers,
                 recorder=self.recorder,
                 validating=self.validating,
+                wake_pages=self._make_pages.wake,
                 stopped=stopped,
                 clockwork=clockwork,
                 log=log,
@@ -126,8 +130,10 @@ class Daemon:
         for account in self.accounts:
             self.workers.add(account.pipelines)
             self.workers.add(account.deliveries)
+            self.pages.add(account.deliveries)
         if self.unassigned is not None:
             self.workers.add([self.unassigned])
+            self.pages.add([self.unassigned])
 
     def run_once(self, progress: Callable[[Daemon], None]) -> bool:
         """Work until all is done; False if stopped. `progress` is called several times a second, and at the end."""
@@ -154,11 +160,12 @@ class Daemon:
         self.commands.start()
         self.recorder.start()
         self.workers.start()
+        self._make_pages.start()
         for account in self.accounts:
             account.start()
 
     def look_round(self) -> None:
-        """Look for folders that take long, an idle validator, commands that are due, and what may be posted now.
+        """Look for folders that take long, idle children, commands that are due, and what may be posted now.
 
         Called each second.
         """
@@ -166,6 +173,7 @@ class Daemon:
         if self.validating is not None:
             self.validating.end_if_idle()
             self.validators.look()
+        self.pages.end_if_idle()
         self.commands.look()
         for account in self.accounts:
             account.look_round()
@@ -175,6 +183,8 @@ class Daemon:
         self._stopped.set()
         if self._watcher is not None:
             self._watcher.close()
+        self.pages.close()
+        self._make_pages.wake()
         for account in self.accounts:
             account.stop(time.monotonic())
 
@@ -214,6 +224,7 @@ class Daemon:
         self.workers.close(self._end, deadline + A_MOMENT)
         if not self.recorder.is_alive():  # a folder amid a step may have begun requests since, which were never made
             attempt(self._log, "recorder", self.recorder.step)
+        self._make_pages.join(A_MOMENT)
         for account in self.accounts:
             account.access_point.close()
 
@@ -222,7 +233,7 @@ class Daemon:
         deliveries = self._deliveries()
         if any(map(self.workers.is_serving, deliveries)) or not all(delivery.is_idle() for delivery in deliveries):
             return False
-        return all(account.is_done() for account in self.accounts) and self.commands.is_done()
+        return all(account.is_done() for account in self.accounts) and self.pages.is_done() and self.commands.is_done()
 
     def troubles(self) -> dict[str, str]:
         """What keeps work from being done that no account or folder says, each as a sentence, by what it is about."""
@@ -239,7 +250,7 @@ class Daemon:
 
     def is_healthy(self) -> bool:
         """Whether folders are served, answers recorded, and all loops alive."""
-        is_served = self.workers.is_alive() and self.recorder.is_alive()
+        is_served = self.workers.is_alive() and self.recorder.is_alive() and self._make_pages.alive()
         return is_served and all(account.is_healthy() for account in self.accounts)
 
     def _deliveries(self) -> list[InboundDelivery]:

@@ -9,7 +9,7 @@ fetcher     downloads a document into a temporary file
 delivery    the steps of one folder: name in the journal, write the sidecar, place
     reserving       a document's sidecar reserves its name
     placing         gives a whole document its name, and first what was embedded in it
-    pages           the page beside a document, for people
+pages       the page beside a document, for people: owed from its placing on, made by a child process
 arrival     a message on this way, and its last request: that it is marked as read
 context     dependencies that these share
 """

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from filedrop.errors import AccessPointError
 from filedrop.inbound.context import MarkedRead
-from filedrop.inbound.pages import add_page
 from filedrop.journal import is_same
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from filedrop.inbound.fetcher import Fetched
     from filedrop.inbound.inbox import Unread
     from filedrop.journal import MessageRow
-    from filedrop.storage.folders import InboundFolder
 
 JUST_NOW = timedelta(seconds=3)  # no access point is set up anew so quickly, and each question costs a request
 
@@ -45,7 +43,7 @@ class Arrival:
     fetched: Fetched | None = None
 
 
-def mark_read(folder: InboundFolder, arrival: Arrival) -> None:
+def mark_read(arrival: Arrival) -> None:
     """Mark a message as read, once its document lies whole in its folder, on the disk (delivery). By a fetcher.
 
     Where its number is another message's by now, it is gone: nothing is marked, and nothing is left to be done.
@@ -58,7 +56,6 @@ def mark_read(folder: InboundFolder, arrival: Arrival) -> None:
             if is_there:
                 context.access_point.mark_read(row.msg_no)
             is_over = True
-            add_page(context, folder, arrival.unread.message, row)
     except AccessPointError as failure:
         error = failure
     finally:
@@ -67,8 +64,14 @@ def mark_read(folder: InboundFolder, arrival: Arrival) -> None:
         elif row.state == "read":  # recorded before, but still listed
             arrival.ended(arrival.unread)
         else:
-            ended = partial(arrival.ended, arrival.unread, was_read=is_there)
-            context.record(MarkedRead(replace(row, state="read"), ended))
+            recorded = partial(_recorded, arrival, was_read=is_there)
+            context.record(MarkedRead(replace(row, state="read"), recorded))
+
+
+def _recorded(arrival: Arrival, *, was_read: bool) -> None:
+    """The message is recorded as read: its page may be made now."""
+    arrival.context.wake_pages()
+    arrival.ended(arrival.unread, was_read=was_read)
 
 
 def _is_there(arrival: Arrival, row: MessageRow) -> bool:

@@ -232,7 +232,7 @@ class InboundDelivery:
     def _mark_read(self, arrival: Arrival, row: MessageRow, pending: set[Arrival]) -> None:
         pending.discard(arrival)
         placed = replace(arrival, unread=replace(arrival.unread, row=row))
-        arrival.context.submit(partial(mark_read, self.folder, placed), partial(arrival.ended, arrival.unread))
+        arrival.context.submit(partial(mark_read, placed), partial(arrival.ended, arrival.unread))
 
     def _fetched(self, arrival: Arrival) -> None:
         """Fetch a message. Called in a fetcher's thread."""

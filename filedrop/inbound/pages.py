@@ -1,81 +1,217 @@
 """The page beside a received document, for people to read and print (`inbound.readable: html`).
 
-It is made after the document was placed and marked as read: what can't be shown is told in the sidecar and the log,
-and holds up nothing. Where a process is killed in between, the next one makes it: the message isn't recorded as read
-before.
+The row of a message says from its placing on that its page is owed. It is made after the message was recorded as read,
+so that no document holds up another message, whatever it does to the process that shows it. Each attempt is counted in
+the journal before it begins: a document that ends filedrop itself is tried twice at most. What can't be shown is told
+in the sidecar and the log.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
+import threading
+import time
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from filedrop import files, readable
+from filedrop.children import NoAnswer
+from filedrop.errors import FolderUnavailable
 from filedrop.files.patience import asking
-from filedrop.inbound.reserving import id_of, reserved
+from filedrop.inbound.reserving import id_of
 from filedrop.storage import sidecar
 from filedrop.storage.names import page_name
 from filedrop.storage.withdrawal import attachments_beside
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    import structlog
+
     from filedrop.files import Directory
-    from filedrop.inbound.context import InboundContext
-    from filedrop.journal import MessageRow
-    from filedrop.model.message import Message
+    from filedrop.files.patience import Ask
+    from filedrop.inbound.delivery import InboundDelivery
+    from filedrop.journal import Journal, MessageRow
     from filedrop.storage.folders import InboundFolder
 
+ATTEMPTS = 2  # at a page
+AGAIN = 60.0  # seconds until a folder is tried again that is unavailable, or where a page could not be written
+SOON = 0.2  # seconds until a folder is looked at again whose delivery has not taken its first step
 
-def add_page(context: InboundContext, folder: InboundFolder, message: Message, row: MessageRow) -> None:
-    """Write the page of a message that was placed, where the configuration wants pages. Nothing is overwritten.
 
-    Why there is none stands in the sidecar and in the log, except where the document was taken already.
-    """
-    if context.rules.readable == "off" or row.folder != str(folder.path):
-        return
+class PageMaker:
+    """Writes pages beside documents. Thread-safe. Nothing is overwritten. `language` is that of the pages."""
 
-    def write() -> str:
+    def __init__(self, language: str, log: structlog.stdlib.BoundLogger) -> None:
+        self.renderer = readable.Renderer()
+        self._language = language
+        self._log = log
+
+    def make(self, folder: InboundFolder, row: MessageRow) -> None:
+        """Write the page of a placed message. Why there is none, its sidecar and the log say.
+
+        There is none where somebody has taken the document. Raises FolderUnavailable, NoAnswer, OSError.
+        """
+        ask = asking(local=folder.local)
         with folder.in_use():
-            here = folder.at()
-            placed = replace(message, received=row.received or message.received)
-            name = row.file or next(reserved(here, placed, row), "")
+            here = ask(lambda: _opened(folder))
+            beside = ask(lambda: _sidecar(here, row))
+            if not row.file or (beside is not None and not beside.get("page")):  # none was wanted when it came
+                return
             try:
-                if name:
-                    _write(here, name, context.rules.readable_language)
+                with suppress(FileNotFoundError):  # taken
+                    self._write(here, row.file, ask)
             except readable.NotReadable as error:
-                why = f"{name} {error}"
-            except OSError as error:
-                why = f"the page of {name} can't be written: {error.strerror or error}"
+                why = f"{row.file} {error}"
+                ask(lambda: self._tell(here, row, why))
+
+    def give_up(self, folder: InboundFolder, row: MessageRow, why: str) -> None:
+        """Say in the sidecar and the log why a document has no page. Raises FolderUnavailable, OSError."""
+        ask = asking(local=folder.local)
+        with folder.in_use():
+            here = ask(lambda: _opened(folder))
+            ask(lambda: self._tell(here, row, why))
+
+    def _write(self, here: Directory, name: str, ask: Ask) -> None:
+        document, page = here / name, here / page_name(name)
+        if ask(page.exists):  # made by a process that was killed then
+            return
+        with cast("BinaryIO", ask(lambda: files.open_regular(document))) as file:
+            attachments = ask(lambda: attachments_beside(document))
+            content = self.renderer.page(_asked(file, ask), name, self._language, attachments)
+
+        def place() -> None:
+            with suppress(FileExistsError):
+                files.create_whole(page, content)
+                here.sync()
+            if not document.exists():  # taken meanwhile: nobody would look for its page
+                page.unlink(missing_ok=True)
+
+        ask(place)
+
+    def _tell(self, here: Directory, row: MessageRow, why: str) -> None:
+        """Say why the document has no page, unless somebody has taken it."""
+        self._log.warning("page.not_made", company=row.company, msg_no=row.msg_no, why=why)
+        document, beside = here / row.file, here / f"{row.file}.json"
+        with suppress(OSError, TypeError, KeyError):  # a full disk, which the log names; somebody has written into it
+            content = _sidecar(here, row)
+            if content and content.get("page") and not (here / page_name(row.file)).exists():
+                warnings = [*content["warnings"], f"there is no page: {why}"]
+                files.replace_whole(beside, sidecar.encoded(content | {"page": None, "warnings": warnings}))
+                if not document.exists():  # taken meanwhile, perhaps with its sidecar
+                    beside.unlink(missing_ok=True)
+
+
+class OwedPages:
+    """Makes the pages that are owed, the folders by turns. `turn` is for one thread; the rest is thread-safe."""
+
+    def __init__(self, maker: PageMaker, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
+        self._maker = maker
+        self._journal = journal
+        self._log = log
+        self._deliveries: dict[str, InboundDelivery] = {}  # by folder
+        self._turns = itertools.count()
+        self._served: dict[str, int] = {}  # the turn in which a folder was last served
+        self._not_before: dict[str, float] = {}  # by folder (time.monotonic)
+        self._closed = threading.Event()
+
+    def add(self, deliveries: Iterable[InboundDelivery]) -> None:
+        """Add folders."""
+        self._deliveries |= {str(delivery.folder.path): delivery for delivery in deliveries}
+
+    def turn(self) -> float:
+        """Make the page whose turn it is. Returns the seconds until the next turn. Raises JournalError."""
+        owed = self._journal.owed_pages()
+        waits = {row.folder: self._wait(row) for row in owed}
+        due = [row for row in owed if waits[row.folder] <= 0]
+        if not due:
+            return min(waits.values(), default=math.inf)
+        row = min(due, key=lambda row: self._served.get(row.folder, -1))
+        self._served[row.folder] = next(self._turns)
+        self._attempt(row)
+        return 0.0
+
+    def is_done(self) -> bool:
+        """Whether no page is owed that can be made now. Raises JournalError."""
+        return all(self._is_kept(row) for row in self._journal.owed_pages())
+
+    def end_if_idle(self) -> None:
+        """End the process that shows documents if it has not been asked for a while. Called now and then."""
+        self._maker.renderer.end_if_idle()
+
+    def close(self) -> None:
+        """Break off what is being made: it stays owed."""
+        self._closed.set()
+        self._maker.renderer.close()
+
+    def _is_kept(self, row: MessageRow) -> bool:
+        """Whether something keeps the page of this message from being made now."""
+        delivery = self._deliveries.get(row.folder)
+        is_away = delivery is not None and bool(delivery.trouble)
+        return is_away or self._not_before.get(row.folder, 0.0) > time.monotonic()
+
+    def _wait(self, row: MessageRow) -> float:
+        """The seconds until the page of this message may be made."""
+        delivery = self._deliveries.get(row.folder)
+        if delivery is not None and delivery.trouble:
+            return AGAIN
+        if delivery is not None and not delivery.folder.id:
+            return SOON
+        return self._not_before.get(row.folder, 0.0) - time.monotonic()
+
+    def _attempt(self, row: MessageRow) -> None:
+        """Make a page, once. Raises JournalError."""
+        tries = row.page or 0
+        begun = replace(row, page=min(tries + 1, ATTEMPTS))
+        if tries < ATTEMPTS and not self._journal.record_page(row, begun.page):
+            return
+        left = self._tried(begun, tries)
+        if left != begun.page:
+            self._journal.record_page(begun, left)
+        if left is not None:
+            self._not_before[row.folder] = time.monotonic() + AGAIN
+
+    def _tried(self, row: MessageRow, tries: int) -> int | None:
+        """The attempts that count after an attempt at a page; None where it is made or given up."""
+        if row.folder not in self._deliveries:
+            self._log.warning("page.not_made", company=row.company, msg_no=row.msg_no, why=f"{row.folder} isn't ours")
+            return None
+        folder = self._deliveries[row.folder].folder
+        try:
+            if tries < ATTEMPTS:
+                self._maker.make(folder, row)
             else:
-                return ""
-            _tell(here, name, id_of(row), why)
-        return why
+                self._maker.give_up(folder, row, f"filedrop was ended twice while it made the page of {row.file}")
+        except (FolderUnavailable, TimeoutError):  # it is made when the folder is there again
+            return tries
+        except (NoAnswer, OSError) as error:
+            if self._closed.is_set():
+                return tries
+            if tries + 1 < ATTEMPTS:
+                return row.page
+            with suppress(FolderUnavailable, OSError):  # the log has it
+                why = getattr(error, "strerror", None) or error
+                self._maker.give_up(folder, row, f"the page of {row.file} can't be written: {why}")
+        return None
 
+
+def _opened(folder: InboundFolder) -> Directory:
+    """The folder as it was last found to be ours. Raises FolderUnavailable."""
     try:
-        why = asking(local=folder.local)(write)
-    except OSError as error:  # it doesn't answer
-        why = str(error)
-    if why:
-        context.log.warning("page.not_made", company=folder.company, msg_no=row.msg_no, why=why)
+        return folder.at()
+    except OSError as error:
+        raise FolderUnavailable(str(error)) from error
 
 
-def _write(here: Directory, name: str, language: str) -> None:
-    document, page = here / name, here / page_name(name)
-    with suppress(FileNotFoundError, FileExistsError):  # taken; made by a process that was killed then
-        with cast("BinaryIO", files.open_regular(document)) as file:
-            content = readable.page(readable.sheet(file, language), name, attachments_beside(document))
-        files.create_whole(page, content)
-        if not document.exists():  # taken meanwhile: nobody would look for its page
-            page.unlink(missing_ok=True)
+def _sidecar(here: Directory, row: MessageRow) -> dict[str, Any] | None:
+    """The content of a document's sidecar; None where it is gone or another's. Raises OSError."""
+    content = sidecar.read(here / f"{row.file}.json") if row.file else None
+    return content if content is not None and content.get("id") == id_of(row) else None
 
 
-def _tell(here: Directory, name: str, id_: str, why: str) -> None:
-    """Say in the sidecar why the document has no page, unless somebody has taken it."""
-    document, beside = here / name, here / f"{name}.json"
-    with suppress(OSError, TypeError, KeyError):  # a full disk, which the log names; somebody has written into it
-        content = sidecar.read(beside) or {}
-        if content.get("id") == id_ and content.get("page"):
-            warnings = [*content["warnings"], f"there is no page: {why}"]
-            files.replace_whole(beside, sidecar.encoded(content | {"page": None, "warnings": warnings}))
-            if not document.exists():  # taken meanwhile, perhaps with its sidecar
-                beside.unlink(missing_ok=True)
+def _asked(file: BinaryIO, ask: Ask) -> Iterator[bytes]:
+    """A file in pieces, each of which is asked for."""
+    return iter(lambda: ask(lambda: file.read(readable.PIECE)), b"")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filedrop import files, identify
 from filedrop.errors import DocumentError, FolderUnavailable
@@ -114,14 +114,15 @@ class _Placing:
             try:
                 for temporary in one.temporaries():
                     see_there(self._here / temporary)
-                if resumed and (name := reserved_before(self._here, one)):
+                if resumed and (name := reserved_before(self._context, self._here, one)):
                     self._names[msg_no] = name
             except (FolderUnavailable, OSError) as error:
                 self._results[msg_no] = error
         self._reserve({msg_no: one for msg_no, one in self._whole.items() if msg_no not in self._names | self._results})
         # Before the first rename: a start must know which of the missing temporary files may be placed.
-        now, whole = self._context.now(), self._whole
-        self._rows = {msg_no: replace(whole[msg_no].row, state="placing", placed=now) for msg_no in self._names}
+        changes: dict[str, Any] = {"state": "placing", "placed": self._context.now()}
+        changes["page"] = 0 if self._context.rules.readable == "html" else None
+        self._rows = {msg_no: replace(self._whole[msg_no].row, **changes) for msg_no in self._names}
         self._context.journal.record_responses(list(self._responses()))
         self._context.journal.record_messages([self._rows[msg_no] for msg_no in self._left()])
         if any(self._whole[msg_no].attachments for msg_no in self._rows):

@@ -48,13 +48,15 @@ def reserve(
     return results
 
 
-def reserved_before(here: Directory, one: Fetched) -> str | None:
+def reserved_before(context: InboundContext, here: Directory, one: Fetched) -> str | None:
     """The name that an earlier attempt has reserved, if it can still be used; others are given up. Raises OSError."""
     for name in list(reserved(here, one.message, one.row)):
-        listed = (sidecar.read(here / f"{name}.json") or {}).get("attachments")
-        if not ((here / name).exists() or listed or one.attachments):
+        content = sidecar.read(here / f"{name}.json") or {}
+        is_as_wanted = bool(content.get("page")) == (context.rules.readable == "html")
+        if is_as_wanted and not ((here / name).exists() or content.get("attachments") or one.attachments):
             return name
-        withdraw(here, name)  # another file took the name meanwhile, or attachments may have been placed
+        # Another file took the name meanwhile, attachments may have been placed, or the configuration has changed.
+        withdraw(here, name)
     return None
 
 

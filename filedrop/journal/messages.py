@@ -25,7 +25,8 @@ class MessageRow:
 
     `state`: `named` (complete in its temporary file, whose name is now recorded), `placing` (about to get its name, or
     in its folder), `read` (marked read; its name was `file`), or `stuck` (not fetched or placed yet; see `attempts`,
-    `due` and `why`). `placed` is when it was about to get its name, by our clock.
+    `due` and `why`). `placed` is when it was about to get its name, by our clock. `page` is the number of attempts at
+    its page while that is owed, and None where none is.
     """
 
     identity: str
@@ -42,6 +43,7 @@ class MessageRow:
     due: datetime | None = None
     why: str = ""
     placed: datetime | None = None
+    page: int | None = None
 
 
 def is_same(message: Message | MessageRow, row: MessageRow) -> bool:
@@ -115,6 +117,19 @@ class Messages(Store):
     def drafts(self, folder: str) -> frozenset[str]:
         """The recorded temporary files in this folder: complete documents that aren't placed yet."""
         return frozenset(from_name(name) for (name,) in self.read(statements.DRAFTS, folder=as_name(folder)))
+
+    def owed_pages(self) -> list[MessageRow]:
+        """Of each folder, the message that is read and whose page has been owed for the longest."""
+        return list(map(_row, self.read(statements.OWED_PAGES)))
+
+    def record_page(self, row: MessageRow, page: int | None) -> bool:
+        """Write how often the page of a read message was tried; None: it is owed no more.
+
+        Returns whether the row said until now what `row` says; else nothing is written.
+        """
+        key = {name: getattr(row, name) for name in statements.MESSAGE_KEY}
+        values = key | {"page": page, "before": row.page}
+        return self.write(lambda connection: connection.execute(statements.RECORD_PAGE, values).rowcount) == 1
 
     def inbox_day(self, identity: str) -> str | None:
         """The day from which `/messages` is searched for unread messages, for an inbox that lists only 25."""

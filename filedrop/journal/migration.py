@@ -43,7 +43,12 @@ STEPS = {
         UPDATE messages SET placed = CAST(strftime('%s', received) AS REAL) WHERE state IN ('placing', 'read')
         """,
     ),
-    "4": (),
+    "4": (
+        "ALTER TABLE messages ADD COLUMN page INTEGER",
+        # Pages were made before their messages were recorded as read. Where none was wanted, the sidecar names none.
+        "UPDATE messages SET page = 0 WHERE state = 'placing'",
+        "DROP TRIGGER IF EXISTS errand_of_message",  # the schema's definitions make it again
+    ),
 }
 """The statements that lead from each older schema to the next."""
 

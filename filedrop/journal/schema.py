@@ -72,6 +72,7 @@ DEFINITIONS = (
         state TEXT NOT NULL, company TEXT NOT NULL, folder BLOB NOT NULL, temporary BLOB NOT NULL, file BLOB NOT NULL,
         attempts INTEGER NOT NULL, due REAL, why TEXT NOT NULL,
         placed REAL, -- when it got its name, by our clock
+        page INTEGER, -- attempts at its page while that is owed; NULL: none is owed
         PRIMARY KEY (identity, msg_no, received, sender, receiver)
     )
     """,
@@ -79,6 +80,7 @@ DEFINITIONS = (
     "CREATE INDEX IF NOT EXISTS messages_placed ON messages (company, placed) WHERE placed IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS messages_state ON messages (identity, state)",
     "CREATE INDEX IF NOT EXISTS messages_drafts ON messages (folder) WHERE state IN ('named', 'placing')",
+    "CREATE INDEX IF NOT EXISTS messages_pages ON messages (page) WHERE page IS NOT NULL",
     "CREATE TABLE IF NOT EXISTS accounts (identity TEXT PRIMARY KEY, inbox_day TEXT)",
     """
     CREATE TABLE IF NOT EXISTS surplus (
@@ -137,7 +139,8 @@ DEFINITIONS = (
         msg_no INTEGER, folder BLOB NOT NULL, file BLOB NOT NULL
     )
     """,
-    # A document has come to its last place, a message has been marked as read: in the transaction that says so.
+    # A document has come to its last place, a message has been marked as read, and its page is owed no more: in the
+    # transaction that says so.
     f"""
     CREATE TRIGGER IF NOT EXISTS errand_of_document AFTER UPDATE ON documents
     WHEN OLD.open AND NOT NEW.open AND NEW.state IN ('{State.DELIVERED}', '{State.FAILED}') BEGIN
@@ -147,7 +150,8 @@ DEFINITIONS = (
     """,
     """
     CREATE TRIGGER IF NOT EXISTS errand_of_message AFTER UPDATE ON messages
-    WHEN OLD.state <> 'read' AND NEW.state = 'read' AND NEW.company <> '' BEGIN
+    WHEN NEW.state = 'read' AND NEW.page IS NULL AND (OLD.state <> 'read' OR OLD.page IS NOT NULL) AND NEW.company <> ''
+    BEGIN
         INSERT INTO errands (event, company, document, msg_no, folder, file)
         SELECT event, NEW.company, '', NEW.msg_no, NEW.folder, NEW.file FROM wanted WHERE event = 'received';
     END

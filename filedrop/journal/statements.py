@@ -161,7 +161,7 @@ INSERT_RESTORED = "INSERT INTO restored VALUES (:id) ON CONFLICT DO NOTHING"
 
 MESSAGE_COLUMNS = (
     "identity", "msg_no", "received", "sender", "receiver",
-    "state", "company", "folder", "temporary", "file", "attempts", "due", "why", "placed",
+    "state", "company", "folder", "temporary", "file", "attempts", "due", "why", "placed", "page",
 )  # fmt: skip
 MESSAGE_KEY = MESSAGE_COLUMNS[:5]
 _THIS_MESSAGE = " AND ".join(f"{name} = :{name}" for name in MESSAGE_KEY)
@@ -183,6 +183,13 @@ NUMBERED_ANYWHERE = f"{_MESSAGES} {_OF_NUMBERS}"
 IN_STATES = f"{_MESSAGES} identity = :identity AND state IN (SELECT value FROM json_each(:states)) ORDER BY +msg_no"
 ADOPT = f"UPDATE OR REPLACE messages SET identity = :ours WHERE {_THIS_MESSAGE}"
 DRAFTS = f"SELECT temporary FROM messages WHERE {_HAS_DRAFT}"
+OWED_PAGES = f"""
+    SELECT {", ".join(MESSAGE_COLUMNS)} FROM (
+        SELECT {", ".join(MESSAGE_COLUMNS)}, row_number() OVER (PARTITION BY folder ORDER BY placed) AS nth
+        FROM messages WHERE page >= 0 AND state = 'read'
+    ) AS owed WHERE nth = 1
+"""
+RECORD_PAGE = f"UPDATE messages SET page = :page WHERE {_THIS_MESSAGE} AND state = 'read' AND page = :before"
 INBOX_DAY = "SELECT inbox_day FROM accounts WHERE identity = :identity"
 RECORD_INBOX_DAY = """
     INSERT INTO accounts VALUES (:identity, :inbox_day)

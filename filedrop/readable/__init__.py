@@ -1,8 +1,11 @@
 """A document for people: a sheet of facts, parties, tables and texts, in one of five languages, and as a page.
 
-sheet = readable.sheet(file, "nb")               what the document says, in words, and nothing else
-readable.page(sheet, "invoice.xml", {})          the sheet as a page of HTML that stands on its own
-meaning("response", "RE")                        what a code means
+renderer = Renderer()                                    by a child process: the document is a stranger's
+renderer.sheet(pieces(file), "nb")                       what the document says, in words, and nothing else
+renderer.page(pieces(file), "invoice.xml", "nb", {})     the same as a page of HTML that stands on its own
+meaning("response", "RE")                                what a code means
+
+rendering   Renderer; child: the process that makes sheets and pages
 
 tree        a document as a small tree, without what is embedded in it
 sheets      the tree as a sheet: by our stylesheets (XSLT 1.0: ubl*.xsl, cii.xsl, common.xsl), else as an outline
@@ -13,9 +16,9 @@ Nothing is computed, and amounts and dates are as stated. lxml is loaded with th
 page.
 """
 
-from filedrop.readable.html import page
-from filedrop.readable.sheets import LANGUAGES, Sheet, sheet
+from filedrop.readable.rendering import PIECE, Renderer, pieces
+from filedrop.readable.sheets import LANGUAGES, Sheet
 from filedrop.readable.tree import NotReadable
 from filedrop.readable.words import meaning
 
-__all__ = ["LANGUAGES", "NotReadable", "Sheet", "meaning", "page", "sheet"]
+__all__ = ["LANGUAGES", "PIECE", "NotReadable", "Renderer", "Sheet", "meaning", "pieces"]

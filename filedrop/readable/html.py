@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from filedrop.readable.tree import NotReadable
 from filedrop.readable.words import clean
+from filedrop.text import size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,19 +24,26 @@ if TYPE_CHECKING:
 
     from filedrop.readable.sheets import Sheet
 
+LARGEST = 10_000_000  # bytes of a page; 2,000 lines with all that can be said of them have a fifth of it
 _FOLDER = Path(__file__).parent
 
 
 def page(sheet: Sheet, file: str, beside: Mapping[int, str]) -> bytes:
     """A sheet as a page, in UTF-8. `file` is the document's name; `beside` are attachments beside the page.
 
-    The keys of `beside` are the numbers of what is embedded; its names are file names, not paths.
+    The keys of `beside` are the numbers of what is embedded; its names are file names, not paths. Raises NotReadable
+    where the page would be too large.
     """
     shown = {one.number for one in sheet.attached}
     attachments = [(one.text, beside.get(one.number or 0, "")) for one in sheet.attached]
     attachments += [("", name) for number, name in beside.items() if number not in shown]
     made_from = sheet.made_from.format(file=clean(file))
-    return _template().render(sheet=sheet, attachments=attachments, made_from=made_from).encode("utf-8", "replace")
+    made = bytearray()
+    for part in _template().generate(sheet=sheet, attachments=attachments, made_from=made_from):
+        made += part.encode("utf-8", "replace")
+        if len(made) > LARGEST:
+            raise NotReadable(f"is too large to be shown: its page would have more than {size(LARGEST)}")
+    return bytes(made)
 
 
 @lru_cache

@@ -16,7 +16,7 @@ from filedrop.readable.tree import NUMBER, NotReadable, tree
 from filedrop.readable.words import Words, clean, spaced, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from lxml.etree import XSLT, _Element
 
@@ -111,6 +111,25 @@ def sheet(file: BinaryIO, language: str = "en") -> Sheet:
     except etree.LxmlError as error:
         raise NotReadable(f"can't be shown by {name}: {error}") from error
     return _Filling(result, said).sheet()
+
+
+def sheet_of(told: Mapping[str, Any]) -> Sheet:
+    """The sheet that was made a dictionary (`asdict`) and JSON."""
+    blocks = [
+        Block(
+            block["kind"],
+            block["title"],
+            [Fact(*fact) for fact in block["facts"]],
+            [Party(role, lines, [Fact(*fact) for fact in facts]) for role, lines, facts in block["parties"]],
+            [(label, is_number) for label, is_number in block["columns"]],
+            [[Cell(*cell) for cell in row] for row in block["rows"]],
+            block["paragraphs"],
+            [(depth, name, value) for depth, name, value in block["entries"]],
+            block["more"],
+        )
+        for block in told["blocks"]
+    ]
+    return Sheet(**{**told, "blocks": blocks, "attached": [Attached(*one) for one in told["attached"]]})
 
 
 @lru_cache

@@ -13,6 +13,8 @@ import pytest
 from support.documents import BUYER, SELLER, invoice, order
 from support.world import whole_lines
 
+from filedrop.readable import rendering
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -76,6 +78,25 @@ def test_run_once_waits_for_them(with_commands: Callable[..., World], tmp_path: 
     world = with_commands()
     world.receive(order("3", sender=BUYER, receiver=SELLER))
     world.run_once()
+    assert len(told(tmp_path)) == 1
+
+
+def test_after_its_page(with_commands: Callable[..., World], tmp_path: Path) -> None:
+    """Where pages are wanted, a received document's command is run when its page lies beside it."""
+    page = "os.environ['FILEDROP_FILE'].removesuffix('.xml') + '.html'"
+    world = with_commands(f"assert os.path.exists({page})\n{FINE}", inbound={"readable": "html"})
+    world.receive(order("3", sender=BUYER, receiver=SELLER))
+    world.run_once()
+    assert len(told(tmp_path)) == 1
+
+
+def test_without_a_page(with_commands: Callable[..., World], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the page can't be made, the command is run all the same, once."""
+    monkeypatch.setattr(rendering, "SECONDS", 0.01)
+    world = with_commands(inbound={"readable": "html"})
+    world.receive(order("3", sender=BUYER, receiver=SELLER))
+    world.run_once()
+    assert not list(world.inbound.glob("*.html"))
     assert len(told(tmp_path)) == 1
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
+import os
+import signal
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,10 +13,11 @@ from support.documents import invoice, with_attachments
 from support.plug import live
 from support.world import World
 
-from filedrop.readable import sheets, tree
+from filedrop.readable import rendering, tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 PAGES = {"readable": "html"}
 
@@ -80,25 +82,51 @@ def test_a_namespace_that_is_no_address(world: World) -> None:
     assert not [line for line in world.log() if line["event"] == "work.failed"]
 
 
-def test_a_stylesheet_that_fails(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a stylesheet breaks off the document comes all the same, and its sidecar says why there is no page."""
-    for part in Path(sheets.__file__).parent.glob("*.xsl"):
-        shutil.copy(part, tmp_path)
-    ends = '<xsl:message terminate="yes">broken here</xsl:message></xsl:template></xsl:stylesheet>'
-    (tmp_path / "ubl.xsl").write_text(
-        '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:template match="/">' + ends
-    )
-    monkeypatch.setattr(sheets, "_FOLDER", tmp_path)
-    sheets._stylesheet.cache_clear()
-    number = world.receive(invoice())
-    try:
-        world.run_once()
-    finally:
-        sheets._stylesheet.cache_clear()
+def test_a_document_that_ends_its_process(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document that takes too long, or too much memory, is read all the same, and costs one process, once."""
+    monkeypatch.setattr(rendering, "SECONDS", 0.01)
+    world = make_world(inbound=PAGES)
+    world.receive(invoice("1"))
+    world.run_once()
     world.invariants()
     (beside,) = (json.loads(path.read_bytes()) for path in world.inbound.glob("*.json"))
-    assert (beside["msg_no"], beside["page"]) == (number, None)
-    assert "can't be shown by ubl.xsl" in beside["warnings"][0]
+    assert beside["page"] is None
+    assert "it took longer than 0.01 seconds" in beside["warnings"][0]
+    assert [line["event"] for line in world.log()].count("page.not_made") == 1
+    monkeypatch.undo()
+    if sys.platform == "linux":
+        monkeypatch.setattr(rendering, "MEMORY", 1_000_000)
+        world.receive(invoice("2"))
+        world.run_once()
+        world.invariants()
+        assert not list(world.inbound.glob("*.html"))
+        told = [line["why"] for line in world.log() if line["event"] == "page.not_made"]
+        assert len(told) == 2
+        assert "it may have needed more than 1 MB of memory" in told[1]
+    monkeypatch.undo()
+    world.receive(invoice("3"))
+    world.run_once()
+    assert len(list(world.inbound.glob("*.html"))) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
+def test_one_that_takes_long(world: World) -> None:
+    """While a page takes long, messages come and are recorded as read; a stop breaks it off, and it is made later."""
+    with world.service() as service:
+        world.receive(invoice("1"))
+        world.until(lambda: list(world.inbound.glob("*.html")))
+        process = service.pages._maker.renderer._child._process
+        assert process is not None
+        os.kill(process.pid, signal.SIGSTOP)
+        for number in ("2", "3"):
+            world.receive(invoice(number))
+        world.until(lambda: len(world.delivered()) == 3 and not world.sandbox.store.inbox("acme"))
+        world.until(lambda: [row.page for row in service.journal.owed_pages()] == [1])
+    assert len(list(world.inbound.glob("*.html"))) == 1
+    with world.service() as service:
+        world.until(lambda: len(list(world.inbound.glob("*.html"))) == 3)
+        world.until(lambda: not service.journal.owed_pages())
+    assert not [line for line in world.log() if line["event"] in ("page.not_made", "work.failed")]
 
 
 def test_a_name_that_is_taken(world: World) -> None:
@@ -124,7 +152,7 @@ def test_delivered_again(world: World) -> None:
     assert page_of(world).exists()
 
 
-@pytest.mark.parametrize("step", range(3, 15))
+@pytest.mark.parametrize("step", range(3, 26))
 def test_wherever_the_process_ends(tmp_path: Path, step: int) -> None:
     """Wherever a process is killed, the document has one page when the next one has settled everything."""
     with World(tmp_path, outbound={"workers": "1"}, inbound=PAGES) as world:

@@ -10,9 +10,12 @@ from cli.conftest import COMMAND, PROJECT
 from support.disks import mounted
 from support.documents import invoice, with_attachments
 
+from filedrop.readable import rendering
+
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
     from cli.conftest import Filedrop
     from support.world import World
 
@@ -28,6 +31,16 @@ def test_a_file(filedrop: Filedrop, tmp_path: Path) -> None:
     assert "Att betala" in filedrop("show", file, "--language", "sv").stdout
     told = json.loads(filedrop("show", file, "--json").stdout)
     assert (told["title"], told["number"]) == ("Invoice", "1001")
+
+
+def test_one_that_takes_too_long(filedrop: Filedrop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limits of pages hold here, too: whoever shows a stranger's document gets a sentence."""
+    monkeypatch.setattr(rendering, "SECONDS", 0.01)
+    file = tmp_path / "invoice.xml"
+    file.write_bytes(invoice())
+    shown = filedrop("show", file)
+    assert shown.returncode == 1
+    assert f"{file} can't be shown: it took longer than 0.01 seconds" in shown.stderr
 
 
 def test_the_standard_input() -> None:

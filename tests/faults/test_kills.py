@@ -75,7 +75,10 @@ def test_killed_ten_times(make_world: Callable[..., World]) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="its programs are those of a shell")
 def test_killed_with_everything_on(make_world: Callable[..., World], tmp_path: Path) -> None:
-    """With attachments, pages, validation and commands: all is there once, and each command has run, at least once."""
+    """With attachments, pages, validation and commands: all is there once, and each command has run, at least once.
+
+    A page that filedrop was killed over twice is given up, which its sidecar says; each other one is there (`settled`).
+    """
     told, validator, program = tmp_path / "told", tmp_path / "validator", tmp_path / "program"
     told.touch()
     validator.write_text("sleep 0.01; ! grep -q 'To be refused' \"$1\"")
@@ -105,7 +108,6 @@ def test_killed_with_everything_on(make_world: Callable[..., World], tmp_path: P
     with world.daemon() as daemon:
         world.until(world.settled, 120, what="everything settles")
         world.until(lambda: not left(), what="each command has run")
-        world.until(lambda: len(list(world.inbound.glob("*.html"))) == IN // 2, what="each has its page")
         world.stop(daemon)
     world.invariants()
     assert {line.rpartition(".")[2] for line in told.read_text().splitlines()} == {"xml"}, "only documents are told of"

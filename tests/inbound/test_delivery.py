@@ -194,13 +194,86 @@ def test_one_that_was_marked_as_read_and_is_still_listed(landing: Landing, *, ta
 
 
 def test_one_that_gets_a_page(make_landing: Callable[..., Landing]) -> None:
-    """When it is marked as read, its page lies beside it, where pages are wanted."""
+    """It is recorded as read before its page is made, which is owed from then on, and then lies beside it."""
     landing = make_landing(readable="html")
     landing.receive("1")
     landing.bring()
     landing.all()
+    assert landing.lying() == pair(1)
+    assert [(row.state, row.page) for row in landing.rows()] == [("read", 0)]
+    assert landing.ended() == [(1, "", True)]
+    assert landing.make_pages() == 1
     assert landing.lying() == [NAME.format(1).replace(".xml", ".html"), *pair(1)]
+    assert [(row.state, row.page) for row in landing.rows()] == [("read", None)]
     landing.world.invariants()
+
+
+def test_a_page_that_ends_filedrop(make_landing: Callable[..., Landing]) -> None:
+    """Attempts are counted before they begin. After two that came to no end, sidecar and log say why there is none."""
+    landing = make_landing(readable="html")
+    landing.receive("1")
+    landing.bring()
+    landing.all()
+    (row,) = landing.rows()
+    assert landing.life.journal.record_page(row, 1)  # as filedrop does; then it is killed, twice
+    assert landing.life.journal.record_page(replace(row, page=1), 2)
+    assert not landing.life.journal.record_page(row, 1)
+    assert landing.make_pages() == 1
+    assert landing.lying() == pair(1)
+    (told,) = landing.told("page.not_made")
+    assert told["why"] == f"filedrop was ended twice while it made the page of {NAME.format(1)}"
+    content = sidecar.read(landing.world.inbound / f"{NAME.format(1)}.json")
+    assert content is not None
+    assert (content["page"], content["warnings"]) == (None, [f"there is no page: {told['why']}"])
+    assert landing.make_pages() == 0
+
+
+def test_a_page_for_a_folder_that_is_away(make_landing: Callable[..., Landing]) -> None:
+    """While the folder can't be used, the page stays owed, and no attempt counts."""
+    landing = make_landing(readable="html")
+    landing.receive("1")
+    landing.bring()
+    landing.all()
+    away = landing.world.inbound.with_name("away")
+    landing.world.inbound.rename(away)
+    landing.make_pages()
+    assert [row.page for row in landing.rows()] == [0]
+    assert landing.life.service.pages.is_done()  # nothing that can be done now
+    away.rename(landing.world.inbound)
+    landing.life.service.pages._not_before.clear()  # a minute later
+    landing.make_pages()
+    assert [row.page for row in landing.rows()] == [None]
+    assert len(landing.lying()) == 3
+
+
+def test_pages_of_two_folders(make_landing: Callable[..., Landing], tmp_path: Path) -> None:
+    """The folders take turns: who gets very much keeps nobody waiting."""
+    landing = make_landing(readable="html")
+    landing.receive("1", "2", "3")
+    landing.bring()
+    landing.all()
+    pages, first = landing.life.service.pages, landing.delivery
+    other = tmp_path / "other"
+    other.mkdir()
+    landing.start(other)
+    landing.receive("4")
+    landing.bring()
+    landing.all()
+    pages.add([first, landing.delivery])
+    assert (pages.turn(), pages.turn()) == (0, 0)
+    assert [len(list(folder.glob("*.html"))) for folder in (landing.world.inbound, other)] == [1, 1]
+
+
+def test_a_document_taken_before_its_page(make_landing: Callable[..., Landing]) -> None:
+    """Where somebody has taken the document, nobody is left a page, and nothing is owed."""
+    landing = make_landing(readable="html")
+    landing.receive("1")
+    landing.bring()
+    landing.all()
+    (landing.world.inbound / NAME.format(1)).unlink()
+    landing.make_pages()
+    assert landing.lying() == [f"{NAME.format(1)}.json"]
+    assert [row.page for row in landing.rows()] == [None]
 
 
 # Requests that fail, and those that are never made

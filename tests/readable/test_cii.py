@@ -9,7 +9,7 @@ from html import unescape
 import pytest
 from support.rules import CEN, PUBLISHED, published
 
-from filedrop import readable
+from filedrop.readable import html, sheets
 
 _UN = "urn:un:unece:uncefact:data:standard:"
 _LINE = "<ram:SpecifiedTradeProduct><ram:Name>Blueberry jam</ram:Name></ram:SpecifiedTradeProduct>"
@@ -24,7 +24,7 @@ def said(settlement: str = "", lines: str = "", language: str = "en", *, code: s
         <ram:InvoiceCurrencyCode>EUR</ram:InvoiceCurrencyCode>{settlement}
       </ram:ApplicableHeaderTradeSettlement></rsm:SupplyChainTradeTransaction>
     </rsm:CrossIndustryInvoice>"""
-    page = readable.page(readable.sheet(io.BytesIO(document.encode()), language), "invoice.xml", {}).decode()
+    page = html.page(sheets.sheet(io.BytesIO(document.encode()), language), "invoice.xml", {}).decode()
     return " ".join(unescape(re.sub("<[^>]*>", " ", page.partition("<body>")[2])).split())
 
 

@@ -12,7 +12,7 @@ import pytest
 from support.browser import Browser, started
 from support.documents import invoice
 
-from filedrop import readable
+from filedrop.readable import html, sheets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ def browser() -> Iterator[Browser]:
 
 def written(folder: Path, document: bytes, language: str = "en") -> Path:
     page = folder / "page.html"
-    page.write_bytes(readable.page(readable.sheet(BytesIO(document), language), "invoice.xml", {}))
+    page.write_bytes(html.page(sheets.sheet(BytesIO(document), language), "invoice.xml", {}))
     return page
 
 
@@ -61,13 +61,13 @@ def with_large_numbers() -> bytes:
     return document.replace(b'unitCode="C62">4<', b'unitCode="LS">35890.0000<')
 
 
-@pytest.mark.parametrize("language", readable.LANGUAGES)
+@pytest.mark.parametrize("language", sheets.LANGUAGES)
 def test_on_a_phone(browser: Browser, tmp_path: Path, language: str) -> None:
     """Nothing is beyond the edge, no word is broken that fits, and each cell says what it is."""
     browser.open(written(tmp_path, with_large_numbers(), language), width=390)
     assert browser.run(PROBLEMS) == []
     label = "return getComputedStyle(document.querySelector('td.n:last-child'), '::before').content"
-    assert browser.run(label) == f'"{readable.sheet(BytesIO(invoice()), language).blocks[2].columns[-1][0]}"'
+    assert browser.run(label) == f'"{sheets.sheet(BytesIO(invoice()), language).blocks[2].columns[-1][0]}"'
 
 
 def test_on_a_screen(browser: Browser, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from support.documents import credit_note, envelope, invoice, order, with_attachments
 
 from filedrop import readable
-from filedrop.readable import tree
+from filedrop.readable import html, sheets, tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +53,7 @@ class Page(HTMLParser):
 
 
 def shown(document: bytes, language: str = "en", beside: Mapping[int, str] | None = None) -> Page:
-    return Page(readable.page(readable.sheet(io.BytesIO(document), language), "document.xml", beside or {}))
+    return Page(html.page(sheets.sheet(io.BytesIO(document), language), "document.xml", beside or {}))
 
 
 def assert_harmless(page: Page) -> None:
@@ -118,7 +118,7 @@ def test_only_what_is_shown() -> None:
     line = re.search(rb"<cac:InvoiceLine>.*</cac:InvoiceLine>", invoice(), re.DOTALL)
     assert line
     document = invoice().replace(line[0], b"<cac:InvoiceLine><cbc:ID>1</cbc:ID></cac:InvoiceLine>" * 2000 + line[0] * 2)
-    sheet = readable.sheet(io.BytesIO(document))
+    sheet = sheets.sheet(io.BytesIO(document))
     (lines,) = [block for block in sheet.blocks if block.title == "Lines"]
     assert len(lines.rows) == 2000
     assert [name for name, _ in lines.columns] == ["No."]
@@ -246,8 +246,6 @@ def test_stylesheets_open_nothing(tmp_path: Path) -> None:
     """Even a stylesheet of ours couldn't read a file: that is denied to all of them."""
     from lxml import etree  # noqa: PLC0415 - one test's
 
-    from filedrop.readable import sheets  # noqa: PLC0415 - likewise
-
     (tmp_path / "secret.xml").write_text("<secret>42</secret>")
     written = tmp_path / "reads.xsl"
     written.write_text(
@@ -265,6 +263,28 @@ def test_stylesheets_open_nothing(tmp_path: Path) -> None:
         sheets._stylesheet.cache_clear()
 
 
+def test_a_stylesheet_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a stylesheet breaks off, the document can't be shown, and it is said why."""
+    ends = '<xsl:message terminate="yes">broken here</xsl:message></xsl:template></xsl:stylesheet>'
+    (tmp_path / "ubl.xsl").write_text(
+        '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:template match="/">' + ends
+    )
+    monkeypatch.setattr(sheets, "_FOLDER", tmp_path)
+    sheets._stylesheet.cache_clear()
+    try:
+        with pytest.raises(readable.NotReadable, match=r"can't be shown by ubl\.xsl"):
+            sheets.sheet(io.BytesIO(invoice()))
+    finally:
+        sheets._stylesheet.cache_clear()
+
+
+def test_a_page_that_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page has an end: it is not made where it would be larger, and it is said why."""
+    monkeypatch.setattr(html, "LARGEST", 5000)
+    with pytest.raises(readable.NotReadable, match="its page would have more than 5 KB"):
+        shown(invoice())
+
+
 TOO_MUCH = {
     "too deep": (b"<a>" * 300 + b"</a>" * 300, "nested more than 256 deep"),
     "too large": (b"<a><b>" + b"x" * (tree.LARGEST + 10) + b"</b></a>", "is too large to be shown"),
@@ -280,7 +300,7 @@ TOO_MUCH = {
 def test_what_is_not_shown(document: bytes, why: str) -> None:
     """What is no whole document, or too much of one, is not shown, and it is said why."""
     with pytest.raises(readable.NotReadable, match=re.escape(why)):
-        readable.sheet(io.BytesIO(document))
+        sheets.sheet(io.BytesIO(document))
 
 
 def test_what_is_embedded_does_not_count() -> None:

@@ -99,6 +99,15 @@ class Landing:
         self.life.do_each("mark_read")
         self.life.do_each("record")
 
+    def make_pages(self) -> int:
+        """Have the pages made that are owed and can be made now. Returns how many turns that took."""
+        self.life.service.pages.add([self.delivery])
+        turns = 0
+        while self.life.service.pages.turn() <= 0:
+            turns += 1
+            assert turns < FEW
+        return turns
+
     def all(self) -> None:
         """Take what was handed out as far as it goes."""
         for _ in range(FEW):

@@ -318,14 +318,23 @@ inbound:{keys["inbound"]}
             self.until(lambda: self.settled(ends), seconds, what="everything settles")
 
     def settled(self, ends: tuple[str, ...] = ("archive", "failed")) -> bool:
-        """Is every dropped document in one of these places, every message read, and everything cleared away?"""
+        """Is each dropped document in one of these places, each message read with its page, and all cleared away?"""
         places = self.places()
         return (
             all(places.get(name, "").split("/")[0] in ends for name in self.dropped)
             and not self.sandbox.store.inbox("acme")
             and len(self.delivered()) >= len(self.received)
             and not any(promises.leftovers(self))
+            and not self.pages_owed()
         )
+
+    def pages_owed(self) -> list[str]:
+        """The pages that sidecars name and that aren't there."""
+        named = []
+        for beside in self.inbound.glob("*.xml.json") if self.inbound.is_dir() else ():
+            with suppress(OSError, ValueError):  # it is just being written, or somebody's
+                named.append(json.loads(beside.read_bytes()).get("page"))
+        return [name for name in named if name and not (self.inbound / name).exists()]
 
     def places(self) -> dict[str, str]:
         """Where each dropped document lies, by the name it was dropped under; several places are joined by " + "."""

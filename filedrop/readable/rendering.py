@@ -1,0 +1,64 @@
+"""Sheets and pages of strangers' documents, which a child process with limits makes (children)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from filedrop.children import Child, Ended, Late
+from filedrop.readable.html import LARGEST
+from filedrop.readable.sheets import Sheet, sheet_of
+from filedrop.readable.tree import NotReadable
+from filedrop.text import size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+SECONDS = 30.0  # for one document; the largest ones take two
+MEMORY = 300_000_000  # bytes; the largest ones take 80 MB
+PIECE = 1_000_000  # bytes that are handed over together
+
+
+class Renderer:
+    """Shows documents. Thread-safe: one document at a time."""
+
+    def __init__(self) -> None:
+        self._child = Child("filedrop.readable.child", memory=MEMORY, largest=2 * LARGEST)
+
+    def sheet(self, document: Iterable[bytes], language: str) -> Sheet:
+        """What a document says. Raises NotReadable, NoAnswer, and what `document` raises."""
+        return sheet_of(self._ask({"language": language}, document)["sheet"])
+
+    def page(self, document: Iterable[bytes], file: str, language: str, beside: Mapping[int, str]) -> bytes:
+        """A document as a page, in UTF-8; `file` and `beside` are as `html.page` has them.
+
+        Raises NotReadable, NoAnswer, and what `document` raises.
+        """
+        about = {"language": language, "file": file, "beside": list(beside.items())}
+        page: str = self._ask(about, document)["page"]
+        return page.encode()
+
+    def end_if_idle(self) -> None:
+        """End the process if it has not been asked for a while. Called now and then."""
+        self._child.end_if_idle()
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        self._child.close()
+
+    def _ask(self, question: dict[str, Any], document: Iterable[bytes]) -> dict[str, Any]:
+        try:
+            answer = self._child.ask(question, document, seconds=SECONDS)
+        except Late as error:
+            raise NotReadable(f"can't be shown: it {error}") from None
+        except Ended as error:
+            why = f"the process that shows it {error}; it may have needed more than {size(MEMORY)} of memory"
+            raise NotReadable(f"can't be shown: {why}") from None
+        if trouble := answer.get("trouble"):
+            raise NotReadable(str(trouble))
+        return answer
+
+
+def pieces(file: BinaryIO) -> Iterable[bytes]:
+    """The rest of a file, in pieces."""
+    return iter(partial(file.read, PIECE), b"")
