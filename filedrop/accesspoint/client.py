@@ -18,6 +18,7 @@ from filedrop.accesspoint.links import Address
 from filedrop.accesspoint.listing import listing, pages
 from filedrop.accesspoint.multipart import Multipart
 from filedrop.errors import AccessPointError, Interrupted, NoClearAnswer, Unauthorized, Unavailable
+from filedrop.model.document import without_scheme
 
 if TYPE_CHECKING:
     import threading
@@ -128,9 +129,9 @@ class AccessPoint:
         if after is not None:  # of the operators only <, > and = mean the same everywhere (field notes)
             query["sent"] = f"'>{after - timedelta(days=1):%Y-%m-%d}'"
         if sender is not None:
-            query["sender"] = f"'{sender}'"
+            query["sender"] = f"'{without_scheme(sender)}'"
         if receiver is not None:
-            query["receiver"] = receiver
+            query["receiver"] = without_scheme(receiver)
         if direction is not None:
             query["direction"] = direction
         for page in self._pages("messages", query):

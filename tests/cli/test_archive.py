@@ -36,6 +36,16 @@ def test_messages(filedrop: Filedrop, world: World) -> None:
     assert filedrop("messages", "--sent", "yesterday").returncode == 2
 
 
+def test_messages_of_a_participant(filedrop: Filedrop, world: World) -> None:
+    """A participant is meant with the name of its scheme before it, too, as SMP and envelopes write it."""
+    world.receive(order("1", receiver=SELLER))
+    world.drop("invoice.xml", invoice())
+    world.run_once()
+    for option, participant, direction in (("--receiver", BUYER, "OUT"), ("--sender", BUYER, "IN")):
+        (found,) = filedrop("messages", option, f"iso6523-actorid-upis::{participant}", "--json").stdout.splitlines()
+        assert json.loads(found)["direction"] == direction
+
+
 def test_the_newest_come_first(filedrop: Filedrop, world: World) -> None:
     """Messages begins with the newest, and a limit leaves out the oldest."""
     numbers = [world.receive(order(str(nth), receiver=SELLER)) for nth in range(30)]

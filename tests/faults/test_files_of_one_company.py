@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 import trustme
 from support.commands import ask
+from support.disks import foreign
 from support.documents import BUYER, SELLER, invoice
 from support.systems import hang_up
 from support.world import PASSWORD, World
@@ -152,6 +154,21 @@ def test_password_file_of_one_account(tmp_path: Path) -> None:
         path.write_text(PASSWORD)
         path.chmod(0o600)
         world.until(lambda: any((world.root / "globex/inbound").glob("*-Invoice-*.xml")))
+
+
+@pytest.mark.parametrize("key", ["password_file", "ca_file"])
+def test_file_of_one_account_on_a_share_that_hangs(tmp_path: Path, key: str) -> None:
+    """A start doesn't wait for a password or a ca_file on a share that doesn't answer: only their account does."""
+    (tmp_path / "buyers").write_text(PASSWORD)
+    keys = {"password_file": tmp_path / "buyers"} | {key: tmp_path / "hangs" / "file"}
+    written = ", ".join(f"{name}: '{path}'" for name, path in keys.items())
+    with ExitStack() as share:
+        share.enter_context(foreign(tmp_path / "hangs", "fuse.sshfs", answers=False))
+        with TwoAccounts(tmp_path, written) as world, world.service():
+            world.drop("invoice.xml", invoice("1"))
+            world.until(lambda: world.places().get("invoice.xml", "").startswith("archive"))
+            assert not any((world.root / "globex/inbound").glob("*-Invoice-*.xml"))
+            share.close()
 
 
 def test_status_of_a_table_that_was_never_read(tabled: World) -> None:
