@@ -70,7 +70,7 @@ def _rows(config: Config, journal: Journal | None, validator: Validator | None) 
                 for name in sorted(folder.dropped()):
                     document, verdict, why = _judged(config, folder, by, name, journal)
                     if verdict == SENDS and validator is not None:
-                        verdict, why = _validated(config, validator, folder.at() / name, why)
+                        verdict, why = _validated(config, validator, company, folder.at() / name, why)
                     there = folder.stamp("", name)
                     if verdict == SENDS and there and (lacks := folder.waits_for(name, there.modified)):
                         verdict, why = NOT_READY, "; ".join(filter(None, (f"it waits for {lacks}", why)))
@@ -116,13 +116,13 @@ def _judged(
     return document, NOT_READY if waits else SENDS, waits or "; ".join(document.warnings)
 
 
-def _validated(config: Config, validator: Validator, entry: Entry, why: str) -> tuple[str, str]:
+def _validated(config: Config, validator: Validator, company: Company, entry: Entry, why: str) -> tuple[str, str]:
     """What would become of a document that would be sent but for the rules; `why` is what else is said of it."""
     refuses = config.outbound.validate_ == "refuse"
     try:
         with closing(OpenedDocument.open(entry)) as opened:
             opened.read(config.outbound.max_size)
-            verdict = ask(validator, opened, local=True)
+            verdict = ask(validator, opened, company.name, local=True)
     except (NoVerdict, Changing, DocumentError, OSError) as error:
         said = f"it can't be validated: {error}"
         return (NOT_READY, said) if refuses else (SENDS, "; ".join(filter(None, (why, said))))

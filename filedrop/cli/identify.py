@@ -27,7 +27,7 @@ from filedrop.storage.own_name import told_beside
 from filedrop.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from filedrop.config import Company
     from filedrop.identify import Identity, Reading
@@ -59,12 +59,9 @@ def identify(
     config = load(path) if path else None
     rules = Rules(config.mapping, config.tables, source=config.source) if config else None
     companies = config.companies if config else {}
-    if company is not None and company not in companies:
-        known = f"write one of {', '.join(companies)}" if companies else "there is no configuration"
-        raise click.UsageError(f"there is no company {printable(company)}; {known}")
     whole = True
     for file in files:
-        whose = companies[company] if company is not None else _company_of(file, companies.values())
+        whose = company_of(file, company, companies)
         told, identified = _identified(file, whose, rules, max_size=config.outbound.max_size if config else None)
         whole = whole and told["error"] is None
         if as_json:
@@ -86,12 +83,17 @@ def opened(file: Path) -> BinaryIO:
     return copy
 
 
-def _company_of(file: Path, companies: Iterable[Company]) -> Company | None:
-    """The company in whose outbound folder a file lies."""
+def company_of(file: Path, name: str | None, companies: Mapping[str, Company]) -> Company | None:
+    """The company of this name, or the one in whose outbound folder a file is. Raises UsageError."""
+    if name is not None:
+        if name in companies:
+            return companies[name]
+        known = f"write one of {', '.join(companies)}" if companies else "there is no configuration"
+        raise click.UsageError(f"there is no company {printable(name)}; {known}")
     if file == STDIN:
         return None
     lies_in = Path(os.path.realpath(file))  # Path.resolve fails for a link that leads to itself
-    folders = [(path, company) for company in companies for path in company.outbound]
+    folders = [(path, company) for company in companies.values() for path in company.outbound]
     return next((company for path, company in folders if lies_in.is_relative_to(os.path.realpath(path))), None)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from filedrop.cli import FAILED
-from filedrop.cli.identify import A_LINK, opened
+from filedrop.cli.identify import A_LINK, company_of, opened
 from filedrop.cli.show import complain, say, show_json, show_table
 from filedrop.config import Validation, found, load
 from filedrop.config.rules import load_rules
@@ -21,8 +21,9 @@ from filedrop.identify import read, wire
 from filedrop.validation import Kind, validator_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from filedrop.config import Company
     from filedrop.validation import Validator
 
 RESULTS = {True: "valid", False: "invalid", None: "not validated"}
@@ -31,14 +32,19 @@ RESULTS = {True: "valid", False: "invalid", None: "not validated"}
 @click.command(epilog="\b\nExample: filedrop validate --rules /etc/filedrop/rules invoice.xml")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option("--rules", metavar="DIR", type=click.Path(path_type=Path), help="A folder with rules and its rules.yaml.")
+@click.option("--company", metavar="NAME", help="Take the files for this company's, wherever they are.")
 @click.option("--json", "as_json", is_flag=True, help="One object a line.")
 @click.pass_obj
-def validate(config_option: str | None, files: Sequence[Path], *, rules: Path | None, as_json: bool) -> None:
+def validate(
+    config_option: str | None, files: Sequence[Path], *, rules: Path | None, company: str | None, as_json: bool
+) -> None:
     """Validate files, as `outbound.validate` does before it sends them: by the rules in DIR, or as configured.
 
     Each is valid, invalid, or not validated, where it can't be read or the validator has no verdict. The exit status is
-    1 where one isn't valid. A file named - is the standard input.
+    1 where one isn't valid. A file named - is the standard input. A company's exceptions (`validation.except`) apply to
+    the files in its outbound folder.
     """
+    companies: Mapping[str, Company] = {}
     if rules is not None:
         load_rules(rules)  # all of its mistakes, at once
         validator = validator_of(Validation(rules=rules.absolute()))
@@ -46,12 +52,14 @@ def validate(config_option: str | None, files: Sequence[Path], *, rules: Path | 
         path = found(config_option)
         config = load(path) if path else None
         validator = validator_of(config.validation, passed=config.pass_environment) if config else None
+        companies = config.companies if config else {}
     if validator is None:
         raise click.UsageError("there is nothing to validate by: write --rules DIR, or validation in the configuration")
     with closing(validator):
         told = []
         for file in files:
-            told.append(_judged(validator, file))
+            whose = company_of(file, company, companies)
+            told.append(_judged(validator, file, whose.name if whose else ""))
             if as_json:
                 show_json(told[-1])
     if not as_json:
@@ -64,13 +72,13 @@ def validate(config_option: str | None, files: Sequence[Path], *, rules: Path | 
     raise SystemExit(0 if all(one["valid"] for one in told) else FAILED)
 
 
-def _judged(validator: Validator, file: Path) -> dict[str, Any]:
+def _judged(validator: Validator, file: Path, company: str) -> dict[str, Any]:
     told: dict[str, Any] = {"file": str(file), "valid": None, "rules": [], "findings": [], "more": 0, "error": None}
     try:
         with opened(file) as stream:
             reading = read(stream)
             stream.seek(0)
-            kind = Kind(reading.root_name, reading.customization)
+            kind = Kind(reading.root_name, reading.customization, company)
             verdict = validator.judge(kind, wire(stream, reading))
     except (DocumentError, NoVerdict) as error:
         return told | {"error": str(error)}

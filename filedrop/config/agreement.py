@@ -80,6 +80,13 @@ def _check_validation(config: Config, complaints: Complaints) -> None:
     elif config.outbound.validate_ != "off" and config.validation.rules is None and config.validation.command is None:
         sentence = "has nothing to validate by; write validation.rules or validation.command, too"
         complaints.add(sentence, ("outbound", "validate"), rules, command)
+    for index, excepted in enumerate(config.validation.except_):
+        keys: Keys = ("validation", "except", index)
+        if config.validation.command is not None:
+            complaints.add("is for validation.rules; take it out, as a program has no such rules", keys, command)
+        if excepted.company is not None and excepted.company not in config.companies:
+            advice = advise(excepted.company, config.companies)
+            complaints.add(f'"{excepted.company}" is none of the companies; {advice}', (*keys, "company"))
 
 
 def _check_passed(config: Config, complaints: Complaints) -> None:

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from filedrop.config.account import Account
 from filedrop.config.alerts import Mail
 from filedrop.config.mapping import TableFile
-from filedrop.config.models import Company, Config
+from filedrop.config.models import Company, Config, ExceptedRule
 from filedrop.config.reading import Keys, Written
 from filedrop.errors import ConfigError
 
@@ -168,7 +168,7 @@ def _sentence(details: ErrorDetails) -> str:
 
 
 def _examples(key: str) -> Iterator[str]:
-    for section in (Config, Account, Company, Mail, TableFile):
+    for section in (Config, Account, Company, Mail, TableFile, ExceptedRule):
         for name, field in section.model_fields.items():
             if key == (field.alias or name):
                 yield from field.examples or ()

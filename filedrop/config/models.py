@@ -32,9 +32,11 @@ from filedrop.config.values import (
     Interval,
     KeptFor,
     MaxSize,
+    OneOrSeveral,
     Participant,
     Size,
     Suffix,
+    Text,
     TimeOfDay,
     VariableName,
     one_or_several,
@@ -107,13 +109,28 @@ class Inbound(Section):
     readable_language: Literal["en", "nb", "sv", "da", "de"] = "en"
 
 
+class ExceptedRule(Section):
+    """Rules, by their ids, that aren't applied to a company's documents; where none is named, to no document."""
+
+    rule: Annotated[OneOrSeveral[Text], Field(examples=["PEPPOL-EN16931-R010"])]
+    company: str | None = None
+
+
 class Validation(Section):
-    """What documents are validated by: a folder with rules, or a program with its arguments; `memory` is for rules."""
+    """What documents are validated by: a folder with rules, or a program with its arguments.
+
+    `memory` and `except` are for rules.
+    """
 
     rules: BesideConfiguration | None = None
     command: CommandLine | None = None
     timeout: Interval = timedelta(seconds=30)
     memory: MaxSize = 1000 * _MB
+    except_: Annotated[tuple[ExceptedRule, ...], LEFT_OUT, Field(alias="except")] = ()
+
+    def exceptions(self, company: str) -> tuple[str, ...]:
+        """The ids of the rules that aren't applied to a company's documents; company "": to a document of nobody's."""
+        return tuple(rule for one in self.except_ if one.company in (None, company) for rule in one.rule)
 
 
 class Commands(Section):

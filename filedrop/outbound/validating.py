@@ -71,7 +71,7 @@ class Validating:
     def judge(self, document: Document, opened: OpenedDocument, *, local: bool) -> Judgement | None:
         """Validate a waiting document. None where filedrop is stopping: it waits as before."""
         try:
-            verdict = ask(self._validator, opened, local=local)
+            verdict = ask(self._validator, opened, document.company, local=local)
         except NoVerdict as error:
             return None if self._closed.is_set() else self._unjudged(document, str(error))
         except OSError as error:  # the file can't be read now, or no copy be written
@@ -120,12 +120,12 @@ def why_not_validated(document: Document) -> str:
     return str(document.history[-1].facts.get("why", ""))
 
 
-def ask(validator: Validator, opened: OpenedDocument, *, local: bool) -> Verdict:
-    """What a validator says of a document that was read. Raises NoVerdict, OSError."""
+def ask(validator: Validator, opened: OpenedDocument, company: str, *, local: bool) -> Verdict:
+    """What a validator says of a company's document that was read. Raises NoVerdict, OSError."""
     reading = opened.reading
     if reading is None:
         raise ValueError("nothing was read that could be validated")
-    kind = Kind(reading.root_name, reading.customization)
+    kind = Kind(reading.root_name, reading.customization, company)
     return validator.judge(kind, opened.upload(local=local).chunks())
 
 

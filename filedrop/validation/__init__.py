@@ -33,7 +33,8 @@ def validator_of(validation: Validation, state: Path | None = None, *, passed: S
     """
     seconds = validation.timeout.total_seconds()
     if validation.rules is not None:
-        return ByRules(validation.rules, seconds=seconds, memory=validation.memory)
+        memory, exceptions = validation.memory, validation.exceptions
+        return ByRules(validation.rules, seconds=seconds, memory=memory, exceptions=exceptions)
     if validation.command is not None:
         folder = state / FOLDER if state is not None else None
         return ByProgram(validation.command, seconds=seconds, folder=folder, passed=passed)

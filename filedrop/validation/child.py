@@ -25,7 +25,7 @@ from filedrop.text import one_line
 from filedrop.validation.places import line_of, place_of, quoted, readable, without_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from lxml.etree import _Element
 
@@ -98,8 +98,8 @@ class CompiledRules:
         for name in sorted({name for one in self._rules().documents for name in one.rules}):
             self._ready(name, self._compile)
 
-    def judge(self, names: Sequence[str], content: bytes) -> Judged:
-        """What the rules in these files say.
+    def judge(self, names: Sequence[str], content: bytes, exceptions: Collection[str]) -> Judged:
+        """What the rules in these files say, but for the rules with these ids.
 
         Those after a schema that the document doesn't keep aren't asked, nor those after an error of its content.
         """
@@ -111,7 +111,7 @@ class CompiledRules:
         for name in names:
             compiled = self._ready(name, self._compile)
             if isinstance(compiled, etree.XMLSchema):
-                found = list(_breaches(compiled, document, whole=whole))
+                found = [one for one in _breaches(compiled, document, whole=whole) if one["rule"] not in exceptions]
                 judged.findings.extend(found)
                 if found:
                     return judged
@@ -121,7 +121,8 @@ class CompiledRules:
                     report = self._applied(name, compiled, node)
                 except ContentError as error:
                     return judged._replace(findings=[*judged.findings, _of_content(error, document)], error=error.facts)
-                judged.findings.extend(_reported(_report(report, name), document))
+                reported = _reported(_report(report, name), document)
+                judged.findings.extend(one for one in reported if one["rule"] not in exceptions)
             judged.passed.append(name)
         return judged
 
@@ -250,7 +251,7 @@ def _answer(rules: CompiledRules, asked: dict[str, Any], content: bytes) -> dict
             rules.compile_all()
             return {}
         names = rules.files(asked["root"], asked["customization"])
-        judged = rules.judge(names, content) if names else Judged([], [])
+        judged = rules.judge(names, content, asked["exceptions"]) if names else Judged([], [])
     except NoVerdict as error:
         return {"trouble": str(error)}
     except ConfigError as error:

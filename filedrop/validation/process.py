@@ -12,7 +12,7 @@ from filedrop.model.fault import Finding
 from filedrop.validation.validator import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from filedrop.validation.validator import Kind
@@ -30,11 +30,17 @@ class _Error(NamedTuple):
 
 
 class ByRules:
-    """Judges by the rules in a folder, in processes of its own. The second starts when the first is busy."""
+    """Judges by the rules in a folder, in processes of its own. The second starts when the first is busy.
 
-    def __init__(self, folder: Path, *, seconds: float, memory: int) -> None:
+    `exceptions`: the ids of the rules that aren't applied to a company's documents.
+    """
+
+    def __init__(
+        self, folder: Path, *, seconds: float, memory: int, exceptions: Callable[[str], Sequence[str]] = lambda _: ()
+    ) -> None:
         self._folder = folder
         self._seconds = seconds
+        self._exceptions = exceptions
         arguments = ("filedrop.validation.child", str(folder.absolute()))
         self._children = [Child(*arguments, memory=memory, largest=LARGEST) for _ in range(AT_ONCE)]
         self._errors: dict[str, _Error] = {}  # by file of the rules: how the last documents have ended it
@@ -45,7 +51,9 @@ class ByRules:
 
     def judge(self, kind: Kind, content: Iterable[bytes]) -> Verdict:
         """As `Validator.judge`."""
-        answer = self._ask(self._seconds, {**kind._asdict(), "check": False}, content)
+        question = {"check": False, "root": kind.root, "customization": kind.customization}
+        question["exceptions"] = list(self._exceptions(kind.company))
+        answer = self._ask(self._seconds, question, content)
         self._find_rules_own_error(answer)
         findings = tuple(Finding(**found) for found in answer["findings"])
         return Verdict(findings, tuple(answer["rules"]), int(answer["more"]))

@@ -23,10 +23,11 @@ LONGEST_SAID = 2000  # characters that are kept of what a program says
 
 
 class Kind(NamedTuple):
-    """What rules are chosen by: the local name of the root element, and the CustomizationID."""
+    """What rules are chosen by: the local name of the root element, the CustomizationID, and whose document it is."""
 
     root: str
     customization: str
+    company: str = ""
 
 
 class Verdict(NamedTuple):

@@ -30,9 +30,11 @@ LONG = "600s"  # the machine may be busy
 def by_rules(make_world: Callable[..., World], tmp_path: Path) -> Callable[..., World]:
     """Makes a world with the tests' own rules."""
 
-    def make(rule: str = "refuse", *, timeout: str = LONG, memory: str = "1GB", **changes: Any) -> World:
+    def make(
+        rule: str = "refuse", *, timeout: str = LONG, memory: str = "1GB", excepted: str = "[]", **changes: Any
+    ) -> World:
         rules = own_rules(tmp_path / "rules")
-        more = f"validation: {{rules: {rules}, timeout: {timeout}, memory: {memory}}}"
+        more = f"validation: {{rules: {rules}, timeout: {timeout}, memory: {memory}, except: {excepted}}}"
         return make_world(
             outbound={"validate": rule, "rescan": "200ms"} | changes.pop("outbound", {}), more=more, **changes
         )
@@ -94,6 +96,33 @@ def test_refused(by_rules: Callable[..., World]) -> None:
     ]
     assert events(world, "odd.xml")[:3] == ["claimed", "validated", "sending"]
     assert b"broken" not in b"".join(request.body for request in world.front.asked("POST /outbox"))
+
+
+def test_excepted_rules(by_rules: Callable[..., World]) -> None:
+    """A rule that isn't applied to a company's documents stops none of them, and still those of others."""
+    world = by_rules(
+        companies={"fjord": '{participants: ["0192:991825894"]}'},
+        outbound={"foreign_sender": "allow"},
+        excepted="[{rule: OWN-1, company: acme}, {rule: [OWN-2, OWN-3]}]",
+    )
+    (fjord := world.root / "fjord" / "outbound").mkdir(parents=True)
+    for folder, name in ((world.outbound, "acme.xml"), (fjord, "fjord.xml")):
+        world.put(folder / name, invoice(name, note="it is broken and odd"))
+    told = [json.loads(line) for line in world.filedrop("run", "--once", "--dry-run", "--json").stdout.splitlines()]
+    assert {one["file"]: (one["verdict"], one["why"]) for one in told} == {
+        "acme.xml": ("would send", ""),
+        "fjord.xml": ("would fail", "it breaks the rule OWN-1"),
+    }
+    for arguments, valid in (
+        ((str(world.outbound / "acme.xml"),), True),
+        ((str(fjord / "fjord.xml"),), False),
+        (("--company", "acme", str(fjord / "fjord.xml")), True),
+    ):
+        assert json.loads(world.filedrop("validate", "--json", *arguments).stdout)["valid"] is valid
+    world.run_once()
+    assert len(world.front.asked("POST /outbox")) == 1
+    error = json.loads((fjord / "failed" / "fjord.xml.json").read_text("utf-8"))["error"]
+    assert [one["rule"] for one in error["findings"]] == ["OWN-1"]
 
 
 def test_content_that_ends_the_rules(by_rules: Callable[..., World]) -> None:

@@ -91,6 +91,13 @@ APPENDED = {
     "tables: {a: {key: n, value: id}}": "9: tables.a.file: missing; write file: customers.csv",
     "tables: {a: [x.csv]}": "9: tables.a: a list where a path is wanted; write one like /srv/filedrop",
     "tables: {a: true}": "9: tables.a: true where a path is wanted; write one like /srv/filedrop",
+    "validation:\n  rules: r\n  except:\n    - {rule: X, company: acmee}": (
+        '12: validation.except 1.company: "acmee" is none of the companies; did you mean "acme"?'
+    ),
+    "validation:\n  command: v\n  except:\n    - {rule: X}": (
+        "12: validation.except: is for validation.rules; take it out, as a program has no such rules"
+    ),
+    "validation:\n  except:\n    - {company: acme}": "11: validation.except 1.rule: missing; write rule: PEPPOL-EN16931-R010",
     "mapping:\n  - {company: acmee, channel: x}": '10: mapping 1.company: "acmee" is none of the companies; did you mean "acme"?',
     "mapping:\n  - {channel: x}\n  - {file: '(', channel: x}": (
         "11: mapping 2.file: is no regular expression: missing ), unterminated subpattern at character 1; mend it there"

@@ -160,6 +160,16 @@ def test_another_stylesheet(validator: ByRules, rules: Path, made: str) -> None:
         said(validator, invoice())
 
 
+def test_an_excepted_schema(rules: Path) -> None:
+    """Where what a schema says is excepted, the rules after it are still asked."""
+    (rules / "rules.yaml").write_text("documents: [{document: Invoice, rules: [own.xsd, own.xslt]}]\n")
+    validator = ByRules(rules, seconds=PATIENCE, memory=10**9, exceptions=lambda company: [company])
+    for company, rule in (("XSD", "OWN-1"), ("OWN-1", "XSD")):
+        verdict = validator.judge(Kind(INVOICE, "", company), [invoice(note="broken")])
+        assert {finding.rule for finding in verdict.findings} == {rule}
+    validator.close()
+
+
 def test_an_error_of_content(validator: ByRules) -> None:
     """A value that ends the rules with an error makes the document invalid."""
     (found,) = said(validator, invoice(note="1 of 2"))
