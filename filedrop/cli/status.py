@@ -19,7 +19,7 @@ from filedrop.files import is_missing, may_use
 from filedrop.files.disk import shortage
 from filedrop.status import status_file
 from filedrop.status.folders import LISTED
-from filedrop.status.matters import heading, in_a_line, line_of, unlisted, verdict
+from filedrop.status.matters import AWAY, heading, in_a_line, line_of, unlisted, verdict
 from filedrop.status.model import COUNTS
 from filedrop.status.reasons import asked_again
 from filedrop.status.survey import Survey
@@ -88,6 +88,10 @@ def _silent(status: Status, now: datetime) -> str:
     if status["running"] is False or (heard and abs(now - heard) <= SILENT):
         return ""
     since = f" since {local(heard)}" if heard else ""
+    if status["running"]:
+        is_root_away = any(one["kind"] == "folder" and one["what"] == AWAY for one in status["matters"])
+        silent = f"filedrop runs, but has reported nothing{since}: see that it can write to `root`. Until then: "
+        return "" if is_root_away else silent  # which the matter says
     return f"No daemon has reported{since}: see that filedrop runs and can write to `root`. Until then: "
 
 
@@ -136,8 +140,9 @@ def _show_by_the_one_before(path: Path) -> None:
 
 
 def _show(now: Status) -> None:
-    running = {True: "filedrop is running. ", False: "", None: ""}[now["running"]]
-    say(f"{running}{_silent(now, datetime.now().astimezone())}{verdict(now)}")
+    silent = _silent(now, datetime.now().astimezone())
+    running = "filedrop is running. " if now["running"] and not silent else ""
+    say(f"{running}{silent}{verdict(now)}")
     for matter in now["matters"]:
         for line in _matter_lines(matter, now):
             tell(line)

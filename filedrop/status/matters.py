@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from filedrop.outbound.question import commands_in, question
-from filedrop.status.folders import LISTED
-from filedrop.status.model import Item, Kind, Matter
+from filedrop.status.folders import HUNG, LISTED
+from filedrop.status.model import Item, Kind, Matter, folders_of
 from filedrop.status.reasons import asked_again, stuck, stuck_messages
-from filedrop.storage.folder import NOT_YET
+from filedrop.storage.folder import NOT_YET, is_gone
 from filedrop.storage.sidecar import retry
 from filedrop.text import command, listed
 from filedrop.times import as_duration, moment
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from filedrop.model.document import Document
     from filedrop.status.model import CompanyStatus, DocumentStatus, FolderStatus, MessageStatus, Status
 
+AWAY = "away"  # what is wrong with a root, or an access point
+SEVERAL = 2  # folders that are away at once, for which their root speaks
 UNTIL_ASKED = timedelta(minutes=1)  # after a start or a reload: until then, nothing is amiss with an account
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _BY_THE_JOURNAL: tuple[Kind, ...] = ("rejected", "doubt", "decide", "overdue", "stuck")
@@ -91,15 +94,17 @@ def find(
     filedrop, where it isn't running.
     """
     found = [*_stopped(status, start), *_accounts(status, now)]
+    away = _away(status, config)
+    found += away
     if status["journal"]:
         found.append(_matter("journal", title=f"the journal can't be used: {status['journal']}"))
     for name, company in status["companies"].items():
-        found += _folders(company["folders"], name, config, running=status["running"])
+        found += _folders(_beside(away, company["folders"]), name, config, running=status["running"])
         found += _in_doubt(doubts, company, config.companies[name], config, now)
         found += _counted(company, config.companies[name], config)
         found += _rejected([item for owner, item in rejected if owner == name], name)
     unassigned = [status["unassigned"]] if status["unassigned"] else []
-    found += _folders(unassigned, "", config, running=status["running"])
+    found += _folders(_beside(away, unassigned), "", config, running=status["running"])
     for account, rows in for_nobody.items():
         found += _stuck_for_nobody(rows, account, config)
     found += [_matter("trouble", about=about, title=why) for about, why in status["troubles"].items()]
@@ -109,12 +114,15 @@ def find(
 
 
 def unseen(status: Status) -> frozenset[Key]:
-    """The matters that may still be there and can't be seen, since the journal or a folder can't be read."""
+    """The matters that may still be there and aren't named, since the journal or a folder can't be read.
+
+    Among them are folders that the whole root speaks for.
+    """
     keys = {Key(kind, name) for name in status["companies"] for kind in _BY_THE_JOURNAL if status["journal"]}
     keys |= {Key("stuck", about=name) for name in status["accounts"] if status["journal"]}
     for name, company in status["companies"].items():
-        if not all(folder["available"] for folder in company["folders"]):
-            keys.add(Key("failed", name))
+        away = [Key("folder", name, folder["path"]) for folder in company["folders"] if not folder["available"]]
+        keys |= {Key("failed", name), *away} if away else set()
     return frozenset(keys - set(map(key_of, status["matters"])))
 
 
@@ -185,13 +193,35 @@ def _accounts(status: Status, now: datetime) -> Iterator[Matter]:
     for name, account in status["accounts"].items() if is_told else ():
         if (account["reachable"] and account["login"] == "ok") or (is_new and account["reachable"] is None):
             continue
-        what, says, why = "away", "the access point is away", account["why"]
+        what, says, why = AWAY, "the access point is away", account["why"]
         if account["login"] == "refused":
             what, says = "refused", "the login is refused"
         elif account["reachable"] is None and not why:
             says, why = "the access point has not been asked yet", "see the log if this lasts"
         advice = f"{why}{asked_again(account)}"
         yield _matter("account", about=name, what=what, title=f"account {name}: {says}", advice=advice)
+
+
+def _away(status: Status, config: Config) -> list[Matter]:
+    """The root, where all folders in it are unavailable for the same reason: its share is not mounted, say."""
+    every = [folder for _, folder in folders_of(status)]
+    ours = [folder for folder in every if Path(folder["path"]).is_relative_to(config.root)]
+    reasons = {folder["why"] for folder in ours if not folder["available"]}
+    if len(ours) < SEVERAL or any(folder["available"] for folder in ours) or NOT_YET in reasons:
+        return []
+    why, advice = "", "filedrop goes on by itself when it is back"
+    if len(reasons) == 1 and all(why == HUNG or str(config.root) in why for why in reasons):
+        (why,) = reasons
+    elif all(map(is_gone, reasons)):
+        why = "see that it is mounted"
+        advice += "; where a folder was deleted, filedrop check says what to do"
+    title = f"{config.root}: unavailable, with all {len(ours)} folders in it: {why}"
+    return [_matter("folder", about=str(config.root), what=AWAY, title=title, advice=advice)] if why else []
+
+
+def _beside(away: Sequence[Matter], folders: Sequence[FolderStatus]) -> list[FolderStatus]:
+    """The folders that no root which is `away` speaks for."""
+    return [one for one in folders if not any(Path(one["path"]).is_relative_to(root["about"]) for root in away)]
 
 
 def _folders(

@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 TAKE_OVER = "filedrop check --take-over"
 ANOTHERS = f"another filedrop serves this folder; if that one is gone for good, run: {TAKE_OVER}"
 NOT_YET = "it isn't there yet; filedrop makes it when it runs"
+_GONE, _NOT_MARKED = "it is gone", f"it has no {MARKER} any more"
+
+
+def is_gone(why: str) -> bool:
+    """Whether a folder is unavailable, for this reason, since it was there and isn't: its share may be away."""
+    return why.startswith((_GONE, _NOT_MARKED))
 
 
 class NotYetThere(FolderUnavailable):
@@ -160,7 +166,7 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             if self._is_known(journal):
                 raise FolderUnavailable(
-                    f"it is gone: see that it is mounted; if it was deleted, make it again and run: {self._taking_over}"
+                    f"{_GONE}: see that it is mounted; if it was deleted, make it again and run: {self._taking_over}"
                 ) from None
             if self.path.exists():
                 raise FolderUnavailable("it is no folder; name another in the configuration") from None
@@ -194,7 +200,7 @@ class Folder:
             return f"its {MARKER} can't be read as a marker; if it is ours, run: {self._taking_over}"
         if self._is_known(journal):
             return (
-                f"it has no {MARKER} any more: it isn't mounted, or another disk is; if this really is the folder, "
+                f"{_NOT_MARKED}: it isn't mounted, or another disk is; if this really is the folder, "
                 f"run: {self._taking_over}"
             )
         return ""

@@ -192,6 +192,22 @@ def test_too_little_room(make_telling: Callable[..., Telling]) -> None:
     assert "free: nothing is fetched below" in mail.part("plain")
 
 
+def test_a_root_that_goes_away_after_a_folder(telling: Telling) -> None:
+    """One mail names the root for all that is in it, and the folder that was told before isn't over by that."""
+    outbound, inbound, elsewhere = telling.world.outbound, telling.world.inbound, telling.world.base / "elsewhere"
+    telling.pass_on(MINUTE)
+    outbound.rename(elsewhere)
+    assert f"{outbound}: unavailable: it is gone" in telling.told(HOUR)[0].part("plain")
+    inbound.rename(telling.world.base / "inbound elsewhere")
+    (mail,) = telling.told(2 * HOUR)
+    assert f"{telling.world.root}: unavailable, with all 2 folders in it: see that it is mounted" in mail.subject
+    assert "Over" not in mail.part("plain")
+    elsewhere.rename(outbound)
+    (telling.world.base / "inbound elsewhere").rename(inbound)
+    (over,) = telling.told(2 * HOUR)
+    assert "all is well again" in over.subject
+
+
 def test_a_full_folder_that_goes_away(make_telling: Callable[..., Telling]) -> None:
     """What was wrong with a folder before hides nothing: that it is unavailable now is told, when `quiet` is over."""
     telling = make_telling(inbound={"poll": "1m", "min_free": "999999GB"})

@@ -169,18 +169,30 @@ def test_a_sidecar_that_was_deleted(filedrop: Filedrop, world: World) -> None:
 
 
 def test_where_the_share_is_away(filedrop: Filedrop, world: World) -> None:
-    """Where the whole root is gone, so is its status.json: status says that, and nothing of the access point."""
+    """Where the whole root is gone, so is its status.json: status says that once, and nothing of the access point."""
     world.run_once()
     away = world.root.rename(world.base / "away")
     with locked_state(world.state):
         done, shown = filedrop("status", "--check"), filedrop("status").stdout
     away.rename(world.root)
-    silent = (
-        "No daemon has reported: see that filedrop runs and can write to `root`. Until then: 2 folders need a person."
-    )
-    assert (done.returncode, done.stdout.partition(" (")[0]) == (1, silent)
-    assert f"filedrop is running. {silent}" in shown
+    found = f"{world.root}: unavailable, with all 2 folders in it: see that it is mounted"
+    assert (done.returncode, done.stdout) == (1, f"1 folder needs a person. ({found})\n")
+    assert shown.startswith("filedrop is running. 1 folder needs a person.\n")
+    assert f"{found}: filedrop goes on by itself when it is back; where a folder was deleted, " in shown
+    assert shown.count("unavailable") == 1
+    assert "reported" not in shown
     assert "access point" not in shown
+
+
+def test_a_daemon_that_can_not_report(filedrop: Filedrop, world: World) -> None:
+    """Where filedrop runs and only its status.json is missing, status doesn't ask whether it runs."""
+    world.run_once()
+    (world.root / "status.json").unlink(missing_ok=True)
+    with locked_state(world.state):
+        done, shown = filedrop("status", "--check"), filedrop("status").stdout
+    says = "filedrop runs, but has reported nothing: see that it can write to `root`. Until then: All is well."
+    assert (done.returncode, done.stdout) == (1, f"{says}\n")
+    assert shown.startswith(says)
 
 
 def test_what_the_disk_refuses(world: World) -> None:

@@ -75,7 +75,9 @@ def test_unmounted_and_back(shared_world: World, root: Share) -> None:
         world.receive(invoice("2"))
         world.until(lambda: all(troubles(service)))
         report(service)
-        assert f"acme: {world.outbound}: unavailable: it is gone: see that it is mounted" in ask(world, "status").says
+        said = ask(world, "status").says
+        assert f"{world.root}: unavailable, with all 2 folders in it: see that it is mounted" in said
+        assert said.count("unavailable") == 1
         assert f"{world.outbound}: it is gone: see that it is mounted" in ask(world, "check").says
         assert not everything_in(world.root)
         root.mount()
@@ -201,7 +203,9 @@ def test_started_before_the_mount(tmp_path: Path, root: Share) -> None:
         world.inbound.mkdir()
         world.drop("one.xml", invoice("1"))
         world.run_once()
-        assert f"{world.outbound}: unavailable: it has no .filedrop any more" in ask(world, "status").says
+        assert (
+            f"{world.root}: unavailable, with all 2 folders in it: see that it is mounted" in ask(world, "status").says
+        )
         assert world.places() == {"one.xml": "."}
         assert ask(world, "check", "--take-over").status == 0
         world.settle(ends=("sent",))
