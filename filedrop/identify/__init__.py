@@ -10,7 +10,6 @@ reading, parsing, encoding, doctype   a document's bytes, and what they say
 embedded                              what is embedded in it
 content, participants, codelist       where ids stand, and which are good; codelists: Peppol's lists
 identity, demand                      who sends what to whom, and where that comes from; what mends what is missing
-response                              what a receiver says of a document that we have sent
 mapping, table, xpath_tree            mapping rules, what they look up and what they ask
 """
 

@@ -128,6 +128,7 @@ class Content:
     customization: str = ""
     number: str | None = None
     issue_date: str | None = None
+    type_code: str | None = None
 
 
 def is_envelope(name: str) -> bool:
@@ -182,7 +183,8 @@ def content(root: str, values: Sequence[Value]) -> Content:
         "document_id": _made(whole, values, f"/{local}/{facts.customization}", unknown),
         "process_id": _made(without_scheme(process), values, f"/{local}/{facts.process}"),
     }
-    return Content(*_settled(envelope, document), customization, number or None, _day(issue_date) or None)
+    stated = (number or None, _day(issue_date) or None, type_code or None)
+    return Content(*_settled(envelope, document), customization, *stated)
 
 
 def _settled(

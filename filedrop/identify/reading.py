@@ -38,10 +38,10 @@ class Reading:
     """What one pass found out.
 
     `sha256` is of the file's bytes, `meaning` of what they say. `wire_size` is the exact length of what `wire` yields.
-    Root, number and issue date are the business document's; the root is the envelope's where nothing is in that. Each
-    of sender, receiver, document_id and process_id is a key of `found` (the id with its source) or of `missing` (the
-    place that was looked at in vain). `xpaths` has what each XPath found, "" for nothing, None where that takes too
-    long; it is empty where they couldn't be asked.
+    Root, number, issue date and type code are the business document's; the root is the envelope's where nothing is in
+    that. Each of sender, receiver, document_id and process_id is a key of `found` (the id with its source) or of
+    `missing` (the place that was looked at in vain). `xpaths` has what each XPath found, "" for nothing, None where
+    that takes too long; it is empty where they couldn't be asked.
     """
 
     size: int
@@ -56,6 +56,7 @@ class Reading:
     customization: str
     number: str | None
     issue_date: str | None
+    type_code: str | None
     xpaths: Mapping[str, str | Unfit | None]
 
     @property
@@ -124,6 +125,7 @@ def read(
         customization=says.customization,
         number=says.number,
         issue_date=says.issue_date,
+        type_code=says.type_code,
         xpaths=outline.find(xpaths) if outline else {},
     )
 

@@ -21,11 +21,11 @@ from filedrop import files, identify
 from filedrop.errors import DocumentError, FolderUnavailable
 from filedrop.files import Directory
 from filedrop.files.patience import asking
-from filedrop.identify.response import ROOTS, responses_in
 from filedrop.inbound.fetcher import Fetched, unpacked
 from filedrop.inbound.reserving import reserve, reserved, reserved_before
 from filedrop.inbound.temporary import pieces_of, see_there
-from filedrop.journal import Answered
+from filedrop.model.response import Response
+from filedrop.readable.response import ROOTS, answers_in
 from filedrop.storage.marker import read_marker
 from filedrop.storage.withdrawal import withdraw
 
@@ -142,7 +142,7 @@ class _Placing:
             else:
                 self._names[msg_no] = result
 
-    def _responses(self) -> Iterator[Answered]:
+    def _responses(self) -> Iterator[Response]:
         """What the documents answer that are responses. Before they are placed, so that a crash loses none."""
         for msg_no in self._left():
             if self._whole[msg_no].reading.root_name not in ROOTS:
@@ -150,22 +150,21 @@ class _Placing:
             row = self._rows[msg_no]
             try:
                 with files.open_regular(self._here / row.temporary) as file:
-                    told = responses_in(file)
+                    answers = answers_in(file)
             except OSError as error:  # it is placed when it can be read
                 self._results[msg_no] = error
                 continue
-            for one in told:
-                yield Answered(
-                    row.identity,
-                    msg_no,
-                    self._folder.company,
-                    row.sender,
-                    row.receiver,
-                    one.number,
-                    one.type,
-                    one.code,
-                    one.reason,
-                    self._context.now(),
+            for nth, answer in enumerate(answers):
+                yield Response(
+                    identity=row.identity,
+                    msg_no=msg_no,
+                    received=row.received,
+                    nth=nth,
+                    company=self._folder.company,
+                    sender=row.sender,
+                    receiver=row.receiver,
+                    at=self._context.now(),
+                    **answer._asdict(),
                 )
 
     def _left(self) -> list[int]:

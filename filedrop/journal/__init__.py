@@ -9,7 +9,8 @@ No SQLAlchemy: it took a quarter of the CPU time of each document, 28 MB, and 15
     numbers, messages, folders, waivers    queries and records, by subject
     totals                          how many there have been, and how many are under way
     errands                         commands that are still to be run
-    responses                       responses to documents, until they are tied to these
+    responses, tying                responses to documents: which are meant, and what their sidecars lack
+    rows                            rows as the values that they hold
     removal                         rows of what was removed from the archive
     lately                          what happened last, and how much on each day
     statements                      all of the SQL
@@ -25,15 +26,13 @@ from filedrop.journal.lately import Days, Lately, Received, Sent
 from filedrop.journal.messages import MessageRow, Messages, is_same
 from filedrop.journal.numbers import Answer, Numbers
 from filedrop.journal.removal import Removal
-from filedrop.journal.responses import AMBIGUOUS, Answered, Responses
+from filedrop.journal.responses import Responses
 from filedrop.journal.totals import Total, Totals, UnderWay
 from filedrop.journal.waivers import Waiver, Waivers
 
 __all__ = [
-    "AMBIGUOUS",
     "JOURNAL",
     "Answer",
-    "Answered",
     "Days",
     "Duplicate",
     "Errand",

@@ -7,7 +7,6 @@ import re
 import sqlite3
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import datetime
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,19 +14,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from filedrop.errors import Changed, FiledropError
 from filedrop.journal import statements
 from filedrop.journal.folders import unsettle
+from filedrop.journal.rows import MOMENTS, NAMES, document_of
 from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
 from filedrop.journal.store import Store
-from filedrop.model.document import Document, Event, State, same_participant
-from filedrop.model.fault import Fault, Finding
+from filedrop.journal.tying import tie_waiting
+from filedrop.model.document import Document, State, same_participant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from datetime import timedelta
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from datetime import datetime, timedelta
 
     from filedrop.identify import Reading
 
-_NAMES = ("file", "dropped_as")
-_MOMENTS = ("claimed", "due", "first_attempt", "accepted")
 _facts = attrgetter("type", "number", "issue_date")
 
 
@@ -63,8 +61,10 @@ class Documents(Store):
         wanted = list(documents)
 
         def work(connection: sqlite3.Connection) -> None:
-            written = _put_all(connection, wanted)
+            written = _put_all(connection, wanted, _write)
             connection.executemany(statements.INSERT_RESTORED, [{"id": document.id} for document in written])
+            for document in written:  # only now: what is untrusted must be known as that
+                tie_waiting(connection, document)
 
         if wanted:
             self.write(work)
@@ -226,13 +226,22 @@ class Documents(Store):
         return [(identity, company, State(state), number) for identity, company, state, number in rows]
 
     def _documents(self, statement: str, **values: Any) -> list[Document]:
-        return [_document(row) for row in self.read(statement, **values)]
+        return [document_of(row) for row in self.read(statement, **values)]
 
 
 def put(connection: sqlite3.Connection, document: Document) -> Document:
-    """Write a document's step within a transaction and return it with its new revision. Raises Changed."""
-    values = document.__dict__ | {name: as_name(getattr(document, name)) for name in _NAMES}
-    values |= {name: as_moment(values[name]) for name in _MOMENTS}
+    """Write a document's step within a transaction and return it with its new revision. Raises Changed.
+
+    Responses that have waited for the document are tied to it in the same transaction.
+    """
+    written = _write(connection, document)
+    tie_waiting(connection, written)
+    return written
+
+
+def _write(connection: sqlite3.Connection, document: Document) -> Document:
+    values = document.__dict__ | {name: as_name(getattr(document, name)) for name in NAMES}
+    values |= {name: as_moment(values[name]) for name in MOMENTS}
     values["state"] = document.state.value
     values["open"] = _is_open(document)
     values["ended"] = as_moment(document.history[-1].at) if document.state.finished and document.history else None
@@ -256,29 +265,16 @@ def _is_open(document: Document) -> bool:
     return not document.state.finished or document.place != document.home
 
 
-def _put_all(connection: sqlite3.Connection, documents: Iterable[Document]) -> list[Document]:
+def _put_all(
+    connection: sqlite3.Connection,
+    documents: Iterable[Document],
+    write: Callable[[sqlite3.Connection, Document], Document] = put,
+) -> list[Document]:
     written = []
     for document in documents:
         with suppress(Changed):
-            written.append(put(connection, document))
+            written.append(write(connection, document))
     return written
-
-
-def _document(row: Sequence[Any]) -> Document:
-    values = dict(zip(statements.COLUMNS, row, strict=True))
-    values |= {name: from_name(values[name]) for name in _NAMES}
-    values |= {name: from_moment(values[name]) for name in _MOMENTS}
-    values["state"] = State(values["state"])
-    values["sources"] = json.loads(values["sources"])
-    values["warnings"] = tuple(json.loads(values["warnings"]))
-    values["error"] = _fault(**json.loads(values["error"])) if values["error"] else None
-    history = json.loads(values["history"])
-    values["history"] = tuple(Event(datetime.fromisoformat(at), event, facts) for at, event, facts in history)
-    return Document(**values)
-
-
-def _fault(code: str, message: str, hint: str, findings: Iterable[dict[str, Any]] = ()) -> Fault:
-    return Fault(code, message, hint, tuple(Finding(**finding) for finding in findings))
 
 
 def _due(now: datetime, longest: timedelta) -> dict[str, float]:
@@ -290,7 +286,7 @@ def _duplicate_of(connection: sqlite3.Connection, document: Document, *, by_numb
     rows = connection.execute(statements.SAME_MEANING, this).fetchall()
     if by_number and document.number:
         rows += connection.execute(statements.SAME_NUMBER, this).fetchall()
-    for other in map(_document, rows):
+    for other in map(document_of, rows):
         same_sender = same_participant(other.sender, document.sender)
         same_receiver = same_participant(other.receiver, document.receiver)
         has_same_number = by_number and bool(document.number) and _facts(other) == _facts(document)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from filedrop.errors import JournalError
 from filedrop.files import Directory
 from filedrop.journal import statements
-from filedrop.journal.schema import SCHEMA_VERSION
+from filedrop.journal.schema import RESPONSES, SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +48,30 @@ STEPS = {
         # Pages were made before their messages were recorded as read. Where none was wanted, the sidecar names none.
         "UPDATE messages SET page = 0 WHERE state = 'placing'",
         "DROP TRIGGER IF EXISTS errand_of_message",  # the schema's definitions make it again
+        "ALTER TABLE documents ADD COLUMN type_code TEXT",
+        # Responses had the name of a root element in place of the code; journals before schema 4 have no such table.
+        """
+        CREATE TABLE IF NOT EXISTS responses (
+            identity TEXT, msg_no INTEGER, company TEXT, sender TEXT, receiver TEXT, number TEXT, type TEXT, code TEXT,
+            reason TEXT, at REAL, document TEXT
+        )
+        """,
+        "ALTER TABLE responses RENAME TO responses_before",
+        RESPONSES,
+        """
+        INSERT INTO responses
+        SELECT identity, msg_no, coalesce((
+                SELECT received FROM messages AS message WHERE message.identity = before.identity
+                AND message.msg_no = before.msg_no AND message.sender = before.sender
+                AND message.receiver = before.receiver ORDER BY message.rowid DESC LIMIT 1
+            ), ''),
+            row_number() OVER (PARTITION BY identity, msg_no ORDER BY rowid) - 1,
+            company, sender, receiver, coalesce(number, ''),
+            CASE type WHEN 'Invoice' THEN '380' WHEN 'CreditNote' THEN '381' WHEN 'Order' THEN '220' ELSE '' END,
+            '', code, reason, at, document, ''
+        FROM responses_before AS before
+        """,
+        "DROP TABLE responses_before",
     ),
 }
 """The statements that lead from each older schema to the next."""

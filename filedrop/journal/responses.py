@@ -2,69 +2,63 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from filedrop.journal import statements
 from filedrop.journal.documents import Documents
-from filedrop.journal.schema import as_moment, from_moment
+from filedrop.journal.rows import response_of
+from filedrop.journal.schema import as_moment
+from filedrop.journal.tying import meant, record
+from filedrop.model.response import WAITS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import sqlite3
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from filedrop.model.document import Document
+    from filedrop.model.response import Response
 
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A response: in which message of which company, what it answers, and what it says. `type` is "" where unknown.
-
-    `document` is the id of the document that it was tied to, "" until then, or AMBIGUOUS.
-    """
-
-    identity: str
-    msg_no: int
-    company: str
-    sender: str
-    receiver: str
-    number: str
-    type: str
-    code: str
-    reason: str
-    at: datetime
-    document: str = ""
-
-
-AMBIGUOUS = "?"
+_AT_ONCE = 1000  # responses: bounds the memory
 
 
 class Responses(Documents):
     """The responses' part of the journal."""
 
-    def record_responses(self, responses: Sequence[Answered]) -> None:
-        """Write responses in one commit; those that are known stay as they are."""
-        values = [asdict(one) | {"at": as_moment(one.at)} for one in responses]
-        if values:
-            self.write(lambda connection: connection.executemany(statements.RECORD_RESPONSE, values))
+    def record_responses(self, responses: Sequence[Response]) -> None:
+        """Write responses in one commit, and tie those whose documents are known; what is known stays as it is.
 
-    def untied(self, since: datetime) -> list[Answered]:
-        """The responses that came since then, are tied to no document yet, and may be to one that is known."""
-        return self._responses(statements.UNTIED, since=as_moment(since))
+        What has waited for longer than WAITS in vain, or is ambiguous since then, is removed.
+        """
 
-    def rejections(self, since: datetime) -> list[Answered]:
-        """The rejections that came since then and are tied to a document, newest first."""
-        return self._responses(statements.REJECTIONS, since=as_moment(since))
+        def work(connection: sqlite3.Connection) -> None:
+            since = max(response.at for response in responses) - WAITS
+            connection.execute(statements.FORGET_UNTIED, {"since": as_moment(since)})
+            for response in responses:
+                record(connection, response)
 
-    def answerable(self, response: Answered) -> list[Document]:
-        """The accepted documents, of whichever company, that have the number, or the message id, that it gives."""
-        return self._documents(statements.ANSWERABLE, number=response.number)
+        if responses:
+            self.write(work)
 
-    def tie(self, response: Answered, document: str) -> None:
-        """Write which document a response answers: it is in its row and its sidecar."""
-        key = {"identity": response.identity, "msg_no": response.msg_no, "number": response.number}
-        self.write(lambda connection: connection.execute(statements.TIE, key | {"document": document}))
+    def owed(self, folder: str, company: str, now: datetime) -> list[Response]:
+        """The tied responses that the documents of a folder lack, then those to this company for other folders.
 
-    def _responses(self, statement: str, **values: object) -> list[Answered]:
-        found = [dict(zip(statements.RESPONSE_COLUMNS, row, strict=True)) for row in self.read(statement, **values)]
-        return [Answered(**one | {"at": from_moment(one["at"])}) for one in found]
+        Of these, those of the last days (WAITS): where nobody serves the folder, nobody may ever write them.
+        """
+        values = {"folder": folder, "company": company, "since": as_moment(now - WAITS), "most": _AT_ONCE}
+        return [response_of(row) for row in self.read(statements.OWED, **values)]
+
+    def record_written(self, responses: Iterable[Response]) -> None:
+        """Write that these responses are in the rows and sidecars of their documents."""
+        keys = [asdict(response) for response in responses]
+        self.write(lambda connection: connection.executemany(statements.WRITTEN, keys))
+
+    def rejections(self, since: datetime) -> list[Response]:
+        """The rejections that came since then and are tied to a document, or ambiguous; the newest first."""
+        return [response_of(row) for row in self.read(statements.REJECTIONS, since=as_moment(since))]
+
+    def meant(self, response: Response) -> list[Document]:
+        """The documents that a response may be about, by what is recorded now."""
+        with self._reader() as connection:
+            return meant(connection, response)

@@ -23,6 +23,22 @@ _ADD = """
 """
 _ADD_DOCUMENT = _ADD.format("NEW.state", "coalesce(json_extract(NEW.error, '$.code'), '')", "NEW.accepted")
 
+
+def participant(column: str) -> str:
+    """The expression for a ParticipantID in the form in which it is compared (as `participant_key`)."""
+    return f"replace(lower({column}), 'iso6523-actorid-upis::', '')"
+
+
+RESPONSES = """
+    CREATE TABLE IF NOT EXISTS responses (
+        identity TEXT, msg_no INTEGER, received TEXT, nth INTEGER,
+        company TEXT NOT NULL, sender TEXT NOT NULL, receiver TEXT NOT NULL, number TEXT NOT NULL,
+        type_code TEXT NOT NULL, issue_date TEXT NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL,
+        document TEXT NOT NULL, owed_to TEXT NOT NULL,
+        PRIMARY KEY (identity, msg_no, received, nth)
+    )
+"""
+
 DEFINITIONS = (
     "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT)",
     "CREATE TABLE IF NOT EXISTS folders (id TEXT PRIMARY KEY, path BLOB NOT NULL, settled INTEGER NOT NULL)",
@@ -42,7 +58,7 @@ DEFINITIONS = (
         state TEXT NOT NULL, place TEXT NOT NULL, file BLOB NOT NULL, dropped_as BLOB NOT NULL, claimed REAL NOT NULL,
         size INTEGER NOT NULL, sha256 TEXT NOT NULL, meaning TEXT NOT NULL,
         sender TEXT, receiver TEXT, document_id TEXT, process_id TEXT, channel TEXT NOT NULL, sources TEXT NOT NULL,
-        type TEXT, number TEXT, issue_date TEXT, warnings TEXT NOT NULL,
+        type TEXT, number TEXT, issue_date TEXT, type_code TEXT, warnings TEXT NOT NULL,
         attempts INTEGER NOT NULL, unclear INTEGER NOT NULL, unexplained INTEGER NOT NULL, due REAL, first_attempt REAL,
         msg_no INTEGER, uuid TEXT, received TEXT, delivered TEXT, accepted REAL, asked INTEGER NOT NULL,
         error TEXT, history TEXT NOT NULL,
@@ -121,15 +137,17 @@ DEFINITIONS = (
         {_ADD.format("'received'", "''", "NULL")}
     END
     """,
-    # Responses to documents that we have sent, and the ids of these where they are known.
-    """
-    CREATE TABLE IF NOT EXISTS responses (
-        identity TEXT, msg_no INTEGER, company TEXT NOT NULL, sender TEXT NOT NULL, receiver TEXT NOT NULL, number TEXT,
-        type TEXT NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL, document TEXT NOT NULL,
-        PRIMARY KEY (identity, msg_no, number)
-    )
+    # Responses to documents that we have sent: `document` is '' while it isn't known which is meant, and '?' where
+    # several are. `owed_to` is the folder of the document whose row and sidecar lack the response, '' where none does.
+    RESPONSES,
+    # Partial indexes: however many responses name documents that aren't known, only the first two have them.
+    f"""
+    CREATE INDEX IF NOT EXISTS responses_waiting ON responses (number, ({participant("sender")})) WHERE document = ''
     """,
-    "CREATE INDEX IF NOT EXISTS responses_at ON responses (at)",
+    "CREATE INDEX IF NOT EXISTS responses_untied ON responses (at) WHERE document IN ('', '?')",
+    "CREATE INDEX IF NOT EXISTS responses_tied ON responses (document) WHERE document <> ''",
+    "CREATE INDEX IF NOT EXISTS responses_owed ON responses (owed_to) WHERE owed_to <> ''",
+    "CREATE INDEX IF NOT EXISTS responses_rejected ON responses (at) WHERE document <> '' AND code = 'RE'",
     "CREATE INDEX IF NOT EXISTS documents_uuid ON documents (uuid) WHERE uuid IS NOT NULL",
     # After which events commands are run (`commands`), and those that are still to be run.
     "CREATE TABLE IF NOT EXISTS wanted (event TEXT PRIMARY KEY)",

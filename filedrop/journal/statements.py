@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+from filedrop.journal.schema import participant
 from filedrop.model.document import Document, State
+from filedrop.model.response import AMBIGUOUS, REJECTED, Response
 
 # Documents
 
@@ -18,6 +20,7 @@ COLUMNS = tuple(field.name for field in fields(Document))
 # Columns that never change: an UPDATE without them leaves their indexes alone.
 _FIXED = (
     "id", "company", "folder", "account", "dropped_as", "size", "sha256", "meaning", "type", "number", "issue_date",
+    "type_code",
 )  # fmt: skip
 _ALL = f"SELECT {', '.join(COLUMNS)} FROM documents WHERE"
 _THE_SAME = "id = :id AND revision = :before"
@@ -104,6 +107,7 @@ ARCHIVED = (
 FORGET = (
     "DELETE FROM restored WHERE document IN (SELECT value FROM json_each(:ids))",
     "DELETE FROM surplus WHERE document IN (SELECT value FROM json_each(:ids))",
+    "DELETE FROM responses WHERE document <> '' AND document IN (SELECT value FROM json_each(:ids))",
     "DELETE FROM documents WHERE id IN (SELECT value FROM json_each(:ids))",
 )
 _NUMBERED = "identity = :identity AND msg_no IN (SELECT value FROM json_each(:numbers))"
@@ -258,26 +262,41 @@ END_WAIVER = "DELETE FROM waivers WHERE folder = :folder AND file = :file"
 
 # Responses
 
-RESPONSE_COLUMNS = (
-    "identity", "msg_no", "company", "sender", "receiver", "number", "type", "code", "reason", "at", "document",
-)  # fmt: skip
+RESPONSE_COLUMNS = tuple(field.name for field in fields(Response))
+RESPONSE_KEY = ("identity", "msg_no", "received", "nth")
 _RESPONSES = f"SELECT {', '.join(RESPONSE_COLUMNS)} FROM responses WHERE"
-RECORD_RESPONSE = f"INSERT INTO responses VALUES (:{', :'.join(RESPONSE_COLUMNS)}) ON CONFLICT DO NOTHING"
-# Of those that may be tied now: what answers documents from elsewhere may be very much.
-UNTIED = f"""
-    {_RESPONSES} document = '' AND at >= :since AND EXISTS (
-        SELECT 1 FROM documents WHERE documents.number = responses.number AND msg_no IS NOT NULL
-        UNION ALL SELECT 1 FROM documents WHERE uuid = replace(responses.number, 'uuid:', '')
-    ) ORDER BY at
+_THIS_RESPONSE = " AND ".join(f"{name} = :{name}" for name in RESPONSE_KEY)
+RECORD_RESPONSE = (
+    f"INSERT INTO responses (owed_to, {', '.join(RESPONSE_COLUMNS)}) VALUES ('', :{', :'.join(RESPONSE_COLUMNS)})"
+    " ON CONFLICT DO NOTHING"
+)
+# The conditions repeat those of the partial indexes; none of the statements reads what waits for other numbers.
+_WAITS = "document = ''"
+FORGET_UNTIED = f"DELETE FROM responses WHERE document IN ('', '{AMBIGUOUS}') AND at < :since"
+WAITING_FOR = f"""
+    {_RESPONSES} {_WAITS} AND at >= :since AND number = :number AND {participant("sender")} = :receiver
+    UNION {_RESPONSES} {_WAITS} AND at >= :since AND number IN (:uuid, 'uuid:' || :uuid)
+    ORDER BY at, msg_no, nth
 """
-REJECTIONS = f"{_RESPONSES} code = 'RE' AND document NOT IN ('', '?') AND at >= :since ORDER BY at DESC LIMIT 200"
-ANSWERABLE = f"""
-    {_ALL} msg_no IS NOT NULL AND id IN (
+UNTIED = f"{_RESPONSES} {_WAITS} ORDER BY at, msg_no, nth"
+MEANT = f"""
+    {_ALL} id IN (
         SELECT id FROM documents WHERE number = :number
-        UNION SELECT id FROM documents WHERE uuid = replace(:number, 'uuid:', '')
-    )
+            AND {participant("receiver")} = :from_party AND {participant("sender")} = :to_party
+        UNION SELECT id FROM documents WHERE uuid = :uuid
+    ) AND (msg_no IS NOT NULL OR state IN ('{State.SENDING}', '{State.DOUBT}')) AND {_BELIEVED} ORDER BY id
 """
-TIE = "UPDATE responses SET document = :document WHERE identity = :identity AND msg_no = :msg_no AND number = :number"
+FIRST_REJECTIONS = f"""
+    SELECT document, min(at) FROM responses
+    WHERE document <> '' AND document IN (SELECT value FROM json_each(:ids)) AND code = '{REJECTED}' GROUP BY document
+"""
+TIE = f"UPDATE responses SET document = :document, owed_to = :folder WHERE {_THIS_RESPONSE}"
+OWED = f"""
+    {_RESPONSES} owed_to <> '' AND (owed_to = :folder OR (company = :company AND at >= :since))
+    ORDER BY owed_to = :folder DESC, at, msg_no, nth LIMIT :most
+"""
+WRITTEN = f"UPDATE responses SET owed_to = '' WHERE {_THIS_RESPONSE}"
+REJECTIONS = f"{_RESPONSES} document <> '' AND code = '{REJECTED}' AND at >= :since ORDER BY at DESC LIMIT 200"
 
 # Errands
 

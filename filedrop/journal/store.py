@@ -12,6 +12,7 @@ from filedrop.errors import FiledropError, JournalError
 from filedrop.journal import statements
 from filedrop.journal.migration import STEPS, migrate
 from filedrop.journal.schema import DEFINITIONS, SCHEMA_VERSION
+from filedrop.journal.tying import tie_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -231,6 +232,8 @@ class Store:
                 self._writer.execute(definition)
             for key, value in (("schema", str(SCHEMA_VERSION)), ("id", secrets.token_hex(8))):
                 self._writer.execute(statements.SAY_ABOUT, {"key": key, "value": value})
+        if schema in STEPS:
+            tie_all(self._writer)
         self._say("COMMIT")
         return str(dict(self._writer.execute(statements.ABOUT))["id"])
 

@@ -31,6 +31,7 @@ def identified(by: Identification, document: Document, reading: Reading, rules: 
         type=reading.root_name,
         number=reading.number,
         issue_date=reading.issue_date,
+        type_code=reading.type_code,
     )
     try:
         identity = by.identify(reading, document.dropped_as)

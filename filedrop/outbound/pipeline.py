@@ -19,7 +19,7 @@ from filedrop.outbound.handover import Handover, Returned
 from filedrop.outbound.leftovers import Leftovers
 from filedrop.outbound.moves import Moves
 from filedrop.outbound.reconcile import Reconciliation, mark
-from filedrop.outbound.responses import tie_responses
+from filedrop.outbound.responses import write_responses
 from filedrop.outbound.retention import Retention
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class OutboundPipeline:
             why = f"{self.folder.path} can't be listed: {explain(error, self.folder.path)}"
             raise FolderUnavailable(why) from error
         self._is_woken = True
-        tie_responses(self.at)
+        write_responses(self.at)
         self._watch()
 
     def _take_further(self) -> None:

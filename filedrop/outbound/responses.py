@@ -1,98 +1,154 @@
-"""Responses of receivers are written into the row and the sidecar of the document that they answer.
+"""Receivers' responses are written into the row and the sidecar of the document that they are about.
 
-Only the worker of the document's folder does so. The journal keeps a response until it is written, so that one that
-comes before what it answers was recorded, or amid a crash, is tied later.
+The journal knows the document when the response comes, or when the document is recorded (journal/tying), and which
+documents lack one. The worker in the document's folder writes it: only that worker changes the document's sidecar.
+A folder that the configuration no longer names has no worker. Its documents' responses are written by a worker of the
+company to which they were delivered, where the sidecar is now: a person may have moved it to that company's folder.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import timedelta
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from filedrop.errors import Changed
-from filedrop.files import replace_whole
-from filedrop.journal import AMBIGUOUS
-from filedrop.model.document import Event, State, same_participant
+from filedrop.files import Directory, replace_whole
+from filedrop.files.patience import within
+from filedrop.model.document import Event
+from filedrop.model.response import AMBIGUOUS
 from filedrop.readable import meaning
 from filedrop.storage import sidecar, told
+from filedrop.storage.marker import read_marker
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from filedrop.files import Entry
-    from filedrop.journal import Answered
     from filedrop.model.document import Document
+    from filedrop.model.response import Response
     from filedrop.outbound.context import FolderContext
 
-LONGEST = timedelta(days=7)  # that a response waits for what it answers
 MOST = 50  # responses that a document keeps, the last ones: with thousands, its sidecar could not be read any more
+PATIENCE = 1.0  # seconds for a folder that nobody serves to answer
 
 
-def tie_responses(at: FolderContext) -> None:
-    """Tie the responses to documents of this folder that can be tied now. Raises JournalError."""
-    journal, now = at.shared.journal, at.shared.now()
-    for response in journal.untied(now - LONGEST):
-        if response.company != at.folder.company:
-            continue
-        found = [
-            one
-            for one in journal.answerable(response)
-            # What lies in this folder is the company's, also where that was called otherwise then.
-            if at.folder.company == one.company or at.folder.id == one.folder
-            if _is_answered(one, response)
-        ]
-        found = [one for one in found if one.state is not State.FAILED] or found  # else the same one, since sent again
-        if len(found) > 1:
-            if at.folder.id == found[0].folder:
-                _tell_ambiguous(at, response, found)
-        elif found and found[0].folder == at.folder.id and found[0].id not in at.under_way:
-            document = found[0]
-            if document.place == document.home:  # else it is on its way, and tied when it is there
-                with at.tolerant():
-                    _tie(at, response, document)
+def write_responses(at: FolderContext) -> None:
+    """Write the responses that documents of this folder lack, and those that nobody else writes. Raises JournalError.
+
+    What can't be written now is left to the next scan.
+    """
+    journal, folder = at.shared.journal, at.folder
+    owed = sorted(journal.owed(folder.id, folder.company, at.shared.now()), key=attrgetter("document"))
+    if not owed:
+        return
+    documents = {document.id: document for document in journal.documents({response.document for response in owed})}
+    for document_id, group in groupby(owed, key=attrgetter("document")):
+        responses = sorted(group, key=attrgetter("at", "msg_no", "nth"))
+        document = documents.get(document_id)
+        if document_id == AMBIGUOUS:
+            _report_ambiguous(at, responses)
+        elif document is None:  # it was removed from the archive meanwhile
+            journal.record_written(responses)
+        elif document.place == document.home and document.id not in at.under_way:  # else it is on its way there
+            with at.tolerant():
+                if document.folder == folder.id:
+                    _write(at, document, responses)
+                elif not folder.serves(path := journal.folder_path(document.folder)):
+                    _write_elsewhere(at, document, responses, path)
 
 
-def _is_answered(document: Document, response: Answered) -> bool:
-    """Whether the response is by the document's receiver to its sender, and about such a document."""
-    parties = same_participant(document.receiver, response.sender) and same_participant(
-        document.sender, response.receiver
-    )
-    return parties and response.type in ("", document.type) and document.state is not State.TAKEN
-
-
-def _tie(at: FolderContext, response: Answered, document: Document) -> None:
-    journal = at.shared.journal
-    facts = {"code": response.code, "means": meaning("response", response.code), "reason": response.reason}
-    event = Event(response.at, told.RESPONSE, facts | {"message": response.msg_no})
-    if not any(one.event == event.event and one.facts == event.facts for one in document.history):
-        try:
-            document = journal.record(document.but(history=(*_with_room(document.history), event)))
-        except Changed:  # the next scan tries again
-            return
+def _write(at: FolderContext, document: Document, responses: Sequence[Response]) -> None:
+    """Write responses into the row of a document of this folder, and into the sidecar if it is there."""
+    document = _with_responses(at, document, responses)
     beside = _beside(at, document)
-    if beside and sidecar.document_id_in(beside) == document.id:  # else somebody has taken it
-        replace_whole(beside, sidecar.outbound(document, document.file), draft_in=at.folder.at("sending"))
-        beside.directory.sync()  # else a power cut may leave the old one, and the journal asks no more
-    journal.tie(response, document.id)
-    said = {"code": response.code, "reason": response.reason, "msg_no": response.msg_no}
-    at.shared.log.info("document.answered", company=document.company, file=document.file, **said)
+    if beside is not None:
+        _replace(beside, document, draft_in=at.folder.at("sending"))
+    _conclude(at, document, responses)
+
+
+def _write_elsewhere(at: FolderContext, document: Document, responses: Sequence[Response], path: Path | None) -> None:
+    """Write responses to a document whose folder, last at `path`, nobody serves: where its sidecar is, if anywhere."""
+    document = _with_responses(at, document, responses)
+    beside = _beside(at, document)
+    if beside is not None:
+        _replace(beside, document, draft_in=at.folder.at("sending"))
+    elif path is None:
+        return  # another folder of this company may have it
+    else:
+        try:
+            if not within(PATIENCE, partial(_replace_in, path, document, at.shared.journal.id)):
+                return
+        except TimeoutError:  # asked once: each scan would wait for it
+            pass
+        except OSError:
+            return
+    _conclude(at, document, responses)
+
+
+def _with_responses(at: FolderContext, document: Document, responses: Sequence[Response]) -> Document:
+    """The document whose recorded history has these responses. Raises Changed: then the next scan tries again."""
+    history = document.history
+    for response in responses:
+        facts = {"code": response.code, "means": meaning("response", response.code), "reason": response.reason}
+        event = Event(response.at, told.RESPONSE, facts | {"message": response.msg_no})
+        if not any(line.event == event.event and line.facts == event.facts for line in history):
+            history = (*history, event)
+    if history == document.history:
+        return document
+    return at.shared.journal.record(document.but(history=_with_room(history)))
+
+
+def _conclude(at: FolderContext, document: Document, responses: Sequence[Response]) -> None:
+    at.shared.journal.record_written(responses)
+    for response in responses:
+        facts = {"code": response.code, "reason": response.reason, "msg_no": response.msg_no}
+        at.shared.log.info("document.answered", company=document.company, file=document.file, **facts)
 
 
 def _beside(at: FolderContext, document: Document) -> Entry | None:
-    """Where its sidecar lies, if anywhere; None where somebody has taken its whole month. Raises OSError."""
-    with suppress(FileNotFoundError):
-        return at.folder.at(document.place) / f"{document.file}.json"
+    """The document's sidecar in this folder; None where it isn't here, or another's is in its place. Raises OSError."""
+    with suppress(FileNotFoundError):  # somebody has taken its whole month
+        beside = at.folder.at(document.place) / f"{document.file}.json"
+        if sidecar.document_id_in(beside) == document.id:
+            return beside
     return None
 
 
+def _replace_in(path: Path, document: Document, journal_id: str) -> bool:
+    """Replace the document's sidecar in a folder that nobody serves. Whether it is there. Raises OSError."""
+    here = Directory.open(path)
+    marker = read_marker(here)
+    if marker is None or (marker.folder, marker.journal) != (document.folder, journal_id):
+        return False
+    for name in document.place.split("/"):
+        here = here.folder(name)
+    beside = here / f"{document.file}.json"
+    if sidecar.document_id_in(beside) != document.id:
+        return False
+    _replace(beside, document)
+    return True
+
+
+def _replace(beside: Entry, document: Document, *, draft_in: Directory | None = None) -> None:
+    replace_whole(beside, sidecar.outbound(document, document.file), draft_in=draft_in)
+    beside.directory.sync()  # else a power cut may leave the old one, and the journal asks no more
+
+
 def _with_room(history: tuple[Event, ...]) -> tuple[Event, ...]:
-    """A history without the oldest responses where one more would be too many."""
-    said = [one for one in history if one.event == told.RESPONSE]
-    old = {id(one) for one in said[: max(0, len(said) + 1 - MOST)]}
-    return tuple(one for one in history if id(one) not in old)
+    """A history without the oldest responses, where there are too many."""
+    responses = [line for line in history if line.event == told.RESPONSE]
+    old = {id(line) for line in responses[:-MOST]}
+    return tuple(line for line in history if id(line) not in old)
 
 
-def _tell_ambiguous(at: FolderContext, response: Answered, found: list[Document]) -> None:
-    named = ", ".join(f"{one.dropped_as} [{one.id}]" for one in found)
-    why = f"message {response.msg_no} answers {response.number} with {response.code}, which may be any of {named}"
-    at.shared.log.warning("response.ambiguous", company=response.company, why=why)
-    at.shared.journal.tie(response, AMBIGUOUS)
+def _report_ambiguous(at: FolderContext, responses: Sequence[Response]) -> None:
+    """Log which documents each of these may be about; of a rejection, `status` says the same."""
+    journal = at.shared.journal
+    for response in responses:
+        named = ", ".join(f"{document.dropped_as} [{document.id}]" for document in journal.meant(response))
+        why = f"message {response.msg_no} answers {response.number} with {response.code}, which may be any of {named}"
+        at.shared.log.warning("response.ambiguous", company=response.company, why=why)
+    journal.record_written(responses)

@@ -11,6 +11,7 @@ tree        a document as a small tree, without what is embedded in it
 sheets      the tree as a sheet: by our stylesheets (XSLT 1.0: ubl*.xsl, cii.xsl, common.xsl), else as an outline
 words       labels, codes and numbers in a language (languages/*.json)
 html        a sheet as a page, by a template (page.html, page.css)
+response    what a receiver says of a document that we have sent, with the reason in words
 
 Nothing is computed, and amounts and dates are as stated. lxml is loaded with the first document, Jinja with the first
 page.

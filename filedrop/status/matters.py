@@ -88,8 +88,9 @@ def find(
     for_nobody: Mapping[str, Sequence[MessageRow]],
     start: str,
 ) -> list[Matter]:
-    """What needs a person now; `doubts` are all documents in doubt, `rejected` those of companies that were lately.
+    """What needs a person now; `doubts` are all documents in doubt.
 
+    `rejected`: what was rejected lately, each with the name of its company, "" for none of the configuration's.
     `for_nobody`: by account, what is stuck of the messages for none of the companies. `start`: the command that starts
     filedrop, where it isn't running.
     """
@@ -102,6 +103,7 @@ def find(
         found += _folders(_beside(away, company["folders"]), name, config, running=status["running"])
         found += _in_doubt(doubts, company, config.companies[name], config, now)
         found += _counted(company, config.companies[name], config)
+    for name in (*status["companies"], ""):
         found += _rejected([item for owner, item in rejected if owner == name], name)
     unassigned = [status["unassigned"]] if status["unassigned"] else []
     found += _folders(_beside(away, unassigned), "", config, running=status["running"])
@@ -119,6 +121,7 @@ def unseen(status: Status) -> frozenset[Key]:
     Among them are folders that the whole root speaks for.
     """
     keys = {Key(kind, name) for name in status["companies"] for kind in _BY_THE_JOURNAL if status["journal"]}
+    keys |= {Key("rejected")} if status["journal"] else set()
     keys |= {Key("stuck", about=name) for name in status["accounts"] if status["journal"]}
     for name, company in status["companies"].items():
         away = [Key("folder", name, folder["path"]) for folder in company["folders"] if not folder["available"]]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import JournalError
 from filedrop.model.document import State
+from filedrop.model.response import AMBIGUOUS
 from filedrop.outbound.former import left_behind, left_in_folders, served_folders
 from filedrop.outbound.validating import why_not_validated
 from filedrop.status import matters
@@ -32,6 +33,7 @@ from filedrop.status.model import (
 )
 from filedrop.status.reasons import dropped, failed, fetched, in_sending, known, reasons, stuck_messages
 from filedrop.status.starting import start_command
+from filedrop.text import listed
 from filedrop.times import as_duration, stated
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from filedrop.config import Company, Config
     from filedrop.daemon.account import Account
     from filedrop.journal import Journal, MessageRow, Newest
+    from filedrop.model.document import Document
+    from filedrop.model.response import Response
     from filedrop.status.folders import FolderSnapshot
 
 REJECTED_FOR = timedelta(days=7)  # for which a rejection is shown: nobody tells us when it was dealt with
@@ -266,26 +270,44 @@ def _troubles(told: DaemonReport, in_folders: str) -> dict[str, str]:
 def _rejected(
     journal: Journal, config: Config, served: Mapping[Path, str], now: datetime
 ) -> Iterator[tuple[str, Item]]:
-    """What receivers have rejected lately, newest first: the company, as it is called now, and the document."""
-    answers = journal.rejections(now - REJECTED_FOR)
-    owners = {served.get(path): one.name for one in config.companies.values() for path in one.outbound}
-    documents = {one.id: one for one in journal.documents({one.document for one in answers})} if answers else {}
-    for answer in answers:
-        if (document := documents.get(answer.document)) is None:
-            continue
-        reason = f": {answer.reason}" if answer.reason else ""
-        yield (
-            owners.get(document.folder, document.company),
-            Item(
-                name=document.dropped_as,
-                known=f"(message {document.msg_no})",
-                path=str(journal.path_of(document) or ""),
-                why=f"{answer.sender} says so in message {answer.msg_no}{reason}",
-                do=[],
-                since=stated(answer.at),
-                order=answer.at.timestamp(),
-            ),
-        )
+    """What receivers have rejected lately, newest first: the company, as it is called now, and the document.
+
+    The company is the one that serves the document's folder, else the document's own, else the one that received the
+    response; "" where the configuration has none of these, or the response may be about documents of several.
+    """
+    responses = journal.rejections(now - REJECTED_FOR)
+    served_by = {served.get(path): company.name for company in config.companies.values() for path in company.outbound}
+    ids = {response.document for response in responses}
+    documents = {document.id: document for document in journal.documents(ids)} if ids else {}
+    for response in responses:
+        if response.document == AMBIGUOUS:
+            meant = journal.meant(response)
+        else:
+            meant = [documents[response.document]] if response.document in documents else []
+        companies = {
+            next((name for name in names if name in config.companies), "")
+            for names in ((served_by.get(one.folder, ""), one.company, response.company) for one in meant)
+        }
+        if meant:  # else removed from the archive since
+            path = journal.path_of(meant[0]) if len(meant) == 1 else None
+            yield companies.pop() if len(companies) == 1 else "", _rejection(response, meant, str(path or ""))
+
+
+def _rejection(response: Response, meant: Sequence[Document], path: str) -> Item:
+    """A rejected document; or a response that doesn't say which of several documents it rejects."""
+    named = [f"{document.dropped_as} (message {document.msg_no})" for document in meant[:LISTED]]
+    more = f" and {len(meant) - LISTED} more" if len(meant) > LISTED else ""
+    unclear = f", and does not say which is meant of {listed(named)}{more}" if len(meant) > 1 else ""
+    reason = f": {response.reason}" if response.reason else ""
+    return Item(
+        name=f"document {response.number}" if unclear else meant[0].dropped_as,
+        known="" if unclear else f"(message {meant[0].msg_no})",
+        path=path,
+        why=f"{response.sender} says so in message {response.msg_no}{unclear}{reason}",
+        do=[],
+        since=stated(response.at),
+        order=response.at.timestamp(),
+    )
 
 
 def _under_way(journal: Journal | None, folders: Iterable[str]) -> Counter[str]:

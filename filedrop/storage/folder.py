@@ -72,6 +72,10 @@ class Folder:
         """A context that keeps the folder's descriptors open, to save opening them for each file."""
         return self._tree.in_use()
 
+    def serves(self, path: Path | None) -> bool:
+        """Whether the configuration names this folder, or another one at `path`."""
+        return path is not None and path in self._served
+
     def at(self, place_in: str = "") -> Directory:
         """The folder itself, or one in it: `sending`, `archive/2026-11`. Raises OSError, also for a link."""
         return self._tree.at(place_in)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 ANYWAY = ("duplicate", "no-answer")  # faults that come back until a person lets the document through
-_TEXTS = ("sender", "receiver", "document_id", "process_id", "uuid", "received", "delivered")
+_TEXTS = ("sender", "receiver", "document_id", "process_id", "type_code", "uuid", "received", "delivered")
 _UNICODE, _ASCII = json.JSONEncoder(ensure_ascii=False).encode, json.JSONEncoder().encode
 _WORD = re.compile(r"[a-z']+[ ,]")
 _NOT_DONE = {False: " was not sent.", True: " was not delivered."}  # ends a note's first line; by: was it accepted?
@@ -52,6 +52,7 @@ def outbound(document: Document, file: str) -> bytes:
         "channel": document.channel,
         "sources": document.sources,
         "document": {"type": document.type, "number": document.number, "issue_date": document.issue_date},
+        "type_code": document.type_code,
         "size": document.size,
         "sha256": document.sha256,
         "meaning": document.meaning,

@@ -15,11 +15,11 @@ from support.responses import message_level, order_response, response
 
 from filedrop.daemon.lock import locked_state
 from filedrop.files import replace_whole
-from filedrop.identify.response import MOST, responses_in
-from filedrop.journal import Answered, Journal
+from filedrop.journal import Journal
+from filedrop.model.response import Response
 from filedrop.outbound import responses
+from filedrop.readable.response import MOST, answers_in
 from filedrop.storage import sidecar
-from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,17 @@ def number_in(world: World, msg_no: int) -> str:
 
 
 def untied(service: Daemon) -> list[str]:
-    return [one.number for one in service.journal.untied(from_seconds(0))]
+    """The numbers in the responses that are tied to no document yet, or not written into its sidecar."""
+    found = service.journal.read("SELECT number FROM responses WHERE document = '' OR owed_to <> ''")
+    return [number for (number,) in found]
+
+
+def recorded(number: str, *, msg_no: int = -1, code: str = "AP", reason: str = "", at: datetime) -> Response:
+    """A response of the buyer's to the seller about an invoice, as it is recorded."""
+    return Response(
+        identity="", msg_no=msg_no, received="", nth=0, company="acme", sender=BUYER, receiver=SELLER, number=number,
+        type_code="380", issue_date="", code=code, reason=reason, at=at,
+    )  # fmt: skip
 
 
 def test_a_rejection(world: World) -> None:
@@ -172,8 +182,7 @@ def test_many_that_answer_nothing(world: World) -> None:
     world.run_once()
     with locked_state(world.state) as journal:
         now = datetime.now(UTC)
-        strange = Answered("", 0, "acme", BUYER, SELLER, "0", "Invoice", "AP", "", now)
-        journal.record_responses([replace(strange, msg_no=-nth, number=f"X-{nth}") for nth in range(1, 301)])
+        journal.record_responses([recorded(f"X-{nth}", msg_no=-nth, at=now) for nth in range(1, 301)])
     world.drop("invoice.xml", invoice("1001"))
     world.receive(response("1001"))
     with world.service():
@@ -242,7 +251,7 @@ def test_broken_off_amid_it(world: World, monkeypatch: pytest.MonkeyPatch, step:
         if step == "record":
             patch.setattr(responses, "replace_whole", die)  # after the row
         else:
-            patch.setattr(Journal, "tie", die)  # after row and sidecar
+            patch.setattr(Journal, "record_written", die)  # after row and sidecar
         world.run_once()
         world.run_once()
     with world.service() as service:
@@ -254,9 +263,9 @@ def test_broken_off_amid_it(world: World, monkeypatch: pytest.MonkeyPatch, step:
 @pytest.mark.parametrize("answer", [response("1001"), order_response("1001", "RE")], ids=["response", "order response"])
 def test_in_an_envelope(answer: bytes) -> None:
     """A response says the same in an envelope as without one."""
-    alone = responses_in(io.BytesIO(answer))
+    alone = answers_in(io.BytesIO(answer))
     assert [(one.number, one.code) for one in alone] == [("1001", "RE")]
-    assert responses_in(io.BytesIO(envelope(answer))) == alone
+    assert answers_in(io.BytesIO(envelope(answer))) == alone
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf_8", "cp037"])
@@ -265,7 +274,7 @@ def test_in_any_encoding(encoding: str) -> None:
     answer = response("1001").decode()
     text = answer.replace('encoding="UTF-8"', f'encoding="{encoding}"')
     assert text != answer
-    assert [(one.number, one.code) for one in responses_in(io.BytesIO(text.encode(encoding)))] == [("1001", "RE")]
+    assert [(one.number, one.code) for one in answers_in(io.BytesIO(text.encode(encoding)))] == [("1001", "RE")]
 
 
 def test_very_many_to_one(world: World) -> None:
@@ -273,7 +282,7 @@ def test_very_many_to_one(world: World) -> None:
     world.drop("invoice.xml", invoice("1001"))
     world.run_once()
     now = datetime.now(UTC)
-    one = Answered("", 0, "acme", BUYER, SELLER, "1001", "Invoice", "IP", "\N{GRINNING FACE}" * 500, now)
+    one = recorded("1001", code="IP", reason="\N{GRINNING FACE}" * 500, at=now)
     with locked_state(world.state) as journal:
         journal.record_responses([replace(one, msg_no=-nth, at=now + timedelta(0, nth)) for nth in range(1, 301)])
     with world.service() as service:
@@ -295,7 +304,7 @@ def test_of_very_many() -> None:
     reference = b"<cac:DocumentReference><cbc:ID>%d</cbc:ID></cac:DocumentReference>"
     many = b"".join(reference % nth for nth in range(1000))
     content = response("1001").replace(b"</cac:DocumentResponse>", many + b"</cac:DocumentResponse>")
-    found = responses_in(io.BytesIO(content))
+    found = answers_in(io.BytesIO(content))
     assert (found[0].number, len(found)) == ("1001", MOST)
 
 

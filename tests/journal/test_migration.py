@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.drops import IDENTITY, accepted, drop, posted
+from support.documents import BUYER, SELLER
+from support.drops import IDENTITY, NOON, accepted, drop, posted
 
 from filedrop.daemon.lock import locked_state
 from filedrop.errors import JournalError
@@ -123,6 +124,24 @@ def test_the_first_journals(path: Path) -> None:
         assert {row.state for row in journal.messages_in(IDENTITY, "named", "placing")} == {"placing"}
         (again,) = journal.record_sending([posted(drop(9, sha256="sha-3", meaning="meaning-3", number="3"))], "refuse")
         assert isinstance(again, Duplicate)
+
+
+@pytest.mark.parametrize("path", OLDER[3:4], ids=[OLDER[3].stem], indirect=True)
+def test_responses_that_wait(path: Path) -> None:
+    """Responses that an older version could not tie are tied, or wait on; those that it has tied stay so."""
+    at = drop(3).claimed.timestamp()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE documents SET type = 'CrossIndustryInvoice' WHERE number = '3'")
+        for msg_no, number, document in ((90, "3", ""), (91, "3", drop(3).id), (92, "9", ""), (92, "10", "")):
+            values = (IDENTITY, msg_no, "acme", BUYER, SELLER, number, "Invoice", "RE", "No.", at, document)
+            connection.execute("INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+    with locked_state(path.parent) as journal:
+        (owed,) = journal.owed("f1", "acme", NOON)
+        assert (owed.msg_no, owed.document, owed.type_code, owed.reason) == (90, drop(3).id, "380", "No.")
+        assert [response.msg_no for response in journal.rejections(NOON - DAY)] == [91, 90]
+        document = journal.record(posted(drop(9)))
+        journal.record(document.sent(NOON, 9, received=None, uuid=None))
+        assert [response.msg_no for response in journal.owed("f1", "acme", NOON)] == [90, 92]
 
 
 def test_of_a_newer_filedrop(world: World) -> None:

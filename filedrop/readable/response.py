@@ -1,7 +1,7 @@
 """What a receiver's response says of the documents that it answers.
 
 Invoice Response, Message Level Response and Message Level Status are an ApplicationResponse; or it is an OrderResponse.
-Codes: UNCL4343 as Peppol BIS uses it (Invoice Response 3, Message Level Response 3, Ordering 3).
+Codes: UNCL4343 as Peppol BIS uses it (Invoice Response 3, Message Level Response 3, Ordering 3, MLS 1.0).
 """
 
 from __future__ import annotations
@@ -15,28 +15,31 @@ from filedrop.identify.content import business_document
 from filedrop.identify.encoding import form_of, transcode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lxml.etree import _Element
 
 ROOTS = frozenset({"ApplicationResponse", "OrderResponse"})
 LARGEST = 1_000_000  # bytes of a response
-MOST = 20  # answers in one
-LONGEST = 500  # characters of a reason
-_TYPES = {"380": "Invoice", "381": "CreditNote", "220": "Order"}  # UNCL1001
+MOST = 20  # documents that one response answers
+LONGEST = 500  # characters of a reason, and of any other value
+_ORDER = "220"
 
 
-class Response(NamedTuple):
-    """An answer to one document: the number that it gives (or its message's id), the code, and the reason in words.
+class Answer(NamedTuple):
+    """What a response says of one document: the number that it gives (or its message's id), the code, and the reason.
 
-    `type`: the root element of what is answered, "" where the response doesn't say.
+    `type_code` and `issue_date` are the document's, "" where the response doesn't state them.
     """
 
     number: str
     code: str
     reason: str
-    type: str
+    type_code: str
+    issue_date: str
 
 
-def responses_in(file: BinaryIO) -> list[Response]:
+def answers_in(file: BinaryIO) -> list[Answer]:
     """The answers in a response that was read before; none where it can't be understood. Raises OSError."""
     content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
@@ -47,17 +50,19 @@ def responses_in(file: BinaryIO) -> list[Response]:
     except (etree.XMLSyntaxError, DocumentError):
         return []
     root = business_document(tree)
-    found: list[Response] = []
+    found: list[Answer] = []
     if etree.QName(root).localname == "OrderResponse":
-        number, code = _text(root, "{*}OrderReference/{*}ID"), _text(root, "{*}OrderResponseCode")
-        found.append(Response(number, code, _joined(_texts(root, "{*}Note")), "Order"))
+        for order in root.findall("{*}OrderReference")[:1]:
+            number, issued = _text(order, "{*}ID"), _text(order, "{*}IssueDate")
+            reason = _joined(_texts(root, "{*}Note"))
+            found.append(Answer(number, _text(root, "{*}OrderResponseCode"), reason, _ORDER, issued))
     for answer in root.findall(".//{*}DocumentResponse")[:MOST]:
         code = _text(answer, "{*}Response/{*}ResponseCode")
-        said = _texts(answer, "{*}Response/{*}Description") + _texts(answer, "{*}Response/{*}Status/{*}StatusReason")
+        reasons = _texts(answer, "{*}Response/{*}Description") + _texts(answer, "{*}Response/{*}Status/{*}StatusReason")
         for reference in answer.findall("{*}DocumentReference")[:MOST]:
-            kind = _TYPES.get(_text(reference, "{*}DocumentTypeCode"), "")
-            found.append(Response(_text(reference, "{*}ID"), code, _joined(said), kind))
-    return [one for one in found if one.number and one.code][:MOST]
+            number, type_code = _text(reference, "{*}ID"), _text(reference, "{*}DocumentTypeCode")
+            found.append(Answer(number, code, _joined(reasons), type_code, _text(reference, "{*}IssueDate")))
+    return [one for one in dict.fromkeys(found) if one.number and one.code][:MOST]
 
 
 def _text(element: _Element, path: str) -> str:
@@ -65,8 +70,9 @@ def _text(element: _Element, path: str) -> str:
 
 
 def _texts(element: _Element, path: str) -> list[str]:
-    return [" ".join(str(one.xpath("string()")).split()) for one in element.iterfind(path)]
+    found = (" ".join(str(one.xpath("string()")).split()) for one in element.iterfind(path))
+    return [text for text in found if text]
 
 
-def _joined(texts: list[str]) -> str:
-    return "; ".join(filter(None, texts))[:LONGEST]
+def _joined(texts: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(filter(None, texts)))[:LONGEST]

@@ -1,0 +1,43 @@
+"""Rows of documents and responses, as the values that they hold."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from filedrop.journal import statements
+from filedrop.journal.schema import from_moment, from_name
+from filedrop.model.document import Document, Event, State
+from filedrop.model.fault import Fault, Finding
+from filedrop.model.response import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+NAMES = ("file", "dropped_as")
+MOMENTS = ("claimed", "due", "first_attempt", "accepted")
+
+
+def document_of(row: Sequence[Any]) -> Document:
+    """The document in a row that has all of `statements.COLUMNS`."""
+    values = dict(zip(statements.COLUMNS, row, strict=True))
+    values |= {name: from_name(values[name]) for name in NAMES}
+    values |= {name: from_moment(values[name]) for name in MOMENTS}
+    values["state"] = State(values["state"])
+    values["sources"] = json.loads(values["sources"])
+    values["warnings"] = tuple(json.loads(values["warnings"]))
+    values["error"] = _fault(**json.loads(values["error"])) if values["error"] else None
+    history = json.loads(values["history"])
+    values["history"] = tuple(Event(datetime.fromisoformat(at), event, facts) for at, event, facts in history)
+    return Document(**values)
+
+
+def _fault(code: str, message: str, hint: str, findings: Iterable[dict[str, Any]] = ()) -> Fault:
+    return Fault(code, message, hint, tuple(Finding(**finding) for finding in findings))
+
+
+def response_of(row: Sequence[Any]) -> Response:
+    """The response in a row that has all of `statements.RESPONSE_COLUMNS`."""
+    values = dict(zip(statements.RESPONSE_COLUMNS, row, strict=True))
+    return Response(**values | {"at": from_moment(values["at"])})

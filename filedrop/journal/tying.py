@@ -1,0 +1,68 @@
+"""Responses are tied to documents in the transaction in which the second of the two is written. No scan looks for them.
+
+A response is tied when it is recorded, or when a document is recorded that it has waited for. While the request of a
+document that may be meant has no clear answer, the response waits: that document's next record ties it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from filedrop.journal import statements
+from filedrop.journal.rows import document_of, response_of
+from filedrop.journal.schema import as_moment
+from filedrop.model.document import Document, State, participant_key
+from filedrop.model.response import AMBIGUOUS, WAITS, Response, is_pending, meant_by
+from filedrop.times import from_seconds
+
+if TYPE_CHECKING:
+    import sqlite3
+    from datetime import datetime
+
+_NEVER_ANSWERED = (State.WAITING, State.SENDING, State.DOUBT)
+
+
+def record(connection: sqlite3.Connection, response: Response) -> None:
+    """Write a response within a transaction, and tie it if that is possible now; one that is known stays as it is."""
+    values = asdict(response) | {"at": as_moment(response.at)}
+    if connection.execute(statements.RECORD_RESPONSE, values).rowcount == 1:
+        tie(connection, response)
+
+
+def tie(connection: sqlite3.Connection, response: Response) -> None:
+    """Tie a response to the document that it is about; where it may be about several, it is ambiguous from now on."""
+    documents = meant(connection, response)
+    if documents and not any(is_pending(document) for document in documents):
+        document = documents[0].id if len(documents) == 1 else AMBIGUOUS
+        connection.execute(statements.TIE, asdict(response) | {"document": document, "folder": documents[0].folder})
+
+
+def tie_waiting(connection: sqlite3.Connection, document: Document) -> None:
+    """Tie what has waited for a document that was just recorded."""
+    if document.state in _NEVER_ANSWERED or not (document.number or document.uuid):
+        return
+    values = {"number": document.number, "uuid": document.uuid, "since": as_moment(document.claimed - WAITS)}
+    values["receiver"] = participant_key(document.receiver or "")
+    for row in connection.execute(statements.WAITING_FOR, values).fetchall():
+        tie(connection, response_of(row))
+
+
+def tie_all(connection: sqlite3.Connection) -> None:
+    """Tie all that waits, since older versions have tied less."""
+    for row in connection.execute(statements.UNTIED).fetchall():
+        tie(connection, response_of(row))
+
+
+def meant(connection: sqlite3.Connection, response: Response) -> list[Document]:
+    """The documents that a response may be about, by all that is recorded."""
+    values = {"number": response.number, "uuid": response.message_id, "company": response.company}
+    values |= {"from_party": participant_key(response.sender), "to_party": participant_key(response.receiver)}
+    documents = [document_of(row) for row in connection.execute(statements.MEANT, values)]
+    rejected: dict[str, datetime] = {}
+    if len(documents) > 1:
+        ids = json.dumps([document.id for document in documents])
+        rows = connection.execute(statements.FIRST_REJECTIONS, {"ids": ids})
+        rejected = {document: from_seconds(at) for document, at in rows}
+    return meant_by(response, documents, rejected)
