@@ -10,14 +10,19 @@ import unicodedata
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from support.documents import SELLER, invoice
 from support.rules import published, published_rules
 
 from filedrop.config import parse
 from filedrop.identify import identify, read
 from filedrop.identify.mapping import Rules
 from filedrop.validation import ByRules, Kind
+
+if TYPE_CHECKING:
+    from support.world import World
 
 CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason=f"the cases are not there: {CASES}")
@@ -35,10 +40,6 @@ WAITING = {
     "page-withholding-tax": "a later issue: what pages show",
     "page-zwnj": "issue 31, item 21",
     "received-facturx-pdf": "issue 31, item 20",
-    "response-mls-from-access-point": "issue 31, item 17",
-    "response-reason-imr-code": "issue 31, item 18",
-    "response-reason-mlr-line": "issue 31, item 18",
-    "response-to-cii-380": "issue 31, item 17",
 }
 """The cases without a test, each with the work that it waits for. Whoever adds the test deletes the entry."""
 
@@ -68,9 +69,9 @@ def test_document_id_with_its_scheme() -> None:
     """The name of the scheme in an envelope is no part of the document id."""
     with (case("sbdh-documentid-with-scheme") / "sbdh-docid-with-scheme.xml").open("rb") as file:
         identity = identify(read(file))
-    invoice = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice"
+    root = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice"
     billing = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0"
-    assert identity.document_id == f"{invoice}##{billing}::2.1"
+    assert identity.document_id == f"{root}##{billing}::2.1"
     assert identity.sources["document_id"] == "envelope"
 
 
@@ -107,3 +108,54 @@ def test_document_at_which_the_rules_end(tmp_path: Path, name: str, says: str, x
     (finding,) = (one for one in verdict.findings if not one.rule)
     assert says in finding.message
     assert (finding.xpath, finding.line) == (xpath, line)
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "answer", "reason"),
+    [
+        ("response-to-cii-380", "S-CII380.inv.xml", "S-CII380.ar.xml", "x"),
+        (
+            "response-reason-imr-code",
+            "R-IMR-code.inv.xml",
+            "R-IMR-code.ar.xml",
+            "Prices incorrect; Requested action: Credit fully",
+        ),
+        (
+            "response-reason-mlr-line",
+            "R-MLR-line.inv.xml",
+            "R-MLR-line.ar.xml",
+            "Number too long for our system (/Invoice/cbc:ID)",
+        ),
+    ],
+)
+def test_a_rejection(world: World, name: str, document: str, answer: str, reason: str) -> None:
+    """A rejection is tied to its document, with its reason in words: in the sidecar, in history and in `status`."""
+    buyer = "0192:123456785"
+    world.sandbox.store.connect({SELLER: "acme", buyer: "buyer"})
+    world.drop("invoice.xml", (case(name) / document).read_bytes())
+    world.run_once()
+    number = world.receive((case(name) / answer).read_bytes(), sender=buyer)
+    _assert_rejected(world, number, buyer, reason)
+
+
+def test_a_message_level_status(world: World) -> None:
+    """The status that the receiver's access point sends is tied to the one message with the id that it names."""
+    world.drop("invoice.xml", invoice("1001"))
+    world.drop("other.xml", invoice("1002"))
+    world.run_once()
+    sent = {message.msg_no: message.uuid for message in world.sandbox.store.sent("acme")}
+    status = (case("response-mls-from-access-point") / "mls.xml").read_bytes()
+    message_id = sent[world.sidecar("invoice.xml")["msg_no"]]
+    number = world.receive(status.replace(b"ID-OF-THE-MESSAGE", message_id.encode()), sender="0242:000123")
+    _assert_rejected(world, number, "0242:000123", "Number too long for our system (/Invoice/cbc:ID)")
+    assert "responses" not in world.sidecar("other.xml")
+
+
+def _assert_rejected(world: World, number: int, sender: str, reason: str) -> None:
+    """The message with this number is received, and rejects the document that was dropped as invoice.xml."""
+    world.run_once()
+    world.run_once()
+    (told,) = world.sidecar("invoice.xml")["responses"]
+    assert (told["code"], told["means"], told["reason"], told["msg_no"]) == ("RE", "Rejected", reason, number)
+    assert f"{sender} says so in message {number}: {reason}" in world.filedrop("status").stdout
+    assert reason in world.filedrop("history", "invoice.xml").stdout
