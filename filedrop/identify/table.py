@@ -71,10 +71,9 @@ class Table:
         """What is wrong with the file as it is now, in a sentence; "" for nothing."""
         if self.silent:
             return f"{self.path} doesn't answer: documents that need it wait; see whether its server is up"
-        if not self._trouble:
-            return ""
-        meanwhile = "what was read before is used" if self._was_read else "documents that need it wait"
-        return f"{self._trouble}. Until then, {meanwhile}"
+        if self._trouble and not self._was_read:
+            return f"{self._trouble}. Until then, documents that need it wait"
+        return self._trouble
 
     @property
     def doubt(self) -> str:
