@@ -210,6 +210,17 @@ def test_processes_are_started_in_one_place() -> None:
     assert starting == {"programs.py"}
 
 
+def test_connections_to_the_journal_are_opened_in_one_place() -> None:
+    """None of them checkpoints by itself (journal/connection)."""
+    opening = {
+        path.relative_to(HOUSE).as_posix()
+        for path in SOURCES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("sqlite3.connect", "sqlite3.Connection")
+    }
+    assert opening == {"journal/connection.py"}
+
+
 def test_logging_is_configured_in_one_place() -> None:
     """What a log line looks like is decided in logs alone."""
     configuring = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from pathlib import Path
 
 import click
@@ -11,7 +9,6 @@ import click
 from filedrop.cli.opening import as_caller, open_config, open_journal
 from filedrop.cli.show import say
 from filedrop.errors import FiledropError
-from filedrop.files import Directory, place
 from filedrop.text import size
 
 
@@ -26,16 +23,9 @@ def backup(config_option: str | None, file: Path) -> None:
     """
     if file.exists():
         raise FiledropError(f"{file} is there already: name another file, or delete that one")
-    draft = file.with_name(f".{secrets.token_hex(13)}.tmp")  # nobody can guess it, and put a link there
     with open_journal(open_config(config_option)) as journal, as_caller():
         try:
-            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            journal.copy_to(draft)
-            folder = Directory.open(file.absolute().parent)
-            place(folder / draft.name, folder / file.name)
-            folder.sync()
+            journal.copy_to(file)
         except OSError as error:
             raise FiledropError(f"{file} can't be written: {error.strerror or error}") from error
-        finally:
-            draft.unlink(missing_ok=True)
         say(f"{file} has the journal, {size(file.stat().st_size)}")

@@ -27,6 +27,7 @@ from filedrop.cli.opening import WHO_MAY, act_as_owner, has_journal, journal_if_
 from filedrop.cli.service.account import kept_from
 from filedrop.cli.show import complain, show_json, show_table
 from filedrop.cli.writing import why_not_writable
+from filedrop.daemon.copies import FOLDER
 from filedrop.daemon.lock import is_running
 from filedrop.daemon.watcher import mode
 from filedrop.errors import FolderUnavailable, JournalError
@@ -34,7 +35,7 @@ from filedrop.files import Directory, is_missing, may_use
 from filedrop.files.disk import file_system, free_space, mapped_drive, shortage
 from filedrop.files.patience import within
 from filedrop.files.rights import explain
-from filedrop.journal import JOURNAL, Journal
+from filedrop.journal import JOURNAL, SQLITE_VERSION, Journal
 from filedrop.outbound.former import left_behind, left_in_folders, served_folders
 from filedrop.status.folders import HUNG, folders, outdated
 from filedrop.storage.folder import ANOTHERS, NotYetThere
@@ -197,6 +198,9 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
                 journal = stack.enter_context(journal_if_any(config))
             if journal:
                 journal.check_integrity()
+                yield CheckResult(
+                    STATE, "ok", f"the journal is sound (SQLite {SQLITE_VERSION}); {_newest_copy(journal, config)}"
+                )
                 for name, sentences in left_behind(config, journal).items():
                     yield from (CheckResult(f"account {name}", "warning", why) for why in sentences)
                 if why := left_in_folders(served_folders(config, journal), journal):
@@ -211,6 +215,11 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
             if folder.path in take_over and journal:
                 yield from _patiently(folder, _take_over, folder, journal)
             yield from _patiently(folder, _folder, config, folder, journal)
+
+
+def _newest_copy(journal: Journal, config: Config) -> str:
+    name = journal.newest_copy(config.state / FOLDER)
+    return f"the newest daily copy is {config.state / FOLDER / name}" if name else "no daily copy was made yet"
 
 
 def _patiently(folder: Folder, look: Callable[..., Iterable[CheckResult]], *arguments: object) -> list[CheckResult]:

@@ -58,6 +58,7 @@ SENTENCES = {  # what people are told of each event; of a document put away, by 
     "message.stuck": "{company}: message {msg_no} can't be taken: {why}",
     "folder.unavailable": "{company}: {why}",
     "folder.refuses": "{company}: {folder}: {why}",
+    "journal.not_copied": "{why}",
     "journal.outdated": "{company}: {folder}: {why}",
     "poll.failed": "{account}: the inbox can't be listed: {why}",
     "account.changed": "{account}: {why}",

@@ -7,6 +7,7 @@ folder_worker   the threads that touch folders
 pool            the threads that make requests
 recorder        the thread that writes answers into the journal
 commands        runs the administrator's programs after something has happened
+copies          a copy of the journal each day
 follower        the thread that follows posted documents: probe, doubts, deliveries
 watcher         file events
 loop            takes turns until stopped; the one place that catches every exception

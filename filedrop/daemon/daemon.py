@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from filedrop.daemon.account import Account
 from filedrop.daemon.clock import REAL
 from filedrop.daemon.commands import CommandRunner
+from filedrop.daemon.copies import DailyCopy
 from filedrop.daemon.folder_worker import FolderWorkers
 from filedrop.daemon.loop import Loop, attempt
 from filedrop.daemon.recorder import Recorder
@@ -100,6 +101,14 @@ class Daemon:
         )
         self.pages = OwedPages(PageMaker(config.inbound.readable_language, log), journal, log)
         self._make_pages = Loop("pages", self.pages.turn, stopped=stopped, log=log)
+        self.copies = DailyCopy(
+            journal,
+            config.state,
+            spare=config.inbound.min_free,
+            clockwork=clockwork,
+            attempt=partial(attempt, log),
+            log=log,
+        )
         self.mapping = Rules(
             config.mapping, config.tables, source=config.source, settle=config.outbound.settle, former=former
         )
@@ -165,7 +174,7 @@ class Daemon:
             account.start()
 
     def look_round(self) -> None:
-        """Look for folders that take long, idle children, commands that are due, and what may be posted now.
+        """Look for folders that take long, what is idle, commands that are due, and what may be posted now.
 
         Called each second.
         """
@@ -175,6 +184,8 @@ class Daemon:
             self.validators.look()
         self.pages.end_if_idle()
         self.commands.look()
+        self.journal.checkpoint_if_idle()
+        self.copies.look()
         for account in self.accounts:
             account.look_round()
 
@@ -225,6 +236,7 @@ class Daemon:
         if not self.recorder.is_alive():  # a folder amid a step may have begun requests since, which were never made
             attempt(self._log, "recorder", self.recorder.step)
         self._make_pages.join(A_MOMENT)
+        self.copies.close(A_MOMENT)
         for account in self.accounts:
             account.access_point.close()
 
@@ -238,6 +250,8 @@ class Daemon:
     def troubles(self) -> dict[str, str]:
         """What keeps work from being done that no account or folder says, each as a sentence, by what it is about."""
         troubles = {"validation": self._unvalidated(), "configuration": self.configured.why}
+        if self.copies.trouble != self.journal.trouble:  # which is told by itself
+            troubles["backup"] = self.copies.trouble
         return {about: why for about, why in troubles.items() if why} | self.commands.troubles
 
     def _unvalidated(self) -> str:

@@ -12,13 +12,17 @@ No SQLAlchemy: it took a quarter of the CPU time of each document, 28 MB, and 15
     responses, tying                responses to documents: which are meant, and what their sidecars lack
     rows                            rows as the values that they hold
     removal                         rows of what was removed from the archive
+    copies                          copies of the file, by a command or each day
     lately                          what happened last, and how much on each day
     statements                      all of the SQL
     store                           transactions, connections, errors
+    connection                      how the file is opened, and when it may checkpoint
     schema                          the tables, and the form of their values
     migration                       older schemas, and the steps from each to the next
 """
 
+from filedrop.journal.connection import SQLITE_VERSION
+from filedrop.journal.copies import Copies
 from filedrop.journal.documents import Duplicate, Newest
 from filedrop.journal.errands import Errand, Errands
 from filedrop.journal.folders import Folders
@@ -32,6 +36,7 @@ from filedrop.journal.waivers import Waiver, Waivers
 
 __all__ = [
     "JOURNAL",
+    "SQLITE_VERSION",
     "Answer",
     "Days",
     "Duplicate",
@@ -50,5 +55,5 @@ __all__ = [
 JOURNAL = "journal.sqlite"  # in the state folder
 
 
-class Journal(Numbers, Responses, Messages, Folders, Waivers, Totals, Errands, Removal, Lately):
+class Journal(Numbers, Responses, Messages, Folders, Waivers, Totals, Errands, Removal, Copies, Lately):
     """The open journal. Thread-safe. Raises JournalError where it can't be read or written."""

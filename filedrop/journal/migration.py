@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from filedrop.errors import JournalError
 from filedrop.files import Directory
 from filedrop.journal import statements
+from filedrop.journal.connection import connect
 from filedrop.journal.schema import RESPONSES, SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _copy(path: Path, target: Path) -> None:
     draft = target.with_name(f"{target.name}.tmp")
     draft.unlink(missing_ok=True)
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(draft)) as copy:
+    with closing(connect(path)) as source, closing(connect(draft)) as copy:
         source.backup(copy)
     draft.replace(target)
     Directory.open(target.parent).sync()

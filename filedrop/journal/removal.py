@@ -42,4 +42,5 @@ class Removal(Store):
         """Give some of the space of removed rows back to the disk. Returns whether there is more."""
         unused: int = self.value(statements.UNUSED)
         self.run(statements.SHRINK)  # as a script: `execute` steps once, which frees one page
+        self.checkpoint()  # what is in the -wal alone shrinks nothing
         return bool(0 < self.value(statements.UNUSED) < unused)  # an older file can't: they are used again

@@ -317,6 +317,8 @@ SAY_SCHEMA = "UPDATE about SET value = :value WHERE key = 'schema'"
 ABOUT = "SELECT key, value FROM about"
 # SQLite's own: how its file becomes smaller. PostgreSQL sees to that itself.
 CAN_SHRINK = "PRAGMA auto_vacuum"
-SHRINK = "PRAGMA incremental_vacuum(500); PRAGMA wal_checkpoint"  # 500 pages; what is in the -wal alone shrinks nothing
+SHRINK = "PRAGMA incremental_vacuum(500)"  # pages
+QUICK_CHECK = "PRAGMA quick_check(1)"
+CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
 UNUSED = "PRAGMA freelist_count"
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"

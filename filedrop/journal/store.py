@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from filedrop.errors import FiledropError, JournalError
 from filedrop.journal import statements
+from filedrop.journal.connection import connect
 from filedrop.journal.migration import STEPS, migrate
 from filedrop.journal.schema import DEFINITIONS, SCHEMA_VERSION
 from filedrop.journal.tying import tie_all
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _READERS = 8  # idle connections that are kept
 _PATIENCE = 30.0  # seconds to wait for another process's lock, such as a command's
+_ROWS = 150  # written ones, after which there is a checkpoint: some seven pages each, with their indexes
 
 
 class _Ticket:
@@ -36,19 +38,25 @@ class _Ticket:
 class Store:
     """The open SQLite file. Thread-safe. Raises JournalError where it can't be read or written.
 
-    A journal of an older schema is brought up to date if this one `migrates`, and refused if not.
+    A journal of an older schema is brought up to date if this one `migrates`, and refused if not. That is the daemon's,
+    of which there is one; it alone checkpoints (`checkpoint`), after so many written rows and when it is idle.
     `trouble` says why the last write failed, "" where it succeeded; `commits` counts successful commits.
     """
 
     def __init__(self, path: Path, *, migrates: bool = False) -> None:
         self.path = path
-        self.trouble = ""
+        self.trouble = self._damage = ""
         self.commits = 0
         self._queue: list[_Ticket] = []
         self._queue_lock = threading.Lock()
         self._writer_lock = threading.Lock()
         self._readers: list[sqlite3.Connection] = []  # idle ones
         self._local = threading.local()
+        self._guard: sqlite3.Connection | None = None
+        self._checkpoints = migrates
+        self._rows = 0  # written until the last checkpoint
+        self._is_behind = True  # is there something in the -wal that the file lacks?
+        self._seen = -1  # commits
         with _translated(path):
             self._writer = self._connect()
             self._writer.execute("PRAGMA temp_store=MEMORY")  # else statement journals go to a file
@@ -59,6 +67,8 @@ class Store:
                     with suppress(sqlite3.OperationalError):  # the disk has no room for a second one: next time
                         self._say("PRAGMA auto_vacuum=INCREMENTAL")
                         self._say("VACUUM")
+            if migrates:
+                self.checkpoint()  # of what a killed process has left
         except BaseException:
             self._roll_back()  # else its open transaction locks others out
             self.close()
@@ -66,15 +76,43 @@ class Store:
 
     def close(self) -> None:
         """Close all connections. Nothing is lost without this call."""
-        for connection in (*self._readers, self._writer):
+        for connection in (*self._readers, *([self._guard] if self._guard else []), self._writer):
             connection.close()
 
     def check_integrity(self) -> None:
-        """Check the file for damage, which takes seconds for a million documents. Raises JournalError."""
-        with self._reader() as connection:
-            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        """Check the file for damage, which takes seconds for a million documents. Raises JournalError.
+
+        From then on the journal is in trouble, whatever can still be written.
+        """
+        with self.unread() as connection:
+            ((found,),) = connection.execute(statements.QUICK_CHECK)
         if found != "ok":
-            raise JournalError(_damaged(self.path, str(found).replace("\n", " ")))
+            self._damage = self.trouble = _damaged(self.path, str(found).replace("\n", " "))
+            raise JournalError(self._damage)
+
+    def checkpoint(self) -> bool:
+        """Bring what is in the -wal into the file. Returns whether the file has all of it; waits for no process.
+
+        The writer doesn't write now. A second connection holds the write lock meanwhile, so no other process does. What
+        readers still need stays in the -wal. An error is no trouble: what is committed is on the disk already.
+        """
+        with self._writer_lock, suppress(sqlite3.Error):
+            self._rows, self._is_behind = self._writer.total_changes, True
+            if self._guard is None:
+                self._guard = connect(self.path, patience=0)
+            self._guard.execute("BEGIN IMMEDIATE")
+            try:
+                ((_, pages, done),) = self._writer.execute(statements.CHECKPOINT).fetchall()
+                self._is_behind = done < pages
+            finally:
+                self._guard.execute("ROLLBACK")
+        return not self._is_behind
+
+    def checkpoint_if_idle(self) -> None:
+        """Checkpoint where nothing has been written since the last call. The daemon calls this each second."""
+        is_idle, self._seen = self._seen == self.commits, self.commits
+        if is_idle and self._is_behind and not self._writer_lock.locked():
+            self.checkpoint()
 
     def check_writable(self) -> None:
         """Write a test value. Raises JournalError."""
@@ -84,21 +122,7 @@ class Store:
         """Run statements that are no transaction. Raises JournalError."""
         with self._writer_lock, _translated(self.path):
             self._writer.executescript(script)
-
-    def copy_to(self, path: Path) -> None:
-        """Copy the journal as it is at one moment into a file, and bring that to the disk. Raises OSError.
-
-        The copy counts as older than all folders, also those of a share that was copied at the same moment: what waits
-        in either may have been sent since.
-        """
-        with self._reader() as source, closing(sqlite3.connect(path)) as copy:
-            try:
-                source.backup(copy)
-                copy.execute(statements.COUNT_AS_OLDER)
-                copy.commit()
-                copy.execute("PRAGMA journal_mode=DELETE")  # a copy is one file
-            except sqlite3.Error as error:
-                raise OSError(None, str(error)) from error
+            self._is_behind = True
 
     def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Do `work` in a transaction, and return its result when the commit is on the disk.
@@ -123,6 +147,8 @@ class Store:
                 with self._queue_lock:
                     batch, self._queue = self._queue, []
                 self._commit(batch)
+        if self._checkpoints and self._writer.total_changes - self._rows >= _ROWS:
+            self.checkpoint()
         for ticket in tickets:
             if ticket.error is not None and not isinstance(ticket.error, FiledropError):
                 raise ticket.error
@@ -138,8 +164,9 @@ class Store:
                     except FiledropError as error:  # nothing to roll back: its checks come before its writes
                         ticket.error = error
                 self._say("COMMIT")
-            self.trouble = ""
+            self.trouble = self._damage
             self.commits += 1
+            self._is_behind = True
         except BaseException as error:  # noqa: BLE001 - each waiting thread must get its error
             self._roll_back()
             if len(batch) > 1:  # one by one, so that only the failing write fails
@@ -200,8 +227,14 @@ class Store:
                 else:
                     connection.close()
 
+    @contextmanager
+    def unread(self) -> Iterator[sqlite3.Connection]:
+        """A new connection, which has read nothing: it sees what the file has now."""
+        with _translated(self.path), closing(self._connect()) as connection:
+            yield connection
+
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=_PATIENCE, check_same_thread=False, isolation_level=None)
+        connection = connect(self.path, patience=_PATIENCE)
         if not self.path.stat().st_size:  # it is new: an older one would be written to by whoever only reads
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
         connection.execute("PRAGMA journal_mode=WAL")
@@ -256,5 +289,6 @@ def _translated(path: Path) -> Iterator[None]:
 def _damaged(path: Path, reason: str) -> str:
     return (
         f"the journal {path} is damaged: {reason}. Nothing is posted. Stop filedrop, move the file away, with its -wal "
-        "and -shm, and put the latest copy there; where there is none, run: filedrop check --take-over"
+        f"and -shm, and put the latest copy there, from {path.with_name('backup')} or your own; where there is none, "
+        "run: filedrop check --take-over"
     )

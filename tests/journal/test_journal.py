@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def journal(path: Path) -> Iterator[Journal]:
-    journal = Journal(path)
+    journal = Journal(path, migrates=True)  # the daemon's
     yield journal
     journal.close()
 

@@ -38,8 +38,8 @@ ACCEPTED = (
 )
 ALARMS = frozenset(  # what a person has to look at
     {"account.changed", "account.paused", "command.failed", "configuration.refused", "document.failed",
-     "document.undecided", "folder.refuses", "folder.unavailable", "journal.outdated", "message.stuck", "poll.failed",
-     "table.broken", "work.failed"}
+     "document.undecided", "folder.refuses", "folder.unavailable", "journal.not_copied", "journal.outdated",
+     "message.stuck", "poll.failed", "table.broken", "work.failed"}
 )  # fmt: skip
 
 

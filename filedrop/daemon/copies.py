@@ -1,0 +1,82 @@
+"""A copy of the journal each day, made beside the work, and checked: so damage is noticed within a day."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from filedrop.errors import FiledropError, JournalError
+from filedrop.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import date
+    from pathlib import Path
+
+    import structlog
+
+    from filedrop.daemon.clock import Clockwork
+    from filedrop.journal import Journal
+
+FOLDER = "backup"  # in `state`
+FIRST = 60.0  # seconds after a start, which has enough to do
+AGAIN = 3600.0  # seconds until it is tried again after a failure
+LONGEST_SAID = 500  # characters of an error
+
+
+class DailyCopy:
+    """Makes the copies. `spare`: so many bytes of the disk stay free. `trouble` says why today's isn't there, or "".
+
+    `attempt` survives a task's errors.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        state: Path,
+        *,
+        spare: int,
+        clockwork: Clockwork,
+        attempt: Callable[[str, Callable[[], None]], object],
+        log: structlog.stdlib.BoundLogger,
+    ) -> None:
+        self.trouble = ""
+        self._journal = journal
+        self._folder = state / FOLDER
+        self._spare = spare
+        self._log = log
+        self._clockwork = clockwork
+        self._pool = clockwork.pool(1, name="copy", attempt=attempt)
+        self._due = clockwork.steady() + FIRST
+        self._done: date | None = None
+
+    def look(self) -> None:
+        """Begin today's copy, if it is due. Called each second."""
+        self._pool.look()
+        steady = self._clockwork.steady()
+        if steady >= self._due and self._clockwork.now().date() != self._done:
+            self._due = steady + AGAIN
+            self._pool.submit(self._copy, lambda: None)
+
+    def close(self, patience: float) -> None:
+        """Stop. A copy that has begun is given up after `patience` seconds."""
+        self._pool.close(patience)
+
+    def _copy(self) -> None:
+        today = self._clockwork.now().date()
+        try:
+            if self._journal.copy_daily(self._folder, today, spare=self._spare):
+                self._log.info("journal.copied", folder=str(self._folder))
+        except JournalError as error:
+            self._fails(str(error))
+        except FiledropError as error:
+            self._fails(f"today's copy of the journal wasn't made: {error}")
+        except OSError as error:
+            why = one_line(error.strerror or error, LONGEST_SAID)
+            self._fails(f"today's copy of the journal couldn't be made in {self._folder}: {why}")
+        else:
+            self.trouble, self._done = "", today
+
+    def _fails(self, why: str) -> None:
+        if why != self.trouble:
+            self._log.error("journal.not_copied", why=why)
+        self.trouble = why

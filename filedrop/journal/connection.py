@@ -1,0 +1,28 @@
+"""Connections to the journal's file, none of which checkpoints by itself.
+
+SQLite from 3.7.0 to 3.51.2 can damage a file in WAL mode where one connection writes while another checkpoints (the
+"WAL-reset bug", sqlite.org/wal.html). Debian 12 has 3.40.1. So a checkpoint happens in two places: in `Store`, which
+keeps all writers out meanwhile, and where SQLite closes the last connection, which has the file for itself.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SQLITE_VERSION = sqlite3.sqlite_version
+_LARGEST_WAL = 8 * 2**20  # bytes of the -wal that are kept for the next writes, when it begins anew
+
+
+def connect(path: Path, *, patience: float = 5.0) -> sqlite3.Connection:
+    """A connection that waits so many seconds for another's lock, and commits each statement by itself.
+
+    It may be used by any thread, by one at a time. Raises sqlite3.Error.
+    """
+    connection = sqlite3.connect(path, timeout=patience, check_same_thread=False, isolation_level=None)
+    connection.execute("PRAGMA wal_autocheckpoint=0")
+    connection.execute(f"PRAGMA journal_size_limit={_LARGEST_WAL}")
+    return connection
