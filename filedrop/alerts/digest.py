@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from filedrop.journal import Total, UnderWay
 
-EVENTS = ("received", "delivered", "failed")
+EVENTS = ("received", "delivered")
+FAILED = "failed"
 UNDER_WAY = "still under way"
 
 
@@ -41,12 +42,19 @@ def totals(counted: Iterable[Total], companies: Collection[str]) -> dict[str, di
 
 
 def figures(
-    now: Mapping[str, Mapping[str, int]], before: Mapping[str, Mapping[str, int]], under_way: Iterable[UnderWay]
+    now: Mapping[str, Mapping[str, int]],
+    before: Mapping[str, Mapping[str, int]],
+    failed: Mapping[str, Collection[str]],
+    under_way: Iterable[UnderWay],
 ) -> dict[str, dict[str, int]]:
-    """What is new in these totals since they were as `before`, by company, and how much is still under way."""
+    """What is new in these totals since they were as `before`, by company, and how much is still under way.
+
+    `failed` has the names of the documents that have failed since: one that failed three times counts once.
+    """
     unfinished = list(under_way)
     return {
         company: {event: _new(number, before.get(company, {}).get(event, 0)) for event, number in sums.items()}
+        | {FAILED: len(failed[company])}
         | {UNDER_WAY: sum(one.number for one in unfinished if one.company == company)}
         for company, sums in now.items()
     }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from filedrop.status.folders import LISTED
 from filedrop.status.matters import heading, line_of, unlisted
 from filedrop.text import printable
 
@@ -71,17 +72,27 @@ def _is_new(item: Item, one: News) -> bool:
     return one.told is not None and item["order"] > one.told.newest
 
 
-def digest(figures: Mapping[str, Mapping[str, int]], *, since: str, until: str) -> Text:
-    """The letter of a day: by company, each figure with its name; `since` and `until` are moments for people."""
+def digest(
+    figures: Mapping[str, Mapping[str, int]], failed: Mapping[str, Sequence[str]], *, since: str, until: str
+) -> Text:
+    """The letter of a day: by company, each figure with its name, and the names of the documents that have `failed`.
+
+    `since` and `until` are moments for people.
+    """
     sums = Counter[str]()
     for numbers in figures.values():
         sums.update(numbers)
     sections = [
-        Section(company, lines=[f"{name}: {number}" for name, number in numbers.items()])
+        Section(company, lines=[*(f"{name}: {number}" for name, number in numbers.items()), *_failed(failed[company])])
         for company, numbers in figures.items()
     ]
     all_of_it = ", ".join(f"{number} {name}" for name, number in sums.items())
     return _text(all_of_it, [Section(f"Between {since} and {until}"), *sections])
+
+
+def _failed(names: Sequence[str]) -> list[str]:
+    more = [f"failed: and {len(names) - LISTED} more"] if len(names) > LISTED else []
+    return [*(f"failed: {name}" for name in names[:LISTED]), *more]
 
 
 def trial() -> Text:

@@ -147,10 +147,12 @@ class Teller:
         new = []
         if is_due:
             now_here = {company: totals[company] for company in self._config.companies}
-            figures = digest.figures(now_here, before.totals, self._journal.under_way())
+            failed = {name: self._journal.failed_since(name, from_seconds(last)) for name in now_here}
+            figures = digest.figures(now_here, before.totals, failed, self._journal.under_way())
             for reader in self._readers:
                 text = letters.digest(
                     figures if reader == ALL else {reader: figures[reader]},
+                    failed,
                     since=local(from_seconds(last)),
                     until=local(now),
                 )

@@ -66,6 +66,11 @@ class Lately(Store):
             for at, whose, file, sender, msg_no in rows
         ]
 
+    def failed_since(self, company: str, since: datetime) -> list[str]:
+        """The names of documents that have failed since then, the latest first, and weren't tried again after that."""
+        rows = self.read(statements.FAILED_SINCE, company=company, since=since.timestamp())
+        return [from_name(name) for (name,) in rows]
+
     def per_day(self, company: str, begins: Sequence[datetime]) -> Days:
         """How much happened on each day. `begins`: when each of the days began, and when the last one ends."""
         days = json.dumps([begin.timestamp() for begin in begins])

@@ -219,6 +219,14 @@ LAST_RECEIVED = (
     "SELECT placed, company, file, sender, msg_no FROM messages"
     " WHERE company = :company AND placed IS NOT NULL AND file <> '' ORDER BY placed DESC LIMIT :most"
 )
+# By name, the last attempt alone: one that was put back and sent by now has not failed.
+FAILED_SINCE = f"""
+    SELECT dropped_as FROM documents AS one WHERE company = :company AND state = '{State.FAILED}' AND ended > :since
+    AND NOT EXISTS (
+        SELECT 1 FROM documents AS later
+        WHERE later.dropped_as = one.dropped_as AND later.folder = one.folder AND later.claimed > one.claimed
+    ) ORDER BY ended DESC
+"""
 # A SELECT for each day, which only counts entries of an index; a join would sort them first.
 _PER_DAY = """
     SELECT (SELECT count(*) FROM {of} AND company = :company AND {moment} >= day AND {moment} < next) FROM (

@@ -64,13 +64,38 @@ def test_what_came_and_went(telling: Telling) -> None:
     assert acme in own.part("plain")
     assert own.part("plain").startswith("Between 20")  # "From" at the beginning of a line arrives as ">From"
     assert "fjord" not in own.part("plain")
-    assert f"{acme}\nfjord\n- received: 0\n- delivered: 0\n- failed: 0\n- still under way: 0\n" in whole.part("plain")
+    named = "- failed: a-1.xml\n- failed: a-0.xml\n"
+    assert f"{acme}{named}\nfjord\n- received: 0\n- delivered: 0\n- failed: 0\n- still under way: 0\n" in whole.part(
+        "plain"
+    )
     assert "1 received, 1 delivered, 2 failed, 0 still under way" in own.subject
     telling.clock.pass_on(20 * HOUR)
     assert digests(telling) == []
     sent(telling, "next")
     telling.clock.pass_on(4 * HOUR)
     assert "- received: 0\n- delivered: 1\n- failed: 0\n" in digests(telling)[1].part("plain"), "since the last one"
+
+
+def test_documents_that_failed_several_times(telling: Telling) -> None:
+    """Each counts once and is named, however often it was put back; one that was sent in the end isn't listed."""
+    fail(telling, "a", 3)
+    for _ in range(2):
+        telling.pass_on(3 * MINUTE)
+        for name in ("a-0.xml", "a-1.xml", "a-2.xml"):
+            (telling.world.outbound / "failed" / name).rename(telling.world.outbound / name)
+        telling.look_now()
+    telling.pass_on(3 * MINUTE)
+    (telling.world.outbound / "failed" / "a-2.xml").unlink()
+    telling.world.put(telling.world.outbound / "a-2.xml", invoice("mended"))
+    telling.look_now()
+    telling.pass_on(3 * MINUTE)
+    telling.clock.pass_on(2 * HOUR)
+    whole, _ = digests(telling)
+    assert "1 delivered, 2 failed, 0 still under way" in whole.subject
+    named = [line for line in whole.part("plain").splitlines() if line.startswith("- failed: a-")]
+    assert sorted(named) == ["- failed: a-0.xml", "- failed: a-1.xml"]
+    telling.clock.pass_on(24 * HOUR)
+    assert "failed: a-" not in digests(telling)[0].part("plain")
 
 
 def test_a_restart(telling: Telling) -> None:
@@ -195,6 +220,6 @@ def test_a_new_journal() -> None:
     """Where a new journal counts from the start again, what it has counted is what is new."""
     before = {"acme": {"received": 7, "delivered": 2, "failed": 0}}
     now = {"acme": {"received": 3, "delivered": 5, "failed": 0}}
-    assert digest.figures(now, before, []) == {
+    assert digest.figures(now, before, {"acme": []}, []) == {
         "acme": {"received": 3, "delivered": 3, "failed": 0, digest.UNDER_WAY: 0}
     }
