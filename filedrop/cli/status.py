@@ -161,10 +161,6 @@ def _show(now: Status) -> None:
     for name, company in now["companies"].items():
         for line in lines_of(company, [count for count in COUNTS if count not in MATTERS], told):
             tell(f"{name}: {line}")
-        for ignored in company["ignored"]:
-            tell(f"{name}: ignored: {ignored} has lain in outbound/ for over an hour, and is no document by its name")
-        for line in _more(company, "ignored"):
-            tell(f"{name}: {line}")
 
 
 def _matter_lines(matter: Matter, now: Status) -> Iterator[str]:

@@ -29,6 +29,7 @@ from filedrop.config.values import (
     FolderName,
     Folders,
     FullPath,
+    IgnoredNames,
     Interval,
     KeptFor,
     MaxSize,
@@ -80,6 +81,7 @@ class Outbound(Section):
     """The way out."""
 
     files: FileNames = ("*.xml",)
+    ignore: IgnoredNames = ()
     watch: Watch = "auto"
     rescan: Interval = timedelta(seconds=30)
     settle: Duration = timedelta(seconds=2)

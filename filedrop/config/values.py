@@ -307,6 +307,7 @@ VariableName = Annotated[
 ]
 Suffix = Annotated[str, _form(r"\..+", '"{}" is no suffix; write one that begins with a dot, like .ready'), _ONE_NAME]
 FileNames = Several[FileName]
+IgnoredNames = tuple[FileName, ...]  # there may be none
 FullPath = Annotated[Path, AfterValidator(absolute)]
 Folders = OneOrSeveral[FullPath]
 BesideConfiguration = Annotated[Path, AfterValidator(beside_configuration)]

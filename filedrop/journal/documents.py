@@ -146,6 +146,14 @@ class Documents(Store):
         """
         return self.value(statements.NAMED, folder=folder, place=place, file=as_name(file)) is not None
 
+    def has_had(self, folder: str, file: str, unnumbered: str) -> bool:
+        """Whether a document, open or ended, has this file name in a folder.
+
+        `unnumbered`: the name without the number that filedrop may have given it.
+        """
+        names = {"file": as_name(file), "unnumbered": as_name(unnumbered)}
+        return self.value(statements.HAS_HAD, folder=folder, **names) is not None
+
     def knows_of(self, folder: str, name: str, file: str, sha256: str) -> bool:
         """Is anything recorded that may concern a file dropped with this name and these bytes?
 

@@ -45,6 +45,10 @@ class Folders(Store):
         folder = self.folder_path(document.folder)
         return folder / document.place / document.file if folder else None
 
+    def folder_paths(self) -> dict[str, Path]:
+        """Where each folder was last seen, by its id."""
+        return {folder: Path(from_name(path)) for folder, path in self.read(statements.FOLDER_PATHS)}
+
     def folder_at(self, path: Path) -> str | None:
         """The id of the folder that was last seen at a path; None for an unknown path."""
         known: str | None = self.value(statements.FOLDER_AT, path=as_name(str(path)))

@@ -48,6 +48,9 @@ KEPT_IN_SENDING = (
     "SELECT id, state FROM documents WHERE open AND folder = :folder AND place = 'sending'"
     f" AND (claimed <= :before OR claimed > :now) AND state IN ('{State.WAITING}', '{State.SENDING}', '{State.DOUBT}')"
 )
+HAS_HAD = (
+    "SELECT 1 FROM documents WHERE dropped_as IN (:file, :unnumbered) AND folder = :folder AND file = :file LIMIT 1"
+)
 ANOTHER_COMPANYS = "SELECT 1 FROM documents WHERE open AND folder = :folder AND company <> :company LIMIT 1"
 HAND_TO = "UPDATE documents SET company = :company WHERE open AND folder = :folder AND company <> :company"
 NAMED = f"SELECT 1 FROM documents WHERE {_LIES} AND file = :file LIMIT 1"
@@ -239,6 +242,7 @@ FAILED_PER_DAY = _PER_DAY.format(of=f"documents WHERE state = '{State.FAILED}'",
 
 # Folders
 
+FOLDER_PATHS = "SELECT id, path FROM folders"
 FOLDER_PATH = "SELECT path FROM folders WHERE id = :id"
 MOVE_MESSAGES = f"UPDATE messages SET folder = :path WHERE {_HAS_DRAFT}".replace(":folder", f"({FOLDER_PATH})")
 FOLDER_AT = "SELECT id FROM folders WHERE path = :path"

@@ -13,6 +13,7 @@
     filing        the move to the place of its state: sidecar, note, file
     moves         such moves of a batch, brought to the disk together
     reconcile     repairs differences between folder and journal
+    strays        files that nobody will ever send
     renamed       what a person has renamed in sent/ is followed on
     retention     removes old months of archive/, if the configuration says so
     notes         say why a document is still in sending/

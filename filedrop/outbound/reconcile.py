@@ -26,6 +26,7 @@ from filedrop.outbound.notes import write_notes
 from filedrop.outbound.recovery import restore, suspect_all
 from filedrop.outbound.renamed import take_up_renamed
 from filedrop.outbound.sender import log_doubt
+from filedrop.outbound.strays import Strays, look_for_strays
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.storage import sidecar
 from filedrop.storage.names import Names
@@ -49,12 +50,13 @@ LISTED_AT_ONCE = 1000  # names
 class Findings:
     """What the last comparison of a folder has found missing, by kind, and what the notes in `sending/` say, by id.
 
-    `is_first`: no comparison has ended yet.
+    `is_first`: no comparison has ended yet. `strays`: files that nobody will send.
     """
 
     def __init__(self) -> None:
         self.is_first = True
         self.notes: dict[str, str] = {}
+        self.strays = Strays()
         self._last: dict[str, frozenset[str]] = {}
 
     def last(self, what: str) -> frozenset[str]:
@@ -76,6 +78,11 @@ class Reconciliation:
         self._at = at
         self._begun: Slices | None = None
         self._findings = Findings()
+
+    @property
+    def strays(self) -> Strays:
+        """The files in the folder that nobody will send."""
+        return self._findings.strays
 
     @property
     def is_under_way(self) -> bool:
@@ -135,14 +142,16 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
         at.unanswered.pop(document_id, None)
         at.unvalidated.pop(document_id, None)
         at.unreadable.discard(document_id)
+    lone = sorted(name for name in there - known_names if not folder.names_document(name))
     del files, sending, known_names, there, lying  # each may have a hundred thousand
-    yield from _compare_sent(at, findings)
+    has_lone = yield from _compare_sent(at, findings)
     _clear_notes(at, findings, "failed", (yield from _names(folder.documents("failed"))))
     _end_waivers(at, findings)
     for place in ("", "sending"):  # few files have a note there, and there may be very many files
         noted = {document for _, document in folder.notes(place)}
         _clear_notes(at, findings, place, noted.intersection(folder.names(place) if noted else ()))
         yield
+    yield from look_for_strays(at, findings.strays, lone, sent=has_lone, archive=not findings.is_first)
     if (trouble := unread or trouble) is not None:
         raise trouble
     if not known:
@@ -266,8 +275,9 @@ def _end_or_ask(shared: Context, document: Document) -> None:
                 shared.journal.record(document.later(shared.now()))  # asked after once more: due now
 
 
-def _compare_sent(at: FolderContext, findings: Findings) -> Slices:
-    there, missing = (yield from _names(at.folder.documents("sent"))), list[str]()
+def _compare_sent(at: FolderContext, findings: Findings) -> Generator[None, None, bool]:
+    """Compare `sent/` with the journal. Returns whether there are files without a row."""
+    there, missing, number = (yield from _names(at.folder.documents("sent"))), list[str](), 0
     for number, (name, document_id) in enumerate(at.shared.journal.files_in(at.folder.id, "sent"), 1):
         if name not in there:
             missing.append(document_id)
@@ -275,6 +285,7 @@ def _compare_sent(at: FolderContext, findings: Findings) -> Slices:
             yield
     _end_gone(at, findings, "sent", take_up_renamed(at, missing))
     _clear_notes(at, findings, "sent", there)
+    return len(there) > number - len(missing)
 
 
 def _end_waivers(at: FolderContext, findings: Findings) -> None:

@@ -4,6 +4,7 @@ model         the form of it
 survey        everything together
 folders       what lies in each folder; it only looks
 reasons       why a count isn't 0, what is to be done, and the documents and messages that it is made of
+strays        files that nobody will send, also in folders that have no company any more
 matters       what needs a person
 starting      the command that starts filedrop where it doesn't run
 status_file   status.json, for whoever opens the share, and what the daemon says of itself

@@ -18,15 +18,14 @@ from filedrop.files import patience
 from filedrop.files.disk import free_space, shortage
 from filedrop.files.rights import explain
 from filedrop.storage import sidecar
-from filedrop.storage.folders import PLACES, OutboundFolder, inbound_folder, outbound_folder, unassigned_folder
+from filedrop.storage.folders import OutboundFolder, inbound_folder, outbound_folder, unassigned_folder
 from filedrop.storage.hold import holds
-from filedrop.storage.marker import MARKER, read_marker, why_outdated
-from filedrop.storage.names import IGNORED_NAMES, is_received
+from filedrop.storage.marker import read_marker, why_outdated
+from filedrop.storage.names import is_received
 from filedrop.text import size
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-    from datetime import datetime
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from filedrop.config import Config
@@ -39,8 +38,6 @@ HUNG = "it does not answer; see whether its server is up"
 LISTED = 20  # of each kind by name: enough to act on, little enough to read
 LONGEST = 2000  # letters of a reason that anybody may have written
 WITHOUT_SIDECAR = "it lies here without a sidecar of ours; filedrop history NAME says what has happened to it"
-IGNORED_AFTER = 3600.0  # seconds (contract 1, never documents)
-_NEVER_NAMED = IGNORED_NAMES | {MARKER}
 
 
 class Lying(NamedTuple):
@@ -59,8 +56,8 @@ class Lying(NamedTuple):
 class FolderSnapshot:
     """What lies in a folder: how many things of each kind, and the newest of those that a person may want to know of.
 
-    `counts`: documents by the name of their place, and what is `ignored`. `failed` and `ignored` are at most `LISTED`,
-    the newest first; `there` are those of the asked-for names that lie in it. `trouble` is the sentence that says why
+    `counts`: documents by the name of their place, without strays that were asked for. `failed` are at most `LISTED`,
+    the newest first; `there` are those of the asked-for files that lie in it. `trouble` is the sentence that says why
     the folder is unavailable, "" while it isn't; `warning` one that says what else is wrong with it, `refused` one that
     says why files can't be moved or written there. `disk` is the number of its file system, `free` are the bytes free
     there; None where they aren't known. `oldest` says, in seconds since 1970, since when the oldest of `failed` and, if
@@ -72,8 +69,7 @@ class FolderSnapshot:
     refused: str = ""
     counts: Counter[str] = field(default_factory=Counter)
     failed: list[Lying] = field(default_factory=list)
-    ignored: list[Lying] = field(default_factory=list)
-    there: set[str] = field(default_factory=set)
+    there: set[Path] = field(default_factory=set)
     held_by: str = ""
     oldest: dict[str, float] = field(default_factory=dict)
     disk: int | None = None
@@ -94,7 +90,7 @@ class FolderSurvey:
         self._seen: dict[Path, FolderSnapshot] = {}
         self._looks: dict[Path, tuple[threading.Thread, float]] = {}  # the last one at each folder, and when it began
 
-    def look(self, now: datetime, asked_for: Iterable[Path] = ()) -> dict[Path, FolderSnapshot]:
+    def look(self, asked_for: Iterable[Path] = ()) -> dict[Path, FolderSnapshot]:
         """A snapshot of each folder, by its path. A folder that hangs is not looked at again before it answers.
 
         `asked_for`: which of these files are there? Of a folder that is slow, what was seen there before is told.
@@ -107,7 +103,8 @@ class FolderSurvey:
         threads = []
         for folder in self._folders:
             if not self._is_asked(folder.path):
-                arguments = (folder, now, names.get(folder.path, ()))
+                below = {path: asked for path, asked in names.items() if path.is_relative_to(folder.path)}
+                arguments = (folder, below)
                 thread = threading.Thread(target=self._look, args=arguments, daemon=True)
                 try:
                     thread.start()
@@ -131,12 +128,12 @@ class FolderSurvey:
         is_hung = self._is_asked(path) and time.monotonic() - self._looks[path][1] > patience.LONGEST
         return FolderSnapshot(trouble=HUNG) if seen is None or is_hung else seen
 
-    def _look(self, folder: Folder, now: datetime, names: Collection[str]) -> None:
+    def _look(self, folder: Folder, names: Mapping[Path, Collection[str]]) -> None:
         try:
             try:
-                snapshot = self._snapshot(folder, self._journal, now, names)
+                snapshot = self._snapshot(folder, self._journal, names)
             except JournalError:
-                snapshot = self._snapshot(folder, None, now, names)
+                snapshot = self._snapshot(folder, None, names)
             if not isinstance(folder, OutboundFolder):
                 snapshot.warning = snapshot.warning or _too_full(snapshot.free, self._min_free)
             self._seen[folder.path] = snapshot
@@ -146,12 +143,12 @@ class FolderSurvey:
             self._seen[folder.path] = FolderSnapshot(trouble=f"it can't be looked into: {explain(error, folder.path)}")
 
     def _snapshot(
-        self, folder: Folder, journal: Journal | None, now: datetime, names: Collection[str]
+        self, folder: Folder, journal: Journal | None, names: Mapping[Path, Collection[str]]
     ) -> FolderSnapshot:
         with folder.in_use():
             folder.check_ownership(journal)
             if isinstance(folder, OutboundFolder):
-                snapshot = _outbound(folder, now, names)
+                snapshot = _outbound(folder, names)
             else:
                 snapshot = _inbound(folder, ages=self._ages)
             snapshot.refused = shortage(folder.path)
@@ -179,24 +176,22 @@ def outdated(folder: Folder, journal: Journal | None) -> str:
     return why_outdated(missing) if missing > 0 else ""
 
 
-def _outbound(folder: OutboundFolder, now: datetime, names: Collection[str]) -> FolderSnapshot:
+def _outbound(folder: OutboundFolder, names: Mapping[Path, Collection[str]]) -> FolderSnapshot:
     snapshot = FolderSnapshot()
-    ignored = []
     for entry in folder.at().scan():
         if holds(entry):
             snapshot.held_by = entry.name
         elif folder.is_dropped(entry):
             snapshot.counts["outbound"] += 1
-            if entry.name in names:
-                snapshot.there.add(entry.name)
-        elif entry.name.lower() not in _NEVER_NAMED and entry.name not in PLACES:
-            with suppress(FileNotFoundError):  # a writer has just given it its real name
-                status = entry.stat(follow_symlinks=False)
-                ignored.append(Lying(max(status.st_mtime, status.st_ctime), entry.name))
-    for_long = [one for one in ignored if one.since < now.timestamp() - IGNORED_AFTER]
-    snapshot.counts["ignored"], snapshot.ignored = len(for_long), nlargest(LISTED, for_long)
     for place in ("sending", "sent"):
         snapshot.counts[place] = sum(1 for _ in _documents(folder, place))
+    for path, asked in names.items():
+        place = "" if path == folder.path else path.relative_to(folder.path).as_posix()
+        for name in asked:
+            with suppress(OSError):  # no such place: anybody may have written the report
+                if (folder.at(place) / name).exists():
+                    snapshot.there.add(path / name)
+                    snapshot.counts[place] -= place == "sent" and folder.names_document(name)
     failed = list(_failed(folder))
     snapshot.counts["failed"] = len(failed)
     if failed:

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from filedrop.config import Company, Config
     from filedrop.journal import MessageRow
     from filedrop.model.document import Document
-    from filedrop.status.model import CompanyStatus, DocumentStatus, FolderStatus, MessageStatus, Status
+    from filedrop.status.model import (
+        CompanyStatus,
+        DocumentStatus,
+        FolderStatus,
+        MessageStatus,
+        Status,
+        StrayStatus,
+    )
+    from filedrop.status.strays import RemovedFolder
 
 AWAY = "away"  # what is wrong with a root, or an access point
 SEVERAL = 2  # folders that are away at once, for which their root speaks
@@ -42,6 +50,7 @@ _NOUNS: dict[Kind, str] = {
     "decide": "document",
     "failed": "document",
     "rejected": "document",
+    "stray": "file",
     "overdue": "document",
     "doubt": "document",
     "stuck": "message",
@@ -86,13 +95,14 @@ def find(
     now: datetime,
     *,
     for_nobody: Mapping[str, Sequence[MessageRow]],
+    removed: Sequence[RemovedFolder],
     start: str,
 ) -> list[Matter]:
     """What needs a person now; `doubts` are all documents in doubt.
 
     `rejected`: what was rejected lately, each with the name of its company, "" for none of the configuration's.
-    `for_nobody`: by account, what is stuck of the messages for none of the companies. `start`: the command that starts
-    filedrop, where it isn't running.
+    `for_nobody`: by account, what is stuck of the messages for none of the companies. `removed`: folders with files
+    that have no company any more. `start`: the command that starts filedrop, where it isn't running.
     """
     found = [*_stopped(status, start), *_accounts(status, now)]
     away = _away(status, config)
@@ -103,12 +113,14 @@ def find(
         found += _folders(_beside(away, company["folders"]), name, config, running=status["running"])
         found += _in_doubt(doubts, company, config.companies[name], config, now)
         found += _counted(company, config.companies[name], config)
+        found += _strays(company, name, config)
     for name in (*status["companies"], ""):
         found += _rejected([item for owner, item in rejected if owner == name], name)
     unassigned = [status["unassigned"]] if status["unassigned"] else []
     found += _folders(_beside(away, unassigned), "", config, running=status["running"])
     for account, rows in for_nobody.items():
         found += _stuck_for_nobody(rows, account, config)
+    found += [matter for folder in removed for matter in _removed(folder)]
     found += [_matter("trouble", about=about, title=why) for about, why in status["troubles"].items()]
     found += [_matter("table", about=why, title=why) for why in status["tables"]]
     found += [_matter("alert", about=why, title=why) for why in status["alerts"]]
@@ -125,7 +137,9 @@ def unseen(status: Status) -> frozenset[Key]:
     keys |= {Key("stuck", about=name) for name in status["accounts"] if status["journal"]}
     for name, company in status["companies"].items():
         away = [Key("folder", name, folder["path"]) for folder in company["folders"] if not folder["available"]]
-        keys |= {Key("failed", name), *away} if away else set()
+        keys |= {Key("failed", name), Key("stray", name), *away} if away else set()
+        if company["strays"] is None:  # the daemon has just begun to look
+            keys.add(Key("stray", name))
     return frozenset(keys - set(map(key_of, status["matters"])))
 
 
@@ -267,6 +281,36 @@ def _stuck_for_nobody(rows: Sequence[MessageRow], account: str, config: Config) 
 def _rejected(items: list[Item], company: str) -> Iterator[Matter]:
     advice = "see what each response says, in inbound/ and in the document's sidecar, and send a corrected one"
     return _several("rejected", company, len(items), "rejected by the receiver", advice=advice, items=items[:LISTED])
+
+
+def _strays(status: CompanyStatus, company: str, config: Config) -> Iterator[Matter]:
+    """The files that nobody will ever send."""
+    files = status["strays"] or []
+    number = len(files) + status["unlisted"].get("strays", 0)
+    what = "file that will never be sent" if number == 1 else "files that will never be sent"
+    advice = (
+        f"to send one, give it a document's name ({', '.join(config.outbound.files)}) and put it into outbound/; "
+        "else move it away. Names that are expected in outbound/ can be listed in outbound.ignore"
+    )
+    return _several("stray", company, number, what, advice=advice, items=[_stray(one) for one in files])
+
+
+def _removed(folder: RemovedFolder) -> Iterator[Matter]:
+    """The files in a folder that has no company any more."""
+    number, path = folder.files.number, folder.path
+    files, are = ("file", "is") if number == 1 else ("files", "are")
+    what = f"{files} that wait or have failed {are} in {path}, which the configuration no longer names"
+    advice = (
+        "nobody sends them: name the folder in the configuration again, or move the files into another outbound/; to "
+        f"give them up, delete .filedrop in {path}"
+    )
+    items = [_stray(one) for one in folder.files.listed]
+    return _several("stray", "", number, what, about=str(path), advice=advice, items=items)
+
+
+def _stray(one: StrayStatus) -> Item:
+    since = one["since"] or None
+    return Item(name=one["file"], known="", path=one["path"], why=one["why"], do=[], since=since, order=_order(since))
 
 
 def _in_doubt(

@@ -42,6 +42,15 @@ class DocumentStatus(TypedDict):
     since: str | None
 
 
+class StrayStatus(TypedDict):
+    """A file that nobody will send, why, and since when it is as it is now (ISO 8601, "" where that isn't known)."""
+
+    file: str
+    path: str
+    why: str
+    since: str
+
+
 class MessageStatus(TypedDict):
     """A message of the inbox that couldn't be taken, and when that is tried again."""
 
@@ -61,6 +70,7 @@ Kind = Literal[
     "decide",
     "failed",
     "rejected",
+    "stray",
     "overdue",
     "stuck",
     "doubt",
@@ -125,6 +135,7 @@ class CompanyStatus(Counts):
     """Contract 5's counts, and by each that isn't 0 its reason; then names, the newest first.
 
     Where there are many, some aren't listed; `unlisted` says how many of each kind. `why` says why documents wait.
+    `strays` are files that nobody will send; None where no daemon has looked for them yet.
     """
 
     held: bool
@@ -133,7 +144,7 @@ class CompanyStatus(Counts):
     folders: list[FolderStatus]
     documents: list[DocumentStatus]
     messages: list[MessageStatus]
-    ignored: list[str]
+    strays: list[StrayStatus] | None
     unlisted: dict[str, int]
 
 

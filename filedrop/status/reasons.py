@@ -127,7 +127,7 @@ def dropped(told: Mapping[Path, str], outbound: Mapping[Path, FolderSnapshot]) -
             state="waiting", file=path.name, path=str(path), why=why, code="", id=None, msg_no=None, since=None
         )
         for path, why in told.items()
-        if path.parent in outbound and path.name in outbound[path.parent].there
+        if path.parent in outbound and path in outbound[path.parent].there
     ][:LISTED]
 
 

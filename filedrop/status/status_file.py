@@ -20,6 +20,7 @@ from filedrop.daemon.loop import attempt
 from filedrop.daemon.systemd import notify
 from filedrop.files import Directory, clear_drafts, replace_whole
 from filedrop.files.patience import within
+from filedrop.status import strays
 from filedrop.status.folders import LISTED
 from filedrop.status.matters import in_a_line
 from filedrop.status.model import NO_REPORT, VERSION, AccountStatus, Status, folders_of
@@ -162,6 +163,7 @@ def heard_from(daemon: Daemon, now: datetime) -> DaemonReport:
         warnings=dict(warnings),
         refused={str(one.folder.path): one.at.health.refused for one in pipelines},
         waiting=dict(waiting),
+        strays=strays.by_company(pipelines),
         troubles=daemon.troubles(),
         journal=daemon.journal.trouble,
         configured=daemon.configured.read,
@@ -170,7 +172,16 @@ def heard_from(daemon: Daemon, now: datetime) -> DaemonReport:
 
 def _standing(account: Account) -> object:
     """What has changed where this has."""
-    troubles = [(one.at.health.trouble, one.at.health.warning, len(one.at.scanner.seen)) for one in account.pipelines]
+    troubles = [
+        (
+            one.at.health.trouble,
+            one.at.health.warning,
+            len(one.at.scanner.seen),
+            one.reconciliation.strays.found,
+            one.reconciliation.strays.number,
+        )
+        for one in account.pipelines
+    ]
     return account_status(account), troubles, account.poller.trouble()
 
 
@@ -200,10 +211,11 @@ def told_in(status: Status | None) -> DaemonReport:
             warnings={str(one["path"]): str(one["warning"]) for _, one in folders_of(status)},
             refused={str(one["path"]): str(one["refused"]) for _, one in folders_of(status)},
             waiting={Path(one["path"]): str(one["why"]) for one in documents if one["state"] == "waiting"},
+            strays=strays.in_companies(status["companies"]),
             journal=str(status["journal"]),
             configured=str(status["configured"]),
         )
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, ValueError):
         return DaemonReport()
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from heapq import nlargest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +32,7 @@ from filedrop.status.model import (
 )
 from filedrop.status.reasons import dropped, failed, fetched, in_sending, known, reasons, stuck_messages
 from filedrop.status.starting import start_command
+from filedrop.status.strays import RemovedFolders, Strays
 from filedrop.text import listed
 from filedrop.times import as_duration, stated
 
@@ -83,7 +83,8 @@ class DaemonReport:
     """What only the daemon can tell, `heard` then. `warnings`: of available folders, by their paths.
 
     `refused`: of these, why files can't be moved or written there.
-    `waiting`: the dropped files that it has left where they are, and why.
+    `waiting`: the dropped files that it has left where they are, and why. `strays`: by company, the files that nobody
+    will send, where the daemon has looked for them for long enough.
     """
 
     heard: str | None = None
@@ -94,6 +95,7 @@ class DaemonReport:
     warnings: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     waiting: Mapping[Path, str] = field(default_factory=dict)
+    strays: Mapping[str, Strays] = field(default_factory=dict)
     journal: str = ""
     configured: str = ""
 
@@ -109,6 +111,7 @@ class Survey:
         self._config = config
         self._journal = journal
         self._folders = FolderSurvey(config, journal, ages=ages)
+        self._removed = RemovedFolders(config)
 
     def take(self, told: DaemonReport, *, running: bool | None, now: datetime) -> Status:
         """The status now, with what the daemon has `told`."""
@@ -119,7 +122,8 @@ class Survey:
 
     def _take(self, journal: Journal | None, told: DaemonReport, *, running: bool | None, now: datetime) -> Status:
         config = self._config
-        self.snapshots = self._folders.look(now, told.waiting)
+        strays = (Path(one["path"]) for found in told.strays.values() for one in found.listed)
+        self.snapshots = self._folders.look([*told.waiting, *strays])
         for path, snapshot in self.snapshots.items():
             snapshot.warning = snapshot.warning or told.warnings.get(str(path), "")
             snapshot.refused = snapshot.refused or told.refused.get(str(path), "")
@@ -127,7 +131,7 @@ class Survey:
         stuck: list[MessageRow] = []
         for_nobody: dict[str, list[MessageRow]] = {}  # what is stuck that is for none of the companies, by account
         accounts: dict[str, AccountStatus] = {}
-        strays = left_behind(config, journal) if journal else {}
+        left = left_behind(config, journal) if journal else {}
         served = served_folders(config, journal) if journal else {}
         for name, account in config.accounts.items():
             accounts[name] = {**told.accounts.get(name, NO_REPORT)}
@@ -137,7 +141,7 @@ class Survey:
                 rows = journal.messages_in(account.identity, "stuck")
                 for_nobody[name] = [row for row in rows if row.folder == str(config.unassigned)]
                 stuck += [row for row in rows if row.folder != str(config.unassigned)]
-                accounts[name]["left_behind"] = strays.get(name, [])
+                accounts[name]["left_behind"] = left.get(name, [])
                 accounts[name]["surplus"] = [msg_no for msg_no, _ in journal.surplus(account.identity)][::-1]
         status = Status(
             filedrop=VERSION,
@@ -176,7 +180,10 @@ class Survey:
         doubts = journal.in_state(State.DOUBT) if journal and in_doubt else []
         rejected = list(_rejected(journal, config, served, now)) if journal else []
         start = start_command(Path(config.source)) if running is False else ""
-        status["matters"] = matters.find(status, doubts, rejected, config, now, for_nobody=for_nobody, start=start)
+        removed = self._removed.look(journal) if journal else []
+        status["matters"] = matters.find(
+            status, doubts, rejected, config, now, for_nobody=for_nobody, removed=removed, start=start
+        )
         return status
 
     def _company(
@@ -220,11 +227,14 @@ class Survey:
         documents += failed(outbound)
         documents.sort(key=lambda document: _ORDER[document["state"]])
         messages = stuck_messages(stuck)
-        ignored = nlargest(LISTED, (one for snapshot in outbound.values() for one in snapshot.ignored))
+        reported = told.strays.get(company.name, Strays(0, ()))
+        files = frozenset[Path]().union(*(snapshot.there for snapshot in outbound.values()))
+        strays = [one for one in reported.listed if Path(one["path"]) in files]
         listed = Counter(document["state"] for document in documents)
-        listed.update(stuck=len(messages), ignored=len(ignored))
+        listed.update(stuck=len(messages), strays=len(strays))
         there = {str(count): counts[count] for count in COUNTS}
-        there |= {"sent": many["sent"], "ignored": lies["ignored"]}  # of what is sent, that with warnings is listed
+        there |= {"sent": many["sent"]}  # of what is sent, that with warnings is listed
+        there["strays"] = reported.number - (len(reported.listed) - len(strays))
         return CompanyStatus(
             **counts,
             held=bool(held_by),
@@ -244,7 +254,7 @@ class Survey:
             ],
             documents=documents,
             messages=messages,
-            ignored=[one.name for one in ignored],
+            strays=strays if company.name in told.strays else None,
             unlisted={kind: there[kind] - number for kind, number in listed.items() if there[kind] > number},
         )
 

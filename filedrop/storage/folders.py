@@ -44,9 +44,11 @@ class OutboundFolder(Folder):
         served: Container[Path] = (),
         patterns: Sequence[str],
         ready_suffix: str | None = None,
+        ignore: Sequence[str] = (),
     ) -> None:
         super().__init__(path, company=company, below=below, served=served)
         self._matches = matcher(patterns)
+        self._expects = matcher(ignore) if ignore else None
         self._ready_suffix = ready_suffix
         self._marked_ahead = -math.inf
         self._hold_files = HoldFiles()
@@ -91,6 +93,10 @@ class OutboundFolder(Folder):
         if self._ready_suffix and name.lower().endswith(self._ready_suffix.lower()):
             return False
         return names_document(name) and self._matches(name)
+
+    def expects(self, name: str) -> bool:
+        """Whether files of this name may be in `outbound/` although they are no documents (`outbound.ignore`)."""
+        return self._expects is not None and self._expects(name)
 
     def held_by(self, now: float | None = None) -> str:
         """The name of a hold file, because of which nothing of this folder may be posted; "" for none. Raises OSError.
@@ -212,6 +218,7 @@ def outbound_folder(config: Config, company: Company, path: Path) -> OutboundFol
         served=config.folders,
         patterns=rules.files,
         ready_suffix=rules.ready_suffix,
+        ignore=rules.ignore,
     )
 
 

@@ -23,8 +23,13 @@ LONGEST_SUFFIX = 20  # letters of the suffix that a shortened name keeps
 BESIDE = (".why.txt", ".json")  # suffixes of a document's note and sidecar
 LONGEST_PART = 60  # letters of each part of an inbound name
 IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})  # in lower case
+SYSTEM_NAMES = frozenset(  # what operating systems and storage boxes put into shares, in lower case
+    {"lost+found", "$recycle.bin", "recycler", "system volume information", "@eadir", "#recycle", "#snapshot",
+     "@recycle", "@recently-snapshot", "~snapshot", "network trash folder", "temporary items"}
+)  # fmt: skip
 _IGNORED_BEGINNINGS = (".", "~")
-_IGNORED_ENDINGS = (".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~", *BESIDE)
+_TEMPORARY_ENDINGS = (".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~")
+_IGNORED_ENDINGS = (*_TEMPORARY_ENDINGS, *BESIDE)
 _GIVEN = "-([2-9]|[1-9][0-9]{1,8})"  # a number that filedrop has given to a name
 _NUMBER = re.compile(rf"{_GIVEN}(?=(\.[^.]*)?$)")
 _STATED_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
@@ -43,6 +48,9 @@ class Names:
         self._hashes.append(hash(name))
         self._is_sorted = False
 
+    def __len__(self) -> int:
+        return len(self._hashes)
+
     def __contains__(self, name: object) -> bool:
         if not self._is_sorted:
             self._hashes = array("q", sorted(self._hashes))
@@ -56,6 +64,17 @@ def names_document(name: str) -> bool:
     """Can a file with this name be a document at all (contract 1, "Never documents")?"""
     lower = name.lower()
     return not (name.startswith(_IGNORED_BEGINNINGS) or lower.endswith(_IGNORED_ENDINGS) or lower in IGNORED_NAMES)
+
+
+def is_temporary(name: str) -> bool:
+    """Whether the name is that of a file that a program is still writing, or keeps while it works."""
+    return name.startswith(_IGNORED_BEGINNINGS) or name.lower().endswith(_TEMPORARY_ENDINGS)
+
+
+def is_systems(name: str) -> bool:
+    """Whether the name is that of something that operating systems put into shares by themselves."""
+    lower = name.lower()
+    return lower in IGNORED_NAMES or lower in SYSTEM_NAMES or name.startswith("._")
 
 
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
@@ -100,10 +119,14 @@ def may_be_given(name: str, dropped_as: str) -> bool:
 
 def may_be_renamed(name: str) -> bool:
     """May filedrop have given this name to a file with another own name? False for nearly all names."""
+    return may_be_shortened(name) or _NUMBER.search(name) is not None
+
+
+def may_be_shortened(name: str) -> bool:
+    """Whether the name may be what filedrop made of a longer one. False for nearly all names."""
     suffix = os.path.splitext(name)[1]  # noqa: PTH122 - as above
     # A shortened name lacks less than a letter of the limit, unless its suffix was cut, too.
-    is_shortened = len(os.fsencode(name)) > LONGEST_NAME - 4 or len(suffix) >= LONGEST_SUFFIX
-    return is_shortened or _NUMBER.search(name) is not None
+    return len(os.fsencode(name)) > LONGEST_NAME - 4 or len(suffix) >= LONGEST_SUFFIX
 
 
 def is_taken(entry: Entry) -> bool:

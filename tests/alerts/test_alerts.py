@@ -69,6 +69,19 @@ def test_a_second_wave(telling: Telling) -> None:
     assert telling.told(70 * MINUTE) == []
 
 
+def test_file_that_nobody_will_send(telling: Telling) -> None:
+    """A file that will never be sent is told once, also across a restart, and again when it is gone."""
+    telling.pass_on(5 * MINUTE)
+    telling.world.put(telling.world.outbound / "invoice.xml.txt", b"<Invoice/>")
+    (mail,) = telling.told(20 * MINUTE)
+    assert "acme: 1 file that will never be sent" in mail.subject
+    assert str(telling.world.outbound / "invoice.xml.txt") in mail.part("plain")
+    telling.restart()
+    assert telling.told(20 * MINUTE) == []
+    (telling.world.outbound / "invoice.xml.txt").unlink()
+    assert len(telling.told(20 * MINUTE)) == 1
+
+
 def test_what_shrinks_and_grows_again_has_grown(telling: Telling) -> None:
     """Where some are mended and others fail, the same number is not the same matter."""
     fail(telling, "a", 3)

@@ -17,7 +17,6 @@ from support.commands import ask
 from support.disks import foreign
 from support.documents import BUYER, SELLER, invoice, order
 from support.faults import cut_after, instead
-from support.systems import WINE
 
 from filedrop import config
 from filedrop.cli.status import checked
@@ -300,27 +299,18 @@ def test_what_the_directory_warns_of(filedrop: Filedrop, make_world: Callable[..
 
 
 def test_lists_are_cut_aloud(filedrop: Filedrop, world: World) -> None:
-    """Where more has failed, or was ignored, than is named, the newest is named first, and how much isn't is said."""
+    """Where more has failed than is named, the newest is named first, and how much isn't is said."""
     for number in range(25):
         world.drop(f"{number}.xml", invoice(str(number), receiver=None))
-        world.put(world.outbound / f"{number}.pdf", b"%PDF")
-        os.utime(world.outbound / f"{number}.pdf", (number, number))
     world.run_once()
     for number in range(25):
-        # By the clock of another year, which is no news for whoever is ignored: that goes by the change of the name.
         os.utime(world.outbound / "failed" / f"{number}.xml.json", (10**9 + number, 10**9 + number))
     acme, lines = asked(filedrop, world)
     assert [document["file"] for document in acme["documents"]] == [f"{number}.xml" for number in range(24, 4, -1)]
-    # To Wine, a file was made when it says that it was last changed.
-    assert acme["unlisted"] == {"failed": 5} | ({"ignored": 5} if WINE else {})
+    assert acme["unlisted"] == {"failed": 5}
     failed = [line for line in lines if line.startswith("acme: failed: ")]
     assert failed[0].startswith("acme: failed: 24.xml: ")
     assert failed[20:] == ["acme: failed: and 5 more"]
-    status = Survey(config.parse(world.config_text()), None).take(
-        DaemonReport(), running=None, now=datetime.now().astimezone() + timedelta(hours=2)
-    )
-    assert len(status["companies"]["acme"]["ignored"]) == 20
-    assert status["companies"]["acme"]["unlisted"]["ignored"] == 5
 
 
 def test_several_folders(filedrop: Filedrop, make_world: Callable[..., World], tmp_path: Path) -> None:
@@ -389,26 +379,15 @@ def test_held(filedrop: Filedrop, world: World) -> None:
 
 
 def test_held_by_another_spelling(filedrop: Filedrop, world: World) -> None:
-    """Status names the file that holds a folder, which isn't among what is ignored there."""
+    """Status names the file that holds a folder, which is no stray."""
     (world.outbound / "hold.TXT.txt").touch()
     world.drop("invoice.xml", invoice("1"))
     world.run_once()
     acme = json.loads(filedrop("status", "--json").stdout)["companies"]["acme"]
-    assert (acme["held"], acme["waiting"], acme["ignored"]) == (True, 1, [])
+    assert (acme["held"], acme["waiting"]) == (True, 1)
+    assert not acme["strays"]
     assert f"a file hold.TXT.txt lies in {world.outbound}" in acme["why"]
     assert "hold.TXT.txt" in filedrop("status").stdout
-
-
-def test_ignored_files(world: World) -> None:
-    """What has lain ignored in outbound/ for over an hour is named; not what just came, nor what is filedrop's own."""
-    world.run_once()
-    world.put(world.outbound / "invoice.pdf", b"%PDF")
-    (world.outbound / "HOLD").touch()
-    survey = Survey(config.parse(world.config_text()), None)
-    now = datetime.now().astimezone()
-    for later, named in ((timedelta(0), []), (timedelta(hours=2), ["invoice.pdf"])):
-        status = survey.take(DaemonReport(), running=None, now=now + later)
-        assert status["companies"]["acme"]["ignored"] == named
 
 
 def test_a_table_that_is_broken(filedrop: Filedrop, world: World) -> None:

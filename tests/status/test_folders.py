@@ -4,7 +4,6 @@ import os
 import sys
 import threading
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -141,7 +140,7 @@ def test_a_file_that_goes_while_it_is_looked_at(world: World, monkeypatch: pytes
             yield entry
 
     monkeypatch.setattr(Directory, "scan", scan)
-    found = FolderSurvey(world.configuration(), None, ages=True).look(datetime.now(UTC))
+    found = FolderSurvey(world.configuration(), None, ages=True).look()
     assert [snapshot.trouble for snapshot in found.values()] == ["", ""]
     assert not list(world.outbound.glob("*.part"))
     assert not world.delivered()
@@ -155,7 +154,7 @@ def test_a_folder_that_is_slow(world: World, monkeypatch: pytest.MonkeyPatch) ->
     world.receive(invoice("1"))
     world.run_once()
     survey = FolderSurvey(world.configuration(), None, ages=False)
-    survey.look(datetime.now(UTC))
+    survey.look()
     scanned, may_go_on = Directory.scan, threading.Event()
 
     def scan(here: Directory) -> Iterator[os.DirEntry[str]]:
@@ -164,9 +163,9 @@ def test_a_folder_that_is_slow(world: World, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Directory, "scan", scan)
     monkeypatch.setattr(folders, "PATIENCE", 0.0)
-    slow = survey.look(datetime.now(UTC))
+    slow = survey.look()
     monkeypatch.setattr(patience, "LONGEST", -1.0)
-    silent = survey.look(datetime.now(UTC))
+    silent = survey.look()
     may_go_on.set()
     assert {one.trouble for one in slow.values()} == {""}
     assert slow[world.inbound].counts["inbound"] == 1

@@ -1,0 +1,229 @@
+"""Strays: files that nobody will ever send (contract 1, "Files that nobody will send").
+
+Their names aren't documents', or a person has put them into a place for filedrop's own files. The worker in a folder
+looks for them after each comparison, and in `archive/` once an hour. A stray is reported when it was seen unchanged for
+a minute, because a file may just be being moved: in `sent/`, a document's file comes before its row. Only a few names
+of each place are followed, however many there are; of the others, only the number is known.
+"""
+
+from __future__ import annotations
+
+import math
+import stat
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from filedrop.files import FileStamp, changed_at
+from filedrop.outbound.readiness import Clock, Seen, unchanged_for
+from filedrop.storage import sidecar
+from filedrop.storage.hold import holds
+from filedrop.storage.marker import MARKER
+from filedrop.storage.names import BESIDE, Names, is_systems, is_temporary, may_be_shortened, unnumbered
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Generator, Iterable, Iterator
+
+    from filedrop.files import Entry
+    from filedrop.outbound.context import FolderContext
+    from filedrop.storage.folders import OutboundFolder
+
+FOLLOWED = 100  # names of each place
+UNCHANGED = 60.0  # seconds until a stray is reported,
+WHILE_WRITTEN = 3600.0  # and one whose name is that of a file that a program is writing
+ARCHIVE_EVERY = 3600.0  # seconds between two listings of `archive/`
+MONTHS = 3  # of `archive/` that are listed at most
+LISTED_AT_ONCE = 1000  # names
+
+NO_DOCUMENT = "its name is no document's name, so it is never sent"
+NO_FILE = "it is a folder or a link: filedrop sends only files that are in outbound/ itself"
+BEING_WRITTEN = "its name is that of a file that a program is still writing, so it isn't sent"
+PUT_THERE = "filedrop didn't put it there, so it was not sent from here"
+
+
+class Candidate(NamedTuple):
+    """A name that may be a stray's: after how many seconds it is reported, and why."""
+
+    patience: float
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A stray in `place` ("" is `outbound/` itself), and since when it is as it is now, in seconds since 1970."""
+
+    place: str
+    name: str
+    why: str
+    since: float
+
+
+@dataclass(slots=True)
+class Strays:
+    """The strays of one folder. The worker in that folder changes it; other threads read `found` and `number`.
+
+    `found` is None until the first look that others could have led to a report. `number` counts those, too, that are
+    in none of the lists.
+    """
+
+    found: tuple[Stray, ...] | None = None
+    number: int = 0
+    candidates: dict[str, tuple[list[Candidate], int]] = field(default_factory=dict)
+    seen: dict[tuple[str, str], Seen] = field(default_factory=dict)
+    first_look: float = math.inf
+    next_in_archive: float = -math.inf
+
+
+def look_for_strays(
+    at: FolderContext, strays: Strays, sending: Iterable[str], *, sent: bool, archive: bool
+) -> Generator[None, None, None]:
+    """Look at all places, in slices. Raises OSError, JournalError.
+
+    `sending`: the names in `sending/` that no document has. `sent`: whether there are such names in `sent/`. `archive`:
+    whether `archive/` may be listed now, if that is due.
+    """
+    steady = at.shared.steady()
+    places: dict[str, Iterator[Candidate | None]] = {
+        "": _in_outbound(at),
+        "sending": (_candidate(at, name, PUT_THERE) for name in sending),
+        "sent": _in_sent(at) if sent else iter(()),
+    }
+    if archive and steady >= strays.next_in_archive:
+        strays.next_in_archive = steady + ARCHIVE_EVERY
+        months = at.folder.months()
+        places |= {place: iter(()) for place in strays.candidates if place.startswith("archive")}
+        places["archive"] = (_document(at, name) for name in at.folder.documents("archive"))
+        places |= {f"archive/{month}": _in_month(at, month) for month in _recent(at, months)}
+    for place, candidates in places.items():
+        strays.candidates[place] = yield from _first(candidates)
+    _confirm(at, strays)
+
+
+def _recent(at: FolderContext, months: list[str]) -> list[str]:
+    """The folders of this month and the last one, by our clock; those of later ones, too, in which clocks differ."""
+    today = at.shared.now()
+    last = f"{today.year - 1}-12" if today.month == 1 else f"{today.year}-{today.month - 1:02}"
+    return [month for month in months if month >= last][:MONTHS]
+
+
+def _first(candidates: Iterator[Candidate | None]) -> Generator[None, None, tuple[list[Candidate], int]]:
+    """The candidates that are reported first, at most FOLLOWED, and the number of all; of all that is yielded."""
+    few, number = list[Candidate](), 0
+    for seen, candidate in enumerate(candidates, 1):
+        if candidate is not None:
+            few.append(candidate)
+            number += candidate.patience == UNCHANGED
+            if len(few) > 2 * FOLLOWED:
+                few = sorted(few)[:FOLLOWED]
+        if seen % LISTED_AT_ONCE == 0:
+            yield
+    return sorted(few)[:FOLLOWED], number
+
+
+def _confirm(at: FolderContext, strays: Strays) -> None:
+    """Report the candidates that are still there, and have been as they are for long enough."""
+    now = Clock(at.shared.steady(), at.shared.now().timestamp())
+    seen, found, number = dict[tuple[str, str], Seen](), list[Stray](), 0
+    for place, (candidates, total) in strays.candidates.items():
+        reported = 0
+        for candidate in candidates:
+            key = place, candidate.name
+            status = _status(at.folder, place, candidate.name)
+            if status is None:
+                continue
+            stamp, local = FileStamp.of(status), at.folder.local and place == ""
+            unchanged = unchanged_for(strays.seen.get(key), stamp, changed_at(status), now, local=local)
+            seen[key] = Seen(stamp, now.steady - unchanged)
+            if unchanged >= candidate.patience:
+                found.append(Stray(place, candidate.name, candidate.why, now.wall - unchanged))
+                reported += 1
+        number += reported + (max(0, total - len(candidates)) if reported else 0)
+    strays.seen, strays.number = seen, number
+    strays.first_look = min(strays.first_look, now.steady)
+    if found or now.steady - strays.first_look >= UNCHANGED:
+        strays.found = tuple(found)
+
+
+def _status(folder: OutboundFolder, place: str, name: str) -> os.stat_result | None:
+    """The status of a candidate that is still there; None for one beside its document, or a sidecar of ours."""
+    try:
+        entry = folder.at(place) / name
+        status = entry.lstat()
+    except OSError:  # gone, or the place is
+        return None
+    return None if place == "" and stat.S_ISREG(status.st_mode) and _belongs(entry, folder) else status
+
+
+def _belongs(entry: Entry, folder: OutboundFolder) -> bool:
+    """Whether this is a note, sidecar or ready file whose document is there, or a sidecar that is cleared away soon."""
+    ends = (*BESIDE, ready) if (ready := folder.ready_file("")) else BESIDE
+    for end in ends:
+        base = entry.name.removesuffix(end)
+        if base not in ("", entry.name) and entry.with_name(base).exists():
+            return True
+    return entry.name.endswith(".json") and sidecar.read(entry) is not None
+
+
+def _in_outbound(at: FolderContext) -> Iterator[Candidate | None]:
+    folder = at.folder
+    for entry in folder.at().scan():
+        name = entry.name
+        if holds(entry) or folder.is_dropped(entry) or name == MARKER or name in folder.subfolders:
+            yield None
+        elif entry.is_file(follow_symlinks=False):
+            yield _candidate(at, name, NO_DOCUMENT)
+        else:
+            is_hidden = name.startswith(".") or is_systems(name)
+            yield None if is_hidden or at.folder.expects(name) else Candidate(UNCHANGED, name, NO_FILE)
+
+
+def _candidate(at: FolderContext, name: str, why: str) -> Candidate | None:
+    """A file that is no document by its name; None where such names are expected."""
+    if is_systems(name) or at.folder.expects(name):
+        return None
+    ready = at.folder.ready_file("")
+    if is_temporary(name) or (ready and name.lower().endswith(ready.lower())):
+        return Candidate(WHILE_WRITTEN, name, BEING_WRITTEN)
+    return Candidate(UNCHANGED, name, why)
+
+
+def _document(at: FolderContext, name: str) -> Candidate | None:
+    return Candidate(UNCHANGED, name, PUT_THERE) if at.folder.names_document(name) else None
+
+
+def _in_sent(at: FolderContext) -> Iterator[Candidate | None]:
+    """Files in `sent/` that have neither a row nor a sidecar."""
+    known, folder = Names(), at.folder
+    for name, _ in at.shared.journal.files_in(folder.id, "sent"):
+        known.add(name)
+        yield None
+    for name in folder.names("sent"):
+        if name.endswith(".json"):
+            known.add(name.removesuffix(".json"))
+        yield None
+    for name in folder.documents("sent"):
+        if name in known:
+            yield None
+        else:
+            yield _document(at, name) or _candidate(at, name, PUT_THERE)
+
+
+def _in_month(at: FolderContext, month: str) -> Iterator[Candidate | None]:
+    """Documents in a folder of `archive/` that have neither a sidecar nor a row."""
+    within, known = at.folder.at("archive").folder(month), Names()
+    for name in within.names():
+        if name.endswith(".json"):
+            known.add(name.removesuffix(".json"))
+        yield None
+    for entry in within.scan():
+        name = entry.name
+        is_known = name in known or not at.folder.names_document(name) or may_be_shortened(name)
+        if (
+            is_known
+            or not entry.is_file(follow_symlinks=False)
+            or at.shared.journal.has_had(at.folder.id, name, unnumbered(name))
+        ):
+            yield None
+        else:
+            yield Candidate(UNCHANGED, name, PUT_THERE)

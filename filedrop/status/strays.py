@@ -1,0 +1,132 @@
+"""Files that nobody will send: what the daemon reports of them, and those in folders that have no company any more."""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import suppress
+from functools import partial
+from heapq import nlargest, nsmallest
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from filedrop.files import Directory
+from filedrop.files.patience import within
+from filedrop.status.folders import LISTED, why_failed
+from filedrop.status.model import StrayStatus
+from filedrop.storage.folders import OutboundFolder
+from filedrop.storage.marker import read_marker
+from filedrop.times import from_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from filedrop.config import Config
+    from filedrop.journal import Journal
+    from filedrop.outbound.pipeline import OutboundPipeline
+
+PATIENCE = 1.0  # seconds for a folder to answer that nobody serves
+EVERY = 60.0  # seconds between two looks at such folders
+NOBODY_SENDS = "nobody sends it, since its company is no longer in the configuration"
+
+
+class Strays(NamedTuple):
+    """How many strays there are, and the newest of them."""
+
+    number: int
+    listed: tuple[StrayStatus, ...]
+
+
+class RemovedFolder(NamedTuple):
+    """An `outbound/` that the configuration no longer names, and its files that wait or have failed."""
+
+    path: Path
+    files: Strays
+
+
+def by_company(pipelines: Iterable[OutboundPipeline]) -> dict[str, Strays]:
+    """The strays in the folders of these pipelines, by company.
+
+    A company is missing until one of its folders was looked at for long enough.
+    """
+    found: dict[str, Strays] = {}
+    for pipeline in pipelines:
+        folder, strays = pipeline.folder, pipeline.reconciliation.strays
+        if strays.found is None:
+            continue
+        here = [
+            StrayStatus(
+                file=one.name, path=str(folder.path / one.place / one.name), why=one.why,
+                since=from_seconds(one.since).isoformat(timespec="seconds"),
+            )
+            for one in nlargest(LISTED, strays.found, key=lambda stray: (stray.since, stray.name))
+        ]  # fmt: skip
+        before = found.get(folder.company, Strays(0, ()))
+        listed = nlargest(LISTED, (*before.listed, *here), key=lambda stray: stray["since"])
+        found[folder.company] = Strays(before.number + strays.number, tuple(listed))
+    return found
+
+
+def in_companies(companies: Mapping[str, Any]) -> dict[str, Strays]:
+    """The strays that a status.json reports. Raises KeyError, TypeError, AttributeError for a wrong form."""
+    return {
+        name: Strays(
+            len(company["strays"]) + int(company["unlisted"].get("strays", 0)),
+            tuple(
+                StrayStatus(
+                    file=str(one["file"]), path=str(one["path"]), why=str(one["why"]), since=str(one["since"])
+                )
+                for one in company["strays"]
+            ),
+        )
+        for name, company in companies.items()
+        if company["strays"] is not None
+    }  # fmt: skip
+
+
+class RemovedFolders:
+    """Looks at the outbound folders of companies that were removed from the configuration, or renamed in it."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._found: list[RemovedFolder] = []
+        self._next = -math.inf
+
+    def look(self, journal: Journal) -> list[RemovedFolder]:
+        """Those that still have their marker and files that would be sent, or have failed. Once a minute at most."""
+        if time.monotonic() >= self._next:
+            self._found = []
+            for folder, path in journal.folder_paths().items():
+                if path not in self._config.folders:
+                    with suppress(OSError):  # it is gone, or doesn't answer
+                        files = within(PATIENCE, partial(self._files, path, folder, journal.id))
+                        self._found += [RemovedFolder(path, files)] if files.number else []
+            self._next = time.monotonic() + EVERY
+        return self._found
+
+    def _files(self, path: Path, folder_id: str, journal_id: str) -> Strays:
+        here = Directory.open(path)
+        marker = read_marker(here)
+        is_ours = marker is not None and (marker.folder, marker.journal) == (folder_id, journal_id)
+        if not (is_ours and all((here / name).is_folder() for name in OutboundFolder.subfolders)):
+            return Strays(0, ())
+        folder = OutboundFolder(path, company="", below=path.parent, patterns=self._config.outbound.files)
+        number, listed = 0, list[tuple[str, str]]()
+        failed = (name for name in folder.documents("failed") if folder.names_document(name))
+        for place, names in (("failed", failed), ("", folder.dropped())):
+            few = list[str]()
+            for name in names:
+                number += 1
+                few.append(name)
+                few = nsmallest(LISTED, few) if len(few) > 2 * LISTED else few
+            listed += [(place, name) for name in nsmallest(LISTED, few)]
+        return Strays(number, tuple(_removed(folder, place, name) for place, name in listed[:LISTED]))
+
+
+def _removed(folder: OutboundFolder, place: str, name: str) -> StrayStatus:
+    entry = folder.at(place) / name
+    why = why_failed(entry)[0] if place else NOBODY_SENDS
+    with suppress(FileNotFoundError):
+        since = from_seconds(entry.lstat().st_mtime).isoformat(timespec="seconds")
+        return StrayStatus(file=name, path=str(folder.path / place / name), why=why, since=since)
+    return StrayStatus(file=name, path=str(folder.path / place / name), why=why, since="")
