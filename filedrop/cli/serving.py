@@ -212,4 +212,6 @@ class Process:
         if hung := daemon.workers.hung():
             raise FiledropError(f"not while {hung} doesn't answer; when it does, reload again, or restart filedrop now")
         log = logs.open_log(config.log, self.hear)
-        return Serving(config, daemon.journal, log, former=daemon.mapping)
+        following = Serving(config, daemon.journal, log, former=daemon.mapping)
+        following.daemon.check_changed_files(current)
+        return following

@@ -7,6 +7,7 @@ commands; whoever opened the journal closes it. A second signal ends the process
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from filedrop.daemon.folder_worker import FolderWorkers
 from filedrop.daemon.loop import Loop, attempt
 from filedrop.daemon.recorder import Recorder
 from filedrop.daemon.watcher import Watcher
+from filedrop.files.patience import within
 from filedrop.identify.mapping import Rules
 from filedrop.inbound.delivery import InboundDelivery
 from filedrop.inbound.pages import OwedPages, PageMaker
@@ -143,6 +145,17 @@ class Daemon:
         if self.unassigned is not None:
             self.workers.add([self.unassigned])
             self.pages.add([self.unassigned])
+
+    def check_changed_files(self, former: Config) -> None:
+        """Raise ConfigError where a ca_file can't be used that a former configuration doesn't name.
+
+        One that can't be used at a start, or doesn't answer, holds up its own account alone.
+        """
+        for account in self.accounts:
+            before = former.accounts.get(account.name)
+            if before is None or before.ca_file != self.config.accounts[account.name].ca_file:
+                with suppress(TimeoutError):
+                    within(A_MOMENT, account.access_point.read_ca_file)
 
     def run_once(self, progress: Callable[[Daemon], None]) -> bool:
         """Work until all is done; False if stopped. `progress` is called several times a second, and at the end."""

@@ -71,7 +71,8 @@ class Rules:
         """`source` names the configuration. Raises ConfigError for an XPath that is none.
 
         A table that can't be read is a trouble: only documents that need it wait. `settle`: for how long a file must
-        not have changed before it is first used. `former`: rules whose tables have been read already.
+        not have changed before it is first used. `former`: the rules before a change, whose tables have been read
+        already. A table that they don't have is a part of the change: ConfigError where it can't be read.
         """
         self._rules = tuple(rules)
         known = {(table.path, table.columns): table for table in former.tables.values()} if former else {}
@@ -81,7 +82,11 @@ class Rules:
             self.tables[name] = table = known.get((new.path, new.columns), new)
             table.settle = settle.total_seconds()
         self._refresh()
-        complaints: list[str] = []
+        complaints = [
+            f"{source}: tables.{name}: {table.fault}"
+            for name, table in self.tables.items()
+            if former and table.fault and not table.silent and table not in known.values()
+        ]
         asked = [
             (rule, field, xpath)
             for rule in rules

@@ -39,7 +39,7 @@ class Table:
 
     The file is first used when it has not changed for `settle` seconds, so that nobody is sent a document by one that
     is half written. What was read before a file that can't be read now is still in use; but not while it is `silent`:
-    nobody knows what it says now.
+    nobody knows what it says now. `fault`: what was wrong with the file when it was last looked at, in a sentence.
     """
 
     def __init__(self, path: Path, columns: tuple[str, str] | None = None, *, settle: float = 0.0) -> None:
@@ -52,7 +52,7 @@ class Table:
         self._header: Sequence[str] = ()
         self._entries: dict[str, str] = {}
         self._composed: dict[str, str] = {}  # by the keys that have letters in two forms
-        self._trouble = ""
+        self.fault = ""
         self._looking = threading.Lock()
         self._late: threading.Thread | None = None  # that took too long
 
@@ -64,21 +64,21 @@ class Table:
     @property
     def is_settling(self) -> bool:
         """Whether the file may be whole, but is not used yet, since it was written just now."""
-        return not (self.silent or self._was_read or self._trouble)
+        return not (self.silent or self._was_read or self.fault)
 
     @property
     def trouble(self) -> str:
         """What is wrong with the file as it is now, in a sentence; "" for nothing."""
         if self.silent:
             return f"{self.path} doesn't answer: documents that need it wait; see whether its server is up"
-        if self._trouble and not self._was_read:
-            return f"{self._trouble}. Until then, documents that need it wait"
-        return self._trouble
+        if self.fault and not self._was_read:
+            return f"{self.fault}. Until then, documents that need it wait"
+        return self.fault
 
     @property
     def doubt(self) -> str:
         """Why its first row is hardly a header, or nothing is below it, in a sentence; "" where all may be well."""
-        if self._trouble or not self._was_read:
+        if self.fault or not self._was_read:
             return ""
         key, value = self._header if self.columns is None and len(self._header) == 2 else ("", "")  # noqa: PLR2004
         if not (key.isdecimal() or _NO_NAME.match(value) or (value and value in self._entries.values())):
@@ -89,7 +89,7 @@ class Table:
     def get(self, key: str) -> str:
         """The value for a key, "" if there is none. Raises Unanswered."""
         self.await_answer(self.ask(), PATIENCE)
-        if self.silent or (self._trouble and not self._was_read):
+        if self.silent or (self.fault and not self._was_read):
             raise Unanswered(f"the table {self.trouble}")
         found = self._find(key)
         if not self._was_read or (found is None and not self._has_settled()):
@@ -102,7 +102,7 @@ class Table:
             return f'has "{key}", but its {self.columns[1] if self.columns else "value"} is empty'
         if self._header and self.columns is None and key.strip() == self._header[0]:
             return f'has no "{key}" below its first row, which is taken for the header'
-        return f'has no "{key}"' + (f", as it was last read: {self._trouble}" if self._trouble else "")
+        return f'has no "{key}"' + (f", as it was last read: {self.fault}" if self.fault else "")
 
     def ask(self) -> threading.Thread:
         """Have it read if it has changed; what does so is for `await_answer`."""
@@ -137,7 +137,7 @@ class Table:
             if stamp == self._stamp:
                 return
             if not self._was_read and not self._has_settled():
-                self._trouble = ""
+                self.fault = ""
                 return
             with open_regular(path) as file:
                 content = file.read(LARGEST + 1)
@@ -146,14 +146,14 @@ class Table:
                 return
             self._header, self._entries = header, entries
             self._composed = {composed(key): value for key, value in entries.items() if not key.isascii()}
-            self._trouble, self._stamp, self._was_read = "", stamp, True
+            self.fault, self._stamp, self._was_read = "", stamp, True
         except OSError as error:
-            self._trouble = f"{self.path} can't be read: {explain(error, self.path)}"
+            self.fault = f"{self.path} can't be read: {explain(error, self.path)}"
             self._stamp = None  # the same file may come back
         except UnicodeDecodeError:
-            self._trouble, self._stamp = f"{self.path} is not in UTF-8; save it as CSV UTF-8", stamp
+            self.fault, self._stamp = f"{self.path} is not in UTF-8; save it as CSV UTF-8", stamp
         except (ValueError, csv.Error) as error:
-            self._trouble, self._stamp = f"{self.path}: {error}", stamp
+            self.fault, self._stamp = f"{self.path}: {error}", stamp
 
     def _look_at(self, path: Path) -> tuple[int, ...]:
         """The file's stamp. Notes since when the file has had it."""

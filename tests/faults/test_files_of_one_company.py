@@ -106,6 +106,38 @@ def test_table_at_a_reload(tabled: World) -> None:
     world.invariants()
 
 
+@hang_up
+def test_table_that_a_reload_names(tmp_path: Path) -> None:
+    """A table that only the changed configuration names, and that can't be read, is a mistake: the old one stays."""
+    with World(tmp_path) as world, world.daemon() as daemon:
+        world.drop("invoice.xml", invoice("1"))
+        world.until(world.settled)
+        world.more = BY_TABLE
+        done = ask(world, "reload")
+        assert done.status == 2
+        assert f"tables.customers: {world.base / 'customers.csv'} can't be read" in done.says
+        (world.base / "customers.csv").write_text(ENTRIES)
+        assert ask(world, "reload").status == 0
+        world.stop(daemon)
+
+
+@hang_up
+def test_ca_file_that_a_reload_names(tmp_path: Path) -> None:
+    """A ca_file that only the changed configuration names, and that can't be used, is a mistake: the old one stays."""
+    (tmp_path / "buyers").write_text(PASSWORD)
+    (tmp_path / "buyers").chmod(0o600)
+    with TwoAccounts(tmp_path, "password_file: buyers") as world, world.daemon() as daemon:
+        world.drop("invoice.xml", invoice("1"))
+        world.until(world.settled)
+        world.keys += f", ca_file: '{tmp_path / 'ca.pem'}'"
+        done = ask(world, "reload")
+        assert done.status == 2
+        assert f"accounts.other.ca_file: {tmp_path / 'ca.pem'} can't be read as certificates" in done.says
+        trustme.CA().cert_pem.write_to_path(tmp_path / "ca.pem")
+        assert ask(world, "reload").status == 0
+        world.stop(daemon)
+
+
 class TwoAccounts(World):
     """A world whose buyer is a company of filedrop's, too, with an account of its own and more keys for that."""
 
