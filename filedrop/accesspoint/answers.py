@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import NoClearAnswer
 from filedrop.model.document import without_scheme
-from filedrop.model.message import Message
+from filedrop.model.message import Message, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _LISTS = frozenset({"outbox-query-response", "inbox-query-response", "messages-query-response", "outbox-post-response"})
 _WRAPPERS = frozenset({"messages", "messageList"})
 _DATA = frozenset({"message-meta-data", "peppol-header"})
-_LARGEST_NUMBER = 2**63 - 1  # interface, Message: a long integer
 _LONGEST_VALUE = 2000
 _MOST_MARKS = 300_000  # tags, or attributes: each takes 20 times its bytes in memory; a page has about 1,000
 _NEVER = "0001-"  # the year that some servers write where a moment is missing
@@ -134,14 +133,6 @@ def clean(text: str, longest: int = 500) -> str:
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
-def number(text: str | None) -> int | None:
-    """A number of the interface (a long integer, not negative); None for any other text."""
-    if text is None or not re.fullmatch(r"[0-9]{1,19}", text):
-        return None
-    value = int(text)
-    return value if value <= _LARGEST_NUMBER else None
-
-
 def _root(body: bytes) -> _Element:
     from lxml import etree  # noqa: PLC0415 - saves 20 ms in commands that make no request
 
@@ -149,6 +140,8 @@ def _root(body: bytes) -> _Element:
         raise NoClearAnswer("the access point's answer has more parts than any of the interface; tell its operator")
     if not hasattr(_local, "parser"):  # making one takes longer than parsing an answer
         _local.parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    if not body.strip():
+        raise NoClearAnswer("the access point's answer is empty; check base_url, and what stands before it")
     try:
         root: _Element = etree.fromstring(body, _local.parser)
     except etree.XMLSyntaxError as error:

@@ -17,7 +17,7 @@ from filedrop.accesspoint.download import fetch
 from filedrop.accesspoint.links import Address
 from filedrop.accesspoint.listing import listing, pages
 from filedrop.accesspoint.multipart import Multipart
-from filedrop.errors import AccessPointError, Interrupted, NoClearAnswer, Unauthorized, Unavailable
+from filedrop.errors import AccessPointError, Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.document import without_scheme
 
 if TYPE_CHECKING:
@@ -259,7 +259,11 @@ class AccessPoint:
 
     def _look_up(self, understand: Callable[[verdict.Answer], T], *steps: str) -> T:
         also = [HTTPStatus.NO_CONTENT, HTTPStatus.BAD_REQUEST]
-        return self._get(self._address.target("directory", *steps), understand, also=also, silence=DIRECTORY_SILENCE)
+        target = self._address.target("directory", *steps)
+        try:
+            return self._get(target, understand, also=also, silence=DIRECTORY_SILENCE)
+        except WrongAddress as error:  # base_url is right, as the lists show
+            raise WrongAddress("this access point has no directory; write outbound.directory: off") from error
 
     def _listing(self, name: str) -> Listing:
         found = listing(self._pages(name))

@@ -38,6 +38,8 @@ def fetch(transport: Transport, address: Address, message: Message, target: Bina
                 raise Interrupted(f"filedrop is being stopped, and fetches message {message.msg_no} later")
             size += len(chunk)
             target.write(chunk)
+        if not size:
+            raise NoClearAnswer(f"{incoming.url} answered 200 with nothing in it; tell its operator")
     return size
 
 

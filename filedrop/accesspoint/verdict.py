@@ -24,7 +24,7 @@ from filedrop.errors import (
     Unexplained,
     WrongAddress,
 )
-from filedrop.model.message import Message, contradiction
+from filedrop.model.message import Message, contradiction, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,7 +125,7 @@ def _accepted(answer: Answer) -> Message:
     location = answer.headers.get("Location", "")
     with suppress(ValueError):  # a Location that is no URL
         found = re.search(r"/(?:outbox|messages)/([0-9]+)/?$", urlsplit(location).path)
-        msg_no = answers.number(found[1]) if found else None
+        msg_no = number(found[1]) if found else None
         if msg_no:
             return Message(msg_no)
     raise NoClearAnswer(f"{answer.url} answered 201, but with no readable message number")

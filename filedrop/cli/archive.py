@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("message", "way", "received", "delivered", "sender", "receiver", "document")
 COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt, "=": operator.eq}
+COMPARISONS |= {"=>": operator.ge, "=<": operator.le}  # as the interface writes them
 WINDOWS = (1, 10, 100, 1000)  # days back: the archive is listed oldest first, and may hold years
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 ACCOUNT = click.option("--account", metavar="NAME", help="Whose; may be left out where there is one account.")
@@ -191,7 +192,7 @@ def _days(sent: str | None) -> tuple[date | None, Callable[[Message], bool]]:
     """The first day that is wanted, if there is one, and whether a message is of a day that is."""
     if sent is None:
         return None, lambda _message: True
-    match = re.fullmatch(r"(>=|<=|>|<|=)?\s*(\d{4}-\d{2}-\d{2})", sent.strip())
+    match = re.fullmatch(r"(>=|<=|=>|=<|>|<|=)?\s*(\d{4}-\d{2}-\d{2})", sent.strip())
     try:
         day = date.fromisoformat(match[2]) if match else None
     except ValueError:

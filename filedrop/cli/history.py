@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from filedrop.cli import FAILED
 from filedrop.cli.opening import open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, tell
 from filedrop.files.patience import within
+from filedrop.model.message import number
 from filedrop.storage import sidecar
 from filedrop.storage.names import inbound_number, unnumbered
 from filedrop.text import forms
@@ -47,11 +47,11 @@ def history(config_option: str | None, name: str, *, as_json: bool) -> None:
     if not found:
         complain(f"the journal has no document or message {name}; filedrop messages lists what the access point has")
         raise SystemExit(FAILED)
-    for number, told in enumerate(found):
+    for nth, told in enumerate(found):
         if as_json:
             show_json(told)
             continue
-        if number:
+        if nth:
             say()
         for line in _lines(told):
             tell(line, indent="      ")
@@ -60,9 +60,10 @@ def history(config_option: str | None, name: str, *, as_json: bool) -> None:
 
 
 def _messages(journal: Journal, name: str) -> list[MessageRow]:
-    number = int(name) if re.fullmatch(r"[0-9]{1,18}", name) else inbound_number(name)
-    rows = journal.numbered(number) if number is not None else []
-    return sorted((row for row in rows if name in (str(number), row.file)), key=lambda row: row.received, reverse=True)
+    msg_no = number(name)
+    msg_no = inbound_number(name) if msg_no is None else msg_no
+    rows = journal.numbered(msg_no) if msg_no is not None else []
+    return sorted((row for row in rows if name in (str(msg_no), row.file)), key=lambda row: row.received, reverse=True)
 
 
 def _of_document(journal: Journal, document: Document) -> dict[str, Any]:

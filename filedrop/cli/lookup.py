@@ -48,7 +48,8 @@ def lookup(
         try:
             known = look_up(access_point, receiver, name)
         except WrongAddress as error:
-            raise FiledropError(f"this access point has no directory ({error})") from error
+            access_point.probe()  # raises where base_url is wrong
+            raise FiledropError(str(error)) from error
     pairs = nearest(known.accepts or (), wanted, "")
     if as_json:
         accepts = [{"document_id": document_id, "process_id": process} for document_id, process in pairs]

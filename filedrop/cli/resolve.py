@@ -12,7 +12,7 @@ from filedrop.cli.show import say, show_json
 from filedrop.errors import Changed, FiledropError
 from filedrop.journal import Answer
 from filedrop.model.document import A_PERSON_SAYS, Document, State
-from filedrop.model.message import contradiction
+from filedrop.model.message import LARGEST_NUMBER, contradiction
 from filedrop.text import looks_like
 from filedrop.times import local
 
@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 @click.command(epilog="\b\nExample: filedrop resolve invoice-1001.xml --sent 4300000017")
 @click.argument("name")
-@click.option("--sent", "msg_no", type=int, metavar="MSG_NO", help="The access point has it under this number.")
+@click.option(
+    "--sent",
+    "msg_no",
+    type=click.IntRange(1, LARGEST_NUMBER),
+    metavar="MSG_NO",
+    help="The access point has it under this number.",
+)
 @click.option("--send-again", is_flag=True, help="The access point doesn't have it.")
 @click.option("--json", "as_json", is_flag=True, help="One object.")
 @click.pass_obj

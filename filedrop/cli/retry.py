@@ -16,7 +16,7 @@ from filedrop.cli.dryrun import as_claimed, duplicate_of
 from filedrop.cli.opening import journal_if_any, open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, show_table
 from filedrop.errors import ConfigError, DocumentError, FolderUnavailable
-from filedrop.files import InUse, discard, open_regular, place, replace_whole, stamp
+from filedrop.files import FileStamp, InUse, discard, open_regular, place, replace_whole, stamp
 from filedrop.files.rights import explain
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filedrop.config import Config
-    from filedrop.files import Entry, FileStamp
+    from filedrop.files import Entry
     from filedrop.journal import Journal
 
 
@@ -89,7 +89,7 @@ class Failed:
             yield
             return
         with open_regular(self.entry) as file:
-            modified = os.fstat(file.fileno()).st_mtime_ns
+            modified = FileStamp.of(os.fstat(file.fileno())).modified
             waiver = Waiver(hashlib.file_digest(file, "sha256").hexdigest(), modified)
         journal.let_through(folder, name, waiver)
         try:

@@ -65,9 +65,15 @@ __all__ = [
 ]
 
 
+LATEST = 2**63 - 1  # nanoseconds since 1970: the largest number of the journal
+
+
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """Size, time and inode of a file: they show that it has changed without reading it (time in nanoseconds)."""
+    """Size, time and inode of a file: they show that it has changed without reading it.
+
+    The time is in nanoseconds; one before 1677 or after 2262, which the journal can't hold, is cut to that.
+    """
 
     size: int
     modified: int
@@ -76,7 +82,8 @@ class FileStamp:
     @classmethod
     def of(cls, status: os.stat_result) -> FileStamp:
         """The stamp in a result of `fstat`."""
-        return cls(status.st_size, status.st_mtime_ns, status.st_ino)
+        modified = max(-LATEST, min(status.st_mtime_ns, LATEST))
+        return cls(status.st_size, modified, status.st_ino)
 
 
 def open_regular(where: Where) -> FileIO:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from contextlib import suppress
 from dataclasses import asdict
@@ -19,6 +18,7 @@ from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
 from filedrop.journal.store import Store
 from filedrop.journal.tying import tie_waiting
 from filedrop.model.document import Document, State, same_participant
+from filedrop.model.message import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -200,9 +200,8 @@ class Documents(Store):
 
         `unnumbered`: the name without the number that filedrop may have given it.
         """
-        number = int(name) if re.fullmatch(r"[0-9]{1,18}", name) else None
         names = {"file": as_name(name), "unnumbered": as_name(unnumbered)}
-        return self._documents(statements.CALLED, name=name, msg_no=number, **names)
+        return self._documents(statements.CALLED, name=name, msg_no=number(name), **names)
 
     def documents(self, document_ids: Iterable[str]) -> list[Document]:
         """The documents with these ids."""

@@ -7,6 +7,7 @@ request. A field that is missing on either side is ignored.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from filedrop.model.document import Document, Ids
+
+LARGEST_NUMBER = 2**63 - 1  # interface, Message: a long integer
+
+
+def number(text: str | None) -> int | None:
+    """A number of the interface (a long integer, not negative); None for any other text."""
+    if text is None or not re.fullmatch(r"[0-9]{1,19}", text):
+        return None
+    value = int(text)
+    return value if value <= LARGEST_NUMBER else None
 
 
 @dataclass(frozen=True, slots=True)

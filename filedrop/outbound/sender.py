@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import BrokenOff
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
 
 NO_TURN = "sending was stopped, or was put on hold, before its turn came"
 STOPPED = "filedrop was stopped before the answer came"
+_TOO_LARGE = (
+    "The document is larger than the access point allows. Ask its operator for the limit. Have attachments left out of "
+    "the document or made smaller, and drop it again."
+)
 STATUS_SILENCE = 4.0  # seconds to wait for the status of a new message; the next document waits meanwhile
 
 
@@ -145,6 +150,8 @@ def rejected(text: str, status: int) -> Fault:
         if text
         else f"the access point refused it (HTTP {status}) and gave no reason"
     )
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return Fault("rejected", said, _TOO_LARGE)
     return Fault("rejected", said, "Mend the document, or its ids in the mapping, and drop it again.")
 
 

@@ -129,10 +129,15 @@ class Tracking:
         gone_since = self._gone.pop(document.id, self._shared.steady())
         if document.id not in reports.in_outbox and _has_left(document, outbox):
             if self._is_overdue(document, now, gone_since, outbox):
-                return document.failed(now, _not_delivered(document, reports.others.get(document.id, "")))
+                return document.failed(now, self._not_delivered(document, reports.others.get(document.id, "")))
             self._gone[document.id] = gone_since
         self._shared.asked_after(document.id)
         return self._asked(document)
+
+    def _not_delivered(self, document: Document, otherwise: str) -> Fault:
+        """The fault of a document that left the outbox undelivered, with the cause where the directory knows it."""
+        asks = self._shared.rules.directory != "off" and not otherwise
+        return _not_delivered(document, otherwise, self._shared.directory.objection(document.ids) if asks else None)
 
     def _is_overdue(self, document: Document, now: datetime, gone_since: float, outbox: Listing) -> bool:
         """Whether it has been on its way for `overdue` by our clock and the access point's: one may have been set.
@@ -217,7 +222,7 @@ def _received_day(document: Document) -> datetime:
         return (document.accepted or document.claimed).astimezone(UTC) - timedelta(days=1)
 
 
-def _not_delivered(document: Document, otherwise: str) -> Fault:
+def _not_delivered(document: Document, otherwise: str, objection: Fault | None) -> Fault:
     accepted = f"the access point accepted it as message {document.msg_no}"
     if otherwise:
         return Fault(
@@ -225,6 +230,12 @@ def _not_delivered(document: Document, otherwise: str) -> Fault:
             f"{accepted}, but what it has under that number now is another message: {otherwise}",
             "Ask the access point's operator whether it was delivered: it may have been, before the access point was "
             "set up anew, say. Only if it wasn't, send it again: move it back to outbound/.",
+        )
+    if objection:
+        return Fault(
+            "not-delivered",
+            f"{accepted}, but has not delivered it and no longer tries: {objection.message}",
+            f"{objection.hint}\nThen it may be sent again: move it back to outbound/.",
         )
     return Fault(
         "not-delivered",

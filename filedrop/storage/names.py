@@ -10,6 +10,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from filedrop.model.document import local_name
+from filedrop.model.message import number
 from filedrop.text import composed
 
 if TYPE_CHECKING:
@@ -166,8 +167,8 @@ def is_received(name: str) -> bool:
 
 def inbound_number(name: str) -> int | None:
     """The message number in the name of a received document; None in another name."""
-    found = re.match(r"[0-9]{8}-([0-9]{1,18})-", name)
-    return int(found[1]) if found else None
+    found = re.match(r"[0-9]{8}-([0-9]+)-", name)
+    return number(found[1]) if found else None
 
 
 def inbound_beginning(message: Message) -> str:

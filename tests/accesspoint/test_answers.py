@@ -111,6 +111,12 @@ def test_no_answer(body: bytes) -> None:
         answers.page(body)
 
 
+def test_empty_answer() -> None:
+    """An empty answer is said to be empty."""
+    with pytest.raises(NoClearAnswer, match="the access point's answer is empty"):
+        answers.page(b" \n")
+
+
 def test_entities_in_an_attribute() -> None:
     """Entities nested to explode in an attribute don't."""
     entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 20}">' for n in range(1, 10))

@@ -50,6 +50,13 @@ def test_own(server: Scripted, access_point: AccessPoint, link: str | None) -> N
     assert fetched(access_point, link) == DOCUMENT
 
 
+def test_empty(server: Scripted, access_point: AccessPoint) -> None:
+    """An answer without a document says so, and is no document that isn't well-formed."""
+    server.on("GET", PATH, reply(200))
+    with pytest.raises(NoClearAnswer, match="answered 200 with nothing in it; tell its operator"):
+        fetched(access_point)
+
+
 def test_second_try(server: Scripted, access_point: AccessPoint) -> None:
     """What was cut off is fetched again from its beginning, into the same place."""
     whole = answer(200, DOCUMENT)

@@ -372,6 +372,13 @@ class TestTls:
             with pytest.raises(Unavailable, match="does not speak TLS"):
                 connect(f"https://127.0.0.1:{listener.getsockname()[1]}", pauses=()).probe()
 
+    def test_silence_in_the_handshake(self, connect: Callable[..., AccessPoint]) -> None:
+        """A port that waits for plain HTTP is silent when TLS begins: the scheme or port is named, not the firewall."""
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+            with pytest.raises(Unavailable, match="it may speak plain HTTP at that port; check base_url's port"):
+                connect(url, read_timeout=SHORT, connect_timeout=SHORT, pauses=()).probe()
+
     @pytest.mark.parametrize("content", [None, "not a certificate"])
     def test_bad_ca_file(self, connect: Callable[..., AccessPoint], tmp_path: Path, content: str | None) -> None:
         """A ca_file that can't be used is the configuration's fault, and its account makes no request meanwhile."""

@@ -246,6 +246,20 @@ def test_a_transmission_that_died(make_world: Callable[..., World]) -> None:
     assert world.accepted() == {"invoice.xml": 2}
 
 
+@pytest.mark.parametrize("directory", ["warn", '"off"'])
+def test_cause_of_a_transmission_that_died(make_world: Callable[..., World], directory: str) -> None:
+    """Where the directory doesn't know the receiver, the note names that as the cause, and not where it isn't asked."""
+    world = make_world(outbound={"overdue": "300ms", "directory": directory})
+    world.sandbox.store.connect({SELLER: "acme"})
+    world.drop("invoice.xml", invoice())
+    world.settle()
+    note = (world.outbound / "failed" / "invoice.xml.why.txt").read_text("utf-8")
+    assert (f"no longer tries: the receiver {BUYER} is not in the access point's directory" in note) is (
+        directory == "warn"
+    )
+    assert "Then it may be sent again: move it back to" in note
+
+
 def test_a_transmission_that_is_not_overdue(make_world: Callable[..., World]) -> None:
     """Leaving the outbox alone proves nothing, neither delivery nor failure."""
     world = make_world(outbound={"overdue": "1h"})

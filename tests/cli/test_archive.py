@@ -33,6 +33,8 @@ def test_messages(filedrop: Filedrop, world: World) -> None:
     assert sent["receiver"] == BUYER
     assert filedrop("messages", "--sent", "<2020-01-01", "--json").stdout == ""
     assert len(filedrop("messages", "--sent", ">=2020-01-01", "--limit", 3, "--json").stdout.splitlines()) == 3
+    for sign, count in (("=>", 31), ("=<", 0)):
+        assert len(filedrop("messages", "--sent", f"{sign}2020-01-01", "--json").stdout.splitlines()) == count
     assert filedrop("messages", "--sent", "yesterday").returncode == 2
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import SELLER, invoice, order
 from support.faults import cut_after
+
+from filedrop.journal import JOURNAL
 
 if TYPE_CHECKING:
     from cli.conftest import Filedrop
@@ -71,6 +74,18 @@ def test_messages(filedrop: Filedrop, world: World) -> None:
     assert "stuck" in told
     assert "in vain: " in told
     assert "tried again at " in told
+
+
+def test_largest_number(filedrop: Filedrop, world: World) -> None:
+    """A message number may have nineteen digits; a larger number is no message's."""
+    world.receive(order("4", receiver=SELLER))
+    world.run_once()
+    number = 2**63 - 1
+    with sqlite3.connect(world.state / JOURNAL) as journal:
+        journal.execute("UPDATE messages SET msg_no = ?", [number])
+    assert f"message {number}" in filedrop("history", number).stdout
+    assert filedrop("history", 2**63).returncode == 1
+    assert filedrop("resolve", "a.xml", "--sent", 2**63).returncode == 2
 
 
 def test_of_nobody(filedrop: Filedrop, world: World) -> None:

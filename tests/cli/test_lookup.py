@@ -74,3 +74,13 @@ def test_trouble(filedrop: Filedrop, world: World, trouble: Callable[[Exchange],
     done = filedrop("lookup", BUYER)
     assert done.returncode == status
     assert word in done.stdout + done.stderr
+    assert "no access point is there" not in done.stderr
+
+
+def test_wrong_address(filedrop: Filedrop, world: World) -> None:
+    """Where nothing of an access point is there, the address is named, and not the directory."""
+    for path in ("GET /directory", "GET /statistics", "GET /inbox"):
+        world.front.always(path, instead(404))
+    done = filedrop("lookup", BUYER)
+    assert done.returncode == 3
+    assert "no access point is there; correct base_url" in done.stderr

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -155,6 +157,22 @@ def test_retry_a_duplicate(filedrop: Filedrop, world: World) -> None:
     world.run_once()
     assert (world.outbound / "failed" / "again.xml").exists()
     filedrop("retry", "acme", "again.xml", "--anyway")
+    world.run_once()
+    assert len(world.sandbox.store.sent("acme")) == 2
+
+
+@pytest.mark.parametrize("year", [1970, 2300])
+def test_retry_a_duplicate_from_the_future(filedrop: Filedrop, world: World, year: int) -> None:
+    """However far off the time of a file is, a duplicate is let through."""
+    world.drop("one.xml", invoice("1"))
+    world.run_once()
+    again = world.outbound / "again.xml"
+    world.put(again, invoice("1"))
+    then = datetime(year, 6, 1, tzinfo=UTC).timestamp()
+    os.utime(again, (then, then))
+    world.run_once()
+    done = filedrop("retry", "acme", "again.xml", "--anyway")
+    assert done.returncode == 0, done.stderr
     world.run_once()
     assert len(world.sandbox.store.sent("acme")) == 2
 

@@ -361,7 +361,8 @@ def test_what_the_directory_objects(make_desk: Callable[..., Desk], directory: s
 def test_what_a_refusal_says() -> None:
     """The access point's words stand in the note; where it had none, that is said."""
     assert rejected("No", 400) == Fault("rejected", 'the access point refused it (HTTP 400): "No"', MEND)
-    assert rejected("", 413) == Fault("rejected", "the access point refused it (HTTP 413) and gave no reason", MEND)
+    assert rejected("", 415) == Fault("rejected", "the access point refused it (HTTP 415) and gave no reason", MEND)
+    assert rejected("", 413).hint.startswith("The document is larger than the access point allows.")
 
 
 def test_what_is_said_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:

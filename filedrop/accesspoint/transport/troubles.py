@@ -39,6 +39,10 @@ class TooMuch(OSError):
     """The answer has too much overhead, or too many interim answers before it."""
 
 
+_NO_HANDSHAKE = (
+    "it accepts the connection and doesn't answer in TLS: it may speak plain HTTP at that port; check base_url's port, "
+    "and any firewall"
+)
 _SENTENCES = {
     PrivateAddress: "the link leads into a private network, and is not followed; tell the access point's operator",
     OutOfTurn: "what was said before the answer can't be told from it; tell the access point's operator",
@@ -73,7 +77,8 @@ def _reason(error: BaseException) -> str:
         return _handshake(error)
     for kind, sentence in _SENTENCES.items():
         if isinstance(error, kind):
-            return sentence
+            in_a_handshake = kind is TimeoutError and "handshake" in str(error)  # ssl's words
+            return _NO_HANDSHAKE if in_a_handshake else sentence
     if isinstance(error, OSError) and error.errno in _UNREACHABLE:
         return "no way leads there; check the network"
     tunnel = re.match(r"Tunnel connection failed: (\d{3})", str(error))  # http.client's words
