@@ -235,23 +235,28 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
         (row,) = place(context, folder, {msg_no: fetched}, resumed=False).values()
         if isinstance(row, Exception):
             raise row
-        row = _with_page(config, folder, row, log)
-        journal.record_message(replace(row, state="read"))  # a daemon beside us has nothing left to do but its page
+        page = _page(config, folder, row, log)
+        row = replace(row, state="read")
+        journal.record_message(row)  # a daemon beside us has nothing left to do but its page
+        if page is not None:
+            journal.record_page(row, None, page)
     return folder.path / row.file
 
 
-def _with_page(config: Config, folder: InboundFolder, row: MessageRow, log: structlog.stdlib.BoundLogger) -> MessageRow:
-    """The row of a message that was placed, after its page was made. Where it couldn't be, the daemon tries again."""
+def _page(config: Config, folder: InboundFolder, row: MessageRow, log: structlog.stdlib.BoundLogger) -> str | None:
+    """Make the page of a message that was placed. Returns why there is none, or "".
+
+    None where it isn't wanted, or couldn't be made now: then the daemon tries again.
+    """
     if row.page is None:
-        return row
+        return None
     maker = PageMaker(config.inbound.readable_language, log)
     try:
-        maker.make(folder, row)
+        return maker.make(folder, row)
     except (NoAnswer, FolderUnavailable, OSError):
-        return row
+        return None
     finally:
         maker.renderer.close()
-    return replace(row, page=None)
 
 
 def _message(config: Config, account: Account, access_point: AccessPoint, msg_no: int) -> Message:

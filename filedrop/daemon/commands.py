@@ -6,6 +6,7 @@ stopped meanwhile. Those of a company are run one after the other, and nothing w
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from contextlib import suppress
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filedrop.errors import JournalError
+from filedrop.files import NO_FILE, Directory, open_regular
 from filedrop.programs import Program, how_it_ended
 from filedrop.storage import sidecar
 from filedrop.text import one_line
@@ -159,18 +161,35 @@ class CommandRunner:
             self._end(errand)
             return True
         about = f"commands.after_{errand.event} of {errand.company}"
-        path, told = self._told(errand)
+        folder, inside, told = self._told(errand)
+        path = str(folder / inside) if inside else ""
         env = {"FILEDROP_EVENT": errand.event, "FILEDROP_COMPANY": errand.company, "FILEDROP_FILE": path}
         if self._closed.is_set():
             return False
         try:
-            # Without the lock: it may lie on a share that hangs.
-            program = Program(arguments, stdin=told, passed=self._passed, more=env)
+            # Without the lock: both may lie on a share that hangs.
+            why = _why_not(folder, inside) if inside else ""
+            program = None if why else Program(arguments, stdin=told, passed=self._passed, more=env)
         except (OSError, ValueError) as error:  # ValueError: a NUL in a name
             why = f"can't be started: {getattr(error, 'strerror', None) or error}; it is tried again each minute"
             self._fails(about, f"{arguments[0]} {why}", path)
             self._not_before[errand.company] = time.monotonic() + AGAIN
             return False
+        if program is None:
+            why = f"{arguments[0]} was not run for {path}: {why}"
+        else:
+            why = self._wait(program, errand, (arguments[0], path), seconds)
+            if self._closed.is_set() and why:  # we have ended it
+                return False
+        if why:
+            self._fails(about, why, path)
+        else:
+            self.troubles.pop(about, None)
+        self._end(errand)
+        return True
+
+    def _wait(self, program: Program, errand: Errand, words: tuple[str, str], seconds: float) -> str:
+        """Wait for a program's end. Returns how it has failed, or "". `words`: its name, and its document's path."""
         with self._change:
             self._busy[errand.company] = program
             if self._closed.is_set():  # `close` may not have seen it
@@ -180,19 +199,12 @@ class CommandRunner:
             status, said = program.wait(seconds)
             if status:
                 said = one_line(said, LONGEST_SAID)
-                why = f"{arguments[0]} {how_it_ended(status)} for {path}{f': {said}' if said else ''}"
+                why = f"{words[0]} {how_it_ended(status)} for {words[1]}{f': {said}' if said else ''}"
         except TimeoutError:
-            why = f"{arguments[0]} took longer than {seconds:g} seconds for {path} (commands.timeout)"
+            why = f"{words[0]} took longer than {seconds:g} seconds for {words[1]} (commands.timeout)"
         with self._change:
             self._busy[errand.company] = None
-        if self._closed.is_set() and why:  # we have ended it
-            return False
-        if why:
-            self._fails(about, why, path)
-        else:
-            self.troubles.pop(about, None)
-        self._end(errand)
-        return True
+        return why
 
     def _end(self, errand: Errand) -> None:
         """Record that a command has come to its end. Raises JournalError: then only this is tried again."""
@@ -210,17 +222,36 @@ class CommandRunner:
             self._log.error("command.failed", command=about, file=path, why=why)
         self.troubles[about] = sentence
 
-    def _told(self, errand: Errand) -> tuple[str, bytes]:
-        """The path of the document's file, and its sidecar."""
+    def _told(self, errand: Errand) -> tuple[Path, str, bytes]:
+        """The document's folder, its path in there ("" where that isn't known), and its sidecar as the journal has it.
+
+        What is in the file beside the document now, whoever may write into the folder may have written.
+        """
         document = self._journal.document(errand.document) if errand.document else None
         if document is not None:
-            path = self._journal.path_of(document) or document.file
-            return str(path), sidecar.outbound(document, document.file)
-        file = Path(errand.folder, errand.file)
-        content: dict[str, Any] | None = None
-        with suppress(OSError):
-            content = sidecar.read(file.with_name(f"{file.name}.json"))
-        if content is None:  # somebody has taken it: what the journal knows
-            content = {"filedrop": sidecar.VERSION, "direction": "IN", "file": errand.file}
-            content |= {"company": errand.company, "msg_no": errand.msg_no}
-        return str(file) if errand.file else "", sidecar.encoded(content)
+            folder = self._journal.folder_path(document.folder)
+            inside = f"{document.place}/{document.file}" if folder else ""
+            return folder or Path(), inside, sidecar.outbound(document, document.file)
+        content: dict[str, Any] = {"filedrop": sidecar.VERSION, "direction": "IN", "file": errand.file}
+        content |= {"company": errand.company, "msg_no": errand.msg_no}
+        content |= json.loads(errand.sidecar) if errand.sidecar else {}
+        return Path(errand.folder), errand.file, sidecar.encoded(content)
+
+
+def _why_not(folder: Path, inside: str) -> str:
+    """Why no program is to be given this file, "" where it is a regular one, or was taken. Raises OSError."""
+    *places, name = Path(inside).parts
+    try:
+        here = Directory.open(folder)
+        for place in places:
+            here = here.folder(place)
+        open_regular(here / name).close()
+    except FileNotFoundError:
+        return ""
+    except PermissionError as error:
+        return f"it can't be opened: {error.strerror}"
+    except OSError as error:
+        if error.errno in NO_FILE or isinstance(error, NotADirectoryError):
+            return "somebody has put a link, or what is no file, in its place"
+        raise
+    return ""

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from filedrop.storage.folders import InboundFolder
 
 ATTEMPTS = 2  # at a page
+NO_PAGE = "there is no page: {}"
 AGAIN = 60.0  # seconds until a folder is tried again that is unavailable, or where a page could not be written
 SOON = 0.2  # seconds until a folder is looked at again whose delivery has not taken its first step
 
@@ -50,8 +51,8 @@ class PageMaker:
         self._language = language
         self._log = log
 
-    def make(self, folder: InboundFolder, row: MessageRow) -> None:
-        """Write the page of a placed message. Why there is none, its sidecar and the log say.
+    def make(self, folder: InboundFolder, row: MessageRow) -> str:
+        """Write the page of a placed message. Returns why there is none, as its sidecar and the log say, or "".
 
         There is none where somebody has taken the document. Raises FolderUnavailable, NoAnswer, OSError.
         """
@@ -60,20 +61,23 @@ class PageMaker:
             here = ask(lambda: _opened(folder))
             beside = ask(lambda: _sidecar(here, row))
             if not row.file or (beside is not None and not beside.get("page")):  # none was wanted when it came
-                return
+                return ""
             try:
                 with suppress(FileNotFoundError):  # taken
                     self._write(here, row.file, ask)
             except readable.NotReadable as error:
                 why = f"{row.file} {error}"
                 ask(lambda: self._tell(here, row, why))
+                return NO_PAGE.format(why)
+        return ""
 
-    def give_up(self, folder: InboundFolder, row: MessageRow, why: str) -> None:
-        """Say in the sidecar and the log why a document has no page. Raises FolderUnavailable, OSError."""
+    def give_up(self, folder: InboundFolder, row: MessageRow, why: str) -> str:
+        """Say in sidecar and log why a document has no page. Returns that. Raises FolderUnavailable, OSError."""
         ask = asking(local=folder.local)
         with folder.in_use():
             here = ask(lambda: _opened(folder))
             ask(lambda: self._tell(here, row, why))
+        return NO_PAGE.format(why)
 
     def _write(self, here: Directory, name: str, ask: Ask) -> None:
         document, page = here / name, here / page_name(name)
@@ -99,7 +103,7 @@ class PageMaker:
         with suppress(OSError, TypeError, KeyError):  # a full disk, which the log names; somebody has written into it
             content = _sidecar(here, row)
             if content and content.get("page") and not (here / page_name(row.file)).exists():
-                warnings = [*content["warnings"], f"there is no page: {why}"]
+                warnings = [*content["warnings"], NO_PAGE.format(why)]
                 files.replace_whole(beside, sidecar.encoded(content | {"page": None, "warnings": warnings}))
                 if not document.exists():  # taken meanwhile, perhaps with its sidecar
                     beside.unlink(missing_ok=True)
@@ -168,34 +172,32 @@ class OwedPages:
         begun = replace(row, page=min(tries + 1, ATTEMPTS))
         if tries < ATTEMPTS and not self._journal.record_page(row, begun.page):
             return
-        left = self._tried(begun, tries)
+        left, why = self._tried(begun, tries)
         if left != begun.page:
-            self._journal.record_page(begun, left)
+            self._journal.record_page(begun, left, why)
         if left is not None:
             self._not_before[row.folder] = time.monotonic() + AGAIN
 
-    def _tried(self, row: MessageRow, tries: int) -> int | None:
-        """The attempts that count after an attempt at a page; None where it is made or given up."""
+    def _tried(self, row: MessageRow, tries: int) -> tuple[int | None, str]:
+        """The attempts that count after an attempt at a page; None where it is made or given up, and why."""
         if row.folder not in self._deliveries:
             self._log.warning("page.not_made", company=row.company, msg_no=row.msg_no, why=f"{row.folder} isn't ours")
-            return None
+            return None, NO_PAGE.format(f"{row.folder} isn't ours")
         folder = self._deliveries[row.folder].folder
         try:
             if tries < ATTEMPTS:
-                self._maker.make(folder, row)
-            else:
-                self._maker.give_up(folder, row, f"filedrop was ended twice while it made the page of {row.file}")
+                return None, self._maker.make(folder, row)
+            why = f"filedrop was ended twice while it made the page of {row.file}"
+            return None, self._maker.give_up(folder, row, why)
         except (FolderUnavailable, TimeoutError):  # it is made when the folder is there again
-            return tries
+            return tries, ""
         except (NoAnswer, OSError) as error:
-            if self._closed.is_set():
-                return tries
-            if tries + 1 < ATTEMPTS:
-                return row.page
+            if self._closed.is_set() or tries + 1 < ATTEMPTS:
+                return (tries if self._closed.is_set() else row.page), ""
+            why = f"the page of {row.file} can't be written: {getattr(error, 'strerror', None) or error}"
             with suppress(FolderUnavailable, OSError):  # the log has it
-                why = getattr(error, "strerror", None) or error
-                self._maker.give_up(folder, row, f"the page of {row.file} can't be written: {why}")
-        return None
+                self._maker.give_up(folder, row, why)
+            return None, NO_PAGE.format(why)
 
 
 def _opened(folder: InboundFolder) -> Directory:

@@ -22,7 +22,7 @@ from filedrop.errors import DocumentError, FolderUnavailable
 from filedrop.files import Directory
 from filedrop.files.patience import asking
 from filedrop.inbound.fetcher import Fetched, unpacked
-from filedrop.inbound.reserving import reserve, reserved, reserved_before
+from filedrop.inbound.reserving import reserve, reserved, reserved_before, sidecar_of
 from filedrop.inbound.temporary import pieces_of, see_there
 from filedrop.model.response import Response
 from filedrop.readable.response import ROOTS, answers_in
@@ -104,6 +104,7 @@ class _Placing:
         self._folder = folder
         self._here = here
         self._whole = whole
+        self._now = context.now()
         self._names: dict[int, str] = {}
         self._rows: dict[int, MessageRow] = {}
         self._results: dict[int, MessageRow | Exception] = {}
@@ -120,9 +121,11 @@ class _Placing:
                 self._results[msg_no] = error
         self._reserve({msg_no: one for msg_no, one in self._whole.items() if msg_no not in self._names | self._results})
         # Before the first rename: a start must know which of the missing temporary files may be placed.
-        changes: dict[str, Any] = {"state": "placing", "placed": self._context.now()}
+        changes: dict[str, Any] = {"state": "placing", "placed": self._now}
         changes["page"] = 0 if self._context.rules.readable == "html" else None
-        self._rows = {msg_no: replace(self._whole[msg_no].row, **changes) for msg_no in self._names}
+        self._rows = {
+            msg_no: replace(self._whole[msg_no].row, **changes, sidecar=self._sidecar(msg_no)) for msg_no in self._names
+        }
         self._context.journal.record_responses(list(self._responses()))
         self._context.journal.record_messages([self._rows[msg_no] for msg_no in self._left()])
         if any(self._whole[msg_no].attachments for msg_no in self._rows):
@@ -131,12 +134,16 @@ class _Placing:
         self._each(self._rename)
         for msg_no in self._left():
             name = self._names[msg_no]
-            self._results[msg_no] = replace(self._rows[msg_no], file=name)
+            self._results[msg_no] = replace(self._rows[msg_no], file=name, sidecar=self._sidecar(msg_no))
             self._context.log.info("message.received", company=self._folder.company, file=name, msg_no=msg_no)
         return self._results
 
+    def _sidecar(self, msg_no: int) -> str:
+        """What a command is told of it: people may write into the file that lies beside it."""
+        return sidecar_of(self._context, self._folder, self._whole[msg_no], self._names[msg_no], self._now).decode()
+
     def _reserve(self, left: Mapping[int, Fetched]) -> None:
-        for msg_no, result in reserve(self._context, self._folder, self._here, left).items():
+        for msg_no, result in reserve(self._context, self._folder, self._here, left, self._now).items():
             if isinstance(result, OSError):
                 self._results[msg_no] = result
             else:
@@ -218,7 +225,8 @@ class _Placing:
         for temporary, target in placed:
             files.place(self._here / target, self._here / temporary)
         (self._here / f"{name}.json").unlink(missing_ok=True)
-        result = reserve(self._context, self._folder, self._here, {one.row.msg_no: one})[one.row.msg_no]
+        msg_no = one.row.msg_no
+        result = reserve(self._context, self._folder, self._here, {msg_no: one}, self._now)[msg_no]
         if isinstance(result, OSError):
             raise result
         return result

@@ -12,6 +12,7 @@ from filedrop.storage.withdrawal import withdraw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import datetime
 
     from filedrop.files import Directory, Draft
     from filedrop.inbound.context import InboundContext
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def reserve(
-    context: InboundContext, folder: InboundFolder, here: Directory, batch: Mapping[int, Fetched]
+    context: InboundContext, folder: InboundFolder, here: Directory, batch: Mapping[int, Fetched], now: datetime
 ) -> dict[int, str | OSError]:
     """Reserve names for a batch; its sidecars are brought to the disk together. Returns each one's name or error."""
     results: dict[int, str | OSError] = {}
@@ -33,7 +34,7 @@ def reserve(
             for msg_no in sorted(left):
                 try:
                     name = next(names[msg_no])
-                    written[msg_no] = name, drafts.write(_sidecar(context, folder, batch[msg_no], name))
+                    written[msg_no] = name, drafts.write(sidecar_of(context, folder, batch[msg_no], name, now))
                 except OSError as error:
                     results[msg_no] = error
             drafts.flush()
@@ -81,7 +82,8 @@ def _free_names(context: InboundContext, folder: InboundFolder, here: Directory,
             yield name
 
 
-def _sidecar(context: InboundContext, folder: InboundFolder, one: Fetched, name: str) -> bytes:
+def sidecar_of(context: InboundContext, folder: InboundFolder, one: Fetched, name: str, now: datetime) -> bytes:
+    """The sidecar of a document that gets this name now."""
     more: dict[str, object] = {}
     if context.rules.attachments == "beside":
         more["attachments"] = [attachment.told(name) for attachment in one.attachments]
@@ -95,7 +97,7 @@ def _sidecar(context: InboundContext, folder: InboundFolder, one: Fetched, name:
         company=folder.company,
         account=context.account,
         identity=context.access_point.identity,
-        fetched=context.now(),
+        fetched=now,
         **more,
     )
 

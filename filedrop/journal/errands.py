@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """A command that is to be run: after what, and for which document (its id), or for which message and its file."""
+    """A command that is to be run: after what, and for which document (its id), or for which message and its file.
+
+    `sidecar` is the message's, as it was written; None where an older filedrop has placed it.
+    """
 
     number: int
     event: str
@@ -28,6 +31,7 @@ class Errand:
     msg_no: int | None
     folder: str
     file: str
+    sidecar: str | None = None
 
 
 class Errands(Store):
@@ -48,8 +52,8 @@ class Errands(Store):
     def errands(self) -> list[Errand]:
         """The first errand of each company."""
         return [
-            Errand(number, event, company, document, msg_no, from_name(folder), from_name(file))
-            for number, event, company, document, msg_no, folder, file in self.read(statements.ERRANDS)
+            Errand(number, event, company, document, msg_no, from_name(folder), from_name(file), sidecar)
+            for number, event, company, document, msg_no, folder, file, sidecar in self.read(statements.ERRANDS)
         ]
 
     def end_errand(self, errand: Errand) -> None:

@@ -26,7 +26,8 @@ class MessageRow:
     `state`: `named` (complete in its temporary file, whose name is now recorded), `placing` (about to get its name, or
     in its folder), `read` (marked read; its name was `file`), or `stuck` (not fetched or placed yet; see `attempts`,
     `due` and `why`). `placed` is when it was about to get its name, by our clock. `page` is the number of attempts at
-    its page while that is owed, and None where none is.
+    its page while that is owed, and None where none is. `sidecar` is what the document's sidecar says, from `placing`
+    until the message is read and its page made: then a command that is owed it has it (`Errand`), and nobody else.
     """
 
     identity: str
@@ -44,6 +45,7 @@ class MessageRow:
     why: str = ""
     placed: datetime | None = None
     page: int | None = None
+    sidecar: str | None = None
 
 
 def is_same(message: Message | MessageRow, row: MessageRow) -> bool:
@@ -122,13 +124,13 @@ class Messages(Store):
         """Of each folder, the message that is read and whose page has been owed for the longest."""
         return list(map(_row, self.read(statements.OWED_PAGES)))
 
-    def record_page(self, row: MessageRow, page: int | None) -> bool:
-        """Write how often the page of a read message was tried; None: it is owed no more.
+    def record_page(self, row: MessageRow, page: int | None, why: str = "") -> bool:
+        """Write how often the page of a read message was tried; None: it is owed no more. `why` there is none, or "".
 
         Returns whether the row said until now what `row` says; else nothing is written.
         """
         key = {name: getattr(row, name) for name in statements.MESSAGE_KEY}
-        values = key | {"page": page, "before": row.page}
+        values = key | {"page": page, "before": row.page, "why": why}
         return self.write(lambda connection: connection.execute(statements.RECORD_PAGE, values).rowcount) == 1
 
     def inbox_day(self, identity: str) -> str | None:

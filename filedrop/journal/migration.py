@@ -73,6 +73,15 @@ STEPS = {
         FROM responses_before AS before
         """,
         "DROP TABLE responses_before",
+        "ALTER TABLE messages ADD COLUMN sidecar TEXT",
+        # Journals older than the fourth have none.
+        """
+        CREATE TABLE IF NOT EXISTS errands (
+            number INTEGER PRIMARY KEY, event TEXT NOT NULL, company TEXT NOT NULL, document TEXT NOT NULL,
+            msg_no INTEGER, folder BLOB NOT NULL, file BLOB NOT NULL
+        )
+        """,
+        "ALTER TABLE errands ADD COLUMN sidecar TEXT",
     ),
 }
 """The statements that lead from each older schema to the next."""

@@ -89,6 +89,7 @@ DEFINITIONS = (
         attempts INTEGER NOT NULL, due REAL, why TEXT NOT NULL,
         placed REAL, -- when it got its name, by our clock
         page INTEGER, -- attempts at its page while that is owed; NULL: none is owed
+        sidecar TEXT, -- from `placing` until it is read and no page is owed
         PRIMARY KEY (identity, msg_no, received, sender, receiver)
     )
     """,
@@ -154,7 +155,8 @@ DEFINITIONS = (
     """
     CREATE TABLE IF NOT EXISTS errands (
         number INTEGER PRIMARY KEY, event TEXT NOT NULL, company TEXT NOT NULL, document TEXT NOT NULL,
-        msg_no INTEGER, folder BLOB NOT NULL, file BLOB NOT NULL
+        msg_no INTEGER, folder BLOB NOT NULL, file BLOB NOT NULL,
+        sidecar TEXT -- of a message
     )
     """,
     # A document has come to its last place, a message has been marked as read, and its page is owed no more: in the
@@ -168,10 +170,11 @@ DEFINITIONS = (
     """,
     """
     CREATE TRIGGER IF NOT EXISTS errand_of_message AFTER UPDATE ON messages
-    WHEN NEW.state = 'read' AND NEW.page IS NULL AND (OLD.state <> 'read' OR OLD.page IS NOT NULL) AND NEW.company <> ''
-    BEGIN
-        INSERT INTO errands (event, company, document, msg_no, folder, file)
-        SELECT event, NEW.company, '', NEW.msg_no, NEW.folder, NEW.file FROM wanted WHERE event = 'received';
+    WHEN NEW.state = 'read' AND NEW.page IS NULL AND (OLD.state <> 'read' OR OLD.page IS NOT NULL) BEGIN
+        INSERT INTO errands (event, company, document, msg_no, folder, file, sidecar)
+        SELECT event, NEW.company, '', NEW.msg_no, NEW.folder, NEW.file, NEW.sidecar
+        FROM wanted WHERE event = 'received' AND NEW.company <> '';
+        UPDATE messages SET sidecar = NULL WHERE rowid = NEW.rowid;
     END
     """,
     # Each change of a document is counted in its own transaction, so that the marker shows when changes are lost.

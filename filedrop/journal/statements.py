@@ -168,7 +168,7 @@ INSERT_RESTORED = "INSERT INTO restored VALUES (:id) ON CONFLICT DO NOTHING"
 
 MESSAGE_COLUMNS = (
     "identity", "msg_no", "received", "sender", "receiver",
-    "state", "company", "folder", "temporary", "file", "attempts", "due", "why", "placed", "page",
+    "state", "company", "folder", "temporary", "file", "attempts", "due", "why", "placed", "page", "sidecar",
 )  # fmt: skip
 MESSAGE_KEY = MESSAGE_COLUMNS[:5]
 _THIS_MESSAGE = " AND ".join(f"{name} = :{name}" for name in MESSAGE_KEY)
@@ -196,7 +196,11 @@ OWED_PAGES = f"""
         FROM messages WHERE page >= 0 AND state = 'read'
     ) AS owed WHERE nth = 1
 """
-RECORD_PAGE = f"UPDATE messages SET page = :page WHERE {_THIS_MESSAGE} AND state = 'read' AND page = :before"
+RECORD_PAGE = f"""
+    UPDATE messages SET page = :page, sidecar = CASE :why WHEN '' THEN sidecar
+        ELSE json_insert(json_set(sidecar, '$.page', NULL), '$.warnings[#]', :why) END
+    WHERE {_THIS_MESSAGE} AND state = 'read' AND page = :before
+"""
 INBOX_DAY = "SELECT inbox_day FROM accounts WHERE identity = :identity"
 RECORD_INBOX_DAY = """
     INSERT INTO accounts VALUES (:identity, :inbox_day)
@@ -316,7 +320,7 @@ WANTED = "SELECT event FROM wanted ORDER BY event"
 WANT_NONE = "DELETE FROM wanted"
 WANT = "INSERT INTO wanted VALUES (:event)"
 ERRANDS = """
-    SELECT number, event, company, document, msg_no, folder, file FROM errands
+    SELECT number, event, company, document, msg_no, folder, file, sidecar FROM errands
     WHERE number IN (SELECT min(number) FROM errands GROUP BY company) ORDER BY number
 """
 END_ERRAND = "DELETE FROM errands WHERE number = :number"

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import sys
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import BUYER, SELLER, invoice, order
 from support.world import whole_lines
 
+from filedrop.journal import JOURNAL
 from filedrop.readable import rendering
 
 if TYPE_CHECKING:
@@ -91,13 +94,16 @@ def test_after_its_page(with_commands: Callable[..., World], tmp_path: Path) -> 
 
 
 def test_without_a_page(with_commands: Callable[..., World], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the page can't be made, the command is run all the same, once."""
+    """Where the page can't be made, the command is run all the same, once, and told why, as the sidecar says."""
     monkeypatch.setattr(rendering, "SECONDS", 0.01)
     world = with_commands(inbound={"readable": "html"})
     world.receive(order("3", sender=BUYER, receiver=SELLER))
     world.run_once()
     assert not list(world.inbound.glob("*.html"))
-    assert len(told(tmp_path)) == 1
+    ((_, _, sidecar),) = told(tmp_path)
+    (beside,) = world.inbound.glob("*.json")
+    assert sidecar == json.loads(beside.read_text())
+    assert "there is no page" in str(sidecar["warnings"])
 
 
 @pytest.mark.parametrize(
@@ -135,6 +141,83 @@ def test_one_that_is_missing_is_tried_again(with_commands: Callable[..., World],
     with world.service():
         world.until(lambda: told(tmp_path))
     assert told(tmp_path)[0][0]["EVENT"] == "failed"
+
+
+def owed(with_commands: Callable[..., World], **changes: object) -> World:
+    """A world in which a message was received whose command is still to be run: its program is missing until now."""
+    world = with_commands(**changes)
+    right = world.more
+    world.more = right.replace(sys.executable, "/nothing")
+    world.receive(order("3", sender=BUYER, receiver=SELLER))
+    with world.service() as service:
+        world.until(service.troubles)
+        world.until(world.settled)
+    world.more = right
+    return world
+
+
+def test_sidecar_is_the_journals(with_commands: Callable[..., World], tmp_path: Path) -> None:
+    """A program is told what was received, whatever somebody has written into the sidecar since."""
+    world = owed(with_commands)
+    (beside,) = world.inbound.glob("*.json")
+    written = json.loads(beside.read_text())
+    beside.write_text(json.dumps(written | {"sender": "0192:999999999", "company": "other", "file": "../../x"}))
+    world.run_once()
+    ((facts, there, sidecar),) = told(tmp_path)
+    assert there
+    assert facts["FILE"] == str(beside.with_name(written["file"]))
+    assert sidecar == written
+    with closing(sqlite3.connect(world.state / JOURNAL)) as journal:  # and nothing of it is kept for ever
+        assert journal.execute("SELECT count(*) FROM errands").fetchone() == (0,)
+        assert journal.execute("SELECT count(*) FROM messages WHERE sidecar IS NOT NULL").fetchone() == (0,)
+
+
+def test_nothing_is_kept_without_a_command(world: World) -> None:
+    """Where no command is wanted, the journal doesn't keep sidecars."""
+    world.receive(order("3", sender=BUYER, receiver=SELLER))
+    world.settle()
+    with closing(sqlite3.connect(world.state / JOURNAL)) as journal:
+        assert journal.execute("SELECT state, sidecar FROM messages").fetchall() == [("read", None)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="not everybody may make symbolic links there")
+@pytest.mark.parametrize("kind", ["link", "folder", "pipe"])
+def test_a_link_in_its_place(with_commands: Callable[..., World], tmp_path: Path, kind: str) -> None:
+    """A program isn't run where a link or the like lies in the document's place, and status says why."""
+    world = owed(with_commands)
+    secret = tmp_path / "secret.xml"
+    secret.write_bytes(invoice("9"))
+    (document,) = world.inbound.glob("*.xml")
+    document.unlink()
+    if kind == "link":
+        document.symlink_to(secret)
+    elif kind == "folder":
+        document.mkdir()
+    else:
+        os.mkfifo(document)
+    with world.service() as service:
+        world.until(lambda: not service.journal.errands())
+        assert "was not run for" in service.troubles()["commands.after_received of acme"]
+        assert "somebody has put a link" in service.troubles()["commands.after_received of acme"]
+    assert not told(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="not everybody may make symbolic links there")
+def test_a_link_in_its_folders_place(with_commands: Callable[..., World], tmp_path: Path) -> None:
+    """Likewise for a failed document whose folder was replaced by a link."""
+    world = with_commands()
+    right = world.more
+    world.more = right.replace(sys.executable, "/nothing")
+    world.drop("bad.xml", invoice("2", receiver=None))
+    with world.service() as service:
+        world.until(service.troubles)
+    (world.outbound / "failed").rename(tmp_path / "elsewhere")
+    (world.outbound / "failed").symlink_to(tmp_path / "elsewhere")
+    world.more = right
+    with world.service() as service:
+        world.until(lambda: not service.journal.errands())
+        assert "was not run for" in service.troubles()["commands.after_failed of acme"]
+    assert not told(tmp_path)
 
 
 def test_killed_meanwhile(with_commands: Callable[..., World], tmp_path: Path) -> None:
