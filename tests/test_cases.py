@@ -6,9 +6,13 @@ A test names the folder of its case: `case("page-order")`. A case without a test
 from __future__ import annotations
 
 import ast
+import io
+import json
+import re
 import unicodedata
 from collections import Counter
 from contextlib import closing
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,16 +23,18 @@ from support.rules import published, published_rules
 from filedrop.config import parse
 from filedrop.identify import identify, read
 from filedrop.identify.mapping import Rules
+from filedrop.readable import html, sheets
 from filedrop.validation import ByRules, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from support.world import World
 
 CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason=f"the cases are not there: {CASES}")
 
 WAITING = {
-    "attachment-pdf-behind-junk": "issue 31, item 20",
     "belgian-0208-with-BE": "a later issue: the form of an id by its scheme",
     "page-cii-advance-payments": "a later issue: what pages show",
     "page-cii-en16931-terms": "a later issue: what pages show",
@@ -38,8 +44,6 @@ WAITING = {
     "page-order": "a later issue: what pages show",
     "page-pint-line-tax": "a later issue: what pages show",
     "page-withholding-tax": "a later issue: what pages show",
-    "page-zwnj": "issue 31, item 21",
-    "received-facturx-pdf": "issue 31, item 20",
 }
 """The cases without a test, each with the work that it waits for. Whoever adds the test deletes the entry."""
 
@@ -159,3 +163,39 @@ def _assert_rejected(world: World, number: int, sender: str, reason: str) -> Non
     assert (told["code"], told["means"], told["reason"], told["msg_no"]) == ("RE", "Rejected", reason, number)
     assert f"{sender} says so in message {number}: {reason}" in world.filedrop("status").stdout
     assert reason in world.filedrop("history", "invoice.xml").stdout
+
+
+def test_pdfs_behind_junk(make_world: Callable[..., World]) -> None:
+    """A PDF that viewers open is called one, whatever is before its beginning."""
+    world = make_world(inbound={"attachments": "beside"})
+    world.receive((case("attachment-pdf-behind-junk") / "invoice.xml").read_bytes())
+    world.run_once()
+    (beside,) = (json.loads(path.read_bytes()) for path in world.inbound.glob("*.xml.json"))
+    assert [attached["media_type"] for attached in beside["attachments"]] == ["application/pdf"] * 4
+    assert all((world.inbound / attached["file"]).suffix == ".pdf" for attached in beside["attachments"])
+
+
+def test_pdf_in_an_envelope(make_world: Callable[..., World]) -> None:
+    """The PDF of Factur-X that an envelope has in place of a document is beside it, and its page links to it."""
+    world = make_world(inbound={"attachments": "beside", "readable": "html"})
+    document = (case("received-facturx-pdf") / "facturx-sbdh.xml").read_bytes()
+    world.receive(document)
+    world.run_once()
+    (beside,) = (json.loads(path.read_bytes()) for path in world.inbound.glob("*.xml.json"))
+    (attached,) = beside["attachments"]
+    assert attached["media_type"] == "application/pdf"
+    assert (world.inbound / attached["file"]).read_bytes().startswith(b"%PDF-1.7")
+    page = (world.inbound / beside["page"]).read_text(encoding="utf-8")
+    assert f'href="./{attached["file"]}"' in page
+    alone = html.page(sheets.sheet(io.BytesIO(document)), "facturx.xml", {}).decode()
+    assert "application/pdf" in alone.partition("<body>")[2]
+
+
+@pytest.mark.parametrize(("name", "letter"), [("zwnj.xml", "\u200c"), ("emoji-zwj.xml", "\u200d")])
+def test_letters_that_join(name: str, letter: str) -> None:
+    """What joins or parts letters belongs to the spelling of a name."""
+    document = (case("page-zwnj") / name).read_bytes()
+    names = [text for text in re.findall(">([^<]*)<", document.decode()) if letter in text]
+    page = unescape(html.page(sheets.sheet(io.BytesIO(document)), name, {}).decode())
+    assert names
+    assert all(text in page for text in names)

@@ -1,6 +1,7 @@
 """What is embedded in a document, base64 decoded piece by piece: memory stays flat however large it is.
 
-UBL has it in EmbeddedDocumentBinaryObject, CII in AttachmentBinaryObject; an envelope around these changes nothing.
+UBL has it in EmbeddedDocumentBinaryObject, CII in AttachmentBinaryObject; an envelope around these changes nothing. An
+envelope may also have a whole file in place of a document: BinaryContent, such as the PDF of Factur-X.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ OBJECTS = frozenset(
     f"{namespace}{SEPARATOR}{name}"
     for namespace in COMPONENTS
     for name in ("EmbeddedDocumentBinaryObject", "AttachmentBinaryObject")
-)
+) | {f"http://peppol.eu/xsd/ticc/envelope/1.0{SEPARATOR}BinaryContent"}  # Peppol Business Message Envelope 2.0
+TYPE_ATTRIBUTES = ("mimeCode", "mimeType")  # that of BinaryContent is the second
 _BLANKS = b" \t\r\n"
 _FOUR = 4  # letters of base64 for three bytes
 
@@ -85,7 +87,8 @@ class _Parser:
             self._depth, self._rest, self._fault, self._size = 1, b"", "", 0
             self._parser.EndElementHandler = self._end
             self._parser.CharacterDataHandler = self._text
-            self._found.append(Begun(attributes.get("filename"), attributes.get("mimeCode")))
+            stated = next((attributes[name] for name in TYPE_ATTRIBUTES if name in attributes), None)
+            self._found.append(Begun(attributes.get("filename"), stated))
 
     def _text(self, text: str) -> None:
         if self._fault:

@@ -17,7 +17,7 @@ from filedrop.identify import Begun, Ended, embedded
 from filedrop.inbound.filetype import HEAD, UNKNOWN, FileType, filetype
 from filedrop.inbound.temporary import discard, piece_name
 from filedrop.storage.names import attachment_name
-from filedrop.text import printable, size
+from filedrop.text import one_line, size
 
 if TYPE_CHECKING:
     from filedrop.files.directory import Entry
@@ -33,7 +33,7 @@ _LONGEST_STATED = 255  # letters of a stated name or type in the sidecar
 class Attachment:
     """What was embedded: `temporary` is its file's name, "" where none was written, and `fault` then says why.
 
-    `name` is the one that the document states, None where it states none.
+    `name` is the one that the document states, as it is written there, None where it states none.
     """
 
     number: int
@@ -51,10 +51,10 @@ class Attachment:
     def told(self, document: str) -> dict[str, Any]:
         """What the sidecar of a document of this name says of it."""
         if not self.temporary:
-            return {"file": None, "stated_name": self.name, "error": self.fault}
+            return {"file": None, "stated_name": _cleaned(self.name), "error": self.fault}
         return {
             "file": self.named(document),
-            "stated_name": self.name,
+            "stated_name": _cleaned(self.name),
             "media_type": self.type.media_type,
             "size": self.size,
             "sha256": self.sha256,
@@ -148,7 +148,7 @@ class _Unpacking:
                     self._ask(lambda: os.fsync(file.fileno()))
             finally:
                 self._ask(file.close)
-        name, stated_type = (_cleaned(text) for text in self._begun)
+        name, stated_type = (text[:_LONGEST_STATED] if text else None for text in self._begun)
         attachment = Attachment(self._number, name, fault=fault)
         if not fault:
             attachment = replace(
@@ -164,4 +164,4 @@ class _Unpacking:
 
 
 def _cleaned(stated: str | None) -> str | None:
-    return printable(stated[:_LONGEST_STATED]) if stated else None
+    return one_line(stated, _LONGEST_STATED) if stated else None

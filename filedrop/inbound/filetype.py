@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 HEAD = 4096  # bytes that are looked at
+_PDF_WITHIN = 1024  # bytes in which viewers look for the beginning of a PDF
 
 
 class FileType(NamedTuple):
@@ -26,8 +27,10 @@ _XML = FileType("application/xml", ".xml.txt")
 _ZIP = FileType("application/zip", ".zip")
 _XLSX = FileType("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx")
 _ODS = FileType("application/vnd.oasis.opendocument.spreadsheet", ".ods")
+_PDF = FileType("application/pdf", ".pdf")
+_PDF_BEGINS = re.compile(rb"(?:\A|[\r\n\0]|\xef\xbb\xbf)%PDF-")
 _MAGIC = (
-    (b"%PDF-", FileType("application/pdf", ".pdf")),
+    (b"%PDF-", _PDF),
     (b"\x89PNG\r\n\x1a\n", FileType("image/png", ".png")),
     (b"\xff\xd8\xff", FileType("image/jpeg", ".jpg")),
     (b"GIF87a", FileType("image/gif", ".gif")),
@@ -47,11 +50,18 @@ def filetype(head: bytes, stated_name: str, stated_type: str) -> FileType:
             return found
     if head.startswith(b"PK\x03\x04"):
         return _of_zip(head, stated_name, stated_type)
+    if _is_pdf(head[:_PDF_WITHIN], stated_name, stated_type):
+        return _PDF
     if not head or _NO_TEXT.search(head):
         return UNKNOWN
     if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<?xml"):
         return _XML
     return _CSV if _is_stated(_CSV, stated_name, stated_type) else _TEXT
+
+
+def _is_pdf(head: bytes, stated_name: str, stated_type: str) -> bool:
+    """Whether a PDF begins here, behind a line end, a BOM or NULs, or anywhere where it is stated to be one."""
+    return bool(_PDF_BEGINS.search(head)) or (b"%PDF-" in head and _is_stated(_PDF, stated_name, stated_type))
 
 
 def _of_zip(head: bytes, stated_name: str, stated_type: str) -> FileType:

@@ -12,8 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+from filedrop.identify.embedded import TYPE_ATTRIBUTES
 from filedrop.readable.tree import NUMBER, NotReadable, tree
-from filedrop.readable.words import Words, clean, spaced, words
+from filedrop.readable.words import Words, clean, decimals, spaced, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -246,8 +247,12 @@ def _outline(root: _Element, said: Words) -> Sheet:
             block.entries.append((depth, _name(element), " ".join([value, *_stated(element)]) if value else ""))
     if left:
         block.more = said.label("more").format(number=left)
-    embedded = [element for element in root.iter() if element.get(NUMBER) and clean(element.get("filename"))]
-    attached = [Attached(int(element.get(NUMBER, "0")), clean(element.get("filename"))) for element in embedded]
+    attached = [
+        Attached(int(element.get(NUMBER, "0")), name)
+        for element in root.iter()
+        if element.get(NUMBER)
+        and (name := next(filter(None, (clean(element.get(key)) for key in ("filename", *TYPE_ATTRIBUTES))), ""))
+    ]
     number = next((clean(child.text) for child in root if _name(child) == "ID"), "")
     return Sheet(
         said.language, _name(root), number, [block], said.label("attachments"), attached, said.label("made_from")

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 _FOLDER = Path(__file__).parent / "languages"
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?")
-# Letters that show nothing themselves, and turn or hide their neighbours (Unicode Annex 9; control characters).
-_HIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+# Letters that show nothing themselves, and turn or hide their neighbours (Unicode Annex 9; control characters). Those
+# that join or part letters (ZWJ, ZWNJ) belong to the spelling of Persian, of Indian languages and of emoji.
+_HIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -39,12 +40,13 @@ class Words(NamedTuple):
         """A unit of measure (UN/ECE Recommendation 20)."""
         return self.lists["unit"].get(code, code)
 
-    def number(self, stated: str) -> str:
-        """A number as stated, with all its digits, as it is written in this language."""
+    def number(self, stated: str, decimals: int = 0) -> str:
+        """A number as stated, with all its digits, as it is written in this language; `decimals` are the fewest."""
         found = _NUMBER.fullmatch(stated)
         if not found:
             return stated
         sign, whole, fraction = found.groups()
+        fraction = (fraction or "").ljust(decimals, "0")
         grouped = f"{int(whole):,}".replace(",", self.thousands) if len(whole) <= len("999999999999999") else whole
         return f"{sign.replace('-', chr(0x2212))}{grouped}{self.decimal + fraction if fraction else ''}"
 
@@ -59,6 +61,12 @@ def words(language: str) -> Words:
 def meaning(list_name: str, code: str) -> str:
     """What a code means, in English; "" where that isn't known."""
     return words("en").lists[list_name].get(code, "")
+
+
+def decimals(stated: str) -> int:
+    """The decimals of a stated amount, two at most: so many has each amount of its document at least."""
+    found = _NUMBER.fullmatch(stated)
+    return min(len(found[3] or ""), 2) if found else 0
 
 
 def spaced(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import unicodedata
 from array import array
 from bisect import bisect_left
 from typing import TYPE_CHECKING
@@ -35,6 +36,11 @@ _GIVEN = "-([2-9]|[1-9][0-9]{1,8})"  # a number that filedrop has given to a nam
 _NUMBER = re.compile(rf"{_GIVEN}(?=(\.[^.]*)?$)")
 _STATED_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
+# Letters of European languages that Unicode doesn't take apart into a letter and its mark.
+_PLAIN = str.maketrans({
+    "Æ": "AE", "æ": "ae", "Œ": "OE", "œ": "oe", "Ø": "O", "ø": "o", "ß": "ss", "ẞ": "SS", "Ð": "D", "ð": "d",
+    "Đ": "D", "đ": "d", "Ł": "L", "ł": "l", "Þ": "Th", "þ": "th",
+})  # fmt: skip
 
 
 class Names:
@@ -184,4 +190,7 @@ def _stem(document: str) -> str:
 
 
 def _safe(text: str) -> str:
-    return _UNSAFE.sub("_", text)[:LONGEST_PART].strip("._-") or "unknown"
+    """The text in safe letters: `Årsrapport` is Arsrapport."""
+    parts = unicodedata.normalize("NFKD", text.translate(_PLAIN))
+    plain = "".join(letter for letter in parts if not unicodedata.combining(letter))
+    return _UNSAFE.sub("_", plain)[:LONGEST_PART].strip("._-") or "unknown"

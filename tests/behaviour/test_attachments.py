@@ -138,6 +138,16 @@ def test_a_hostile_name(world: World, name: str) -> None:
     assert {path.name for path in world.root.iterdir()} == {"acme"}
 
 
+def test_a_name_with_blanks_of_another_kind(world: World) -> None:
+    """A no-break space in a name cuts nothing off, in the file's name and in the sidecar."""
+    world.receive(with_attachments(invoice(), ("faktura\u00a0xa012\u00a0mars.pdf", "application/pdf", b"%PDF-1.7")))
+    world.run_once()
+    (beside,) = (json.loads(path.read_bytes()) for path in world.inbound.glob("*.xml.json"))
+    (attached,) = beside["attachments"]
+    assert attached["file"].endswith("-1-faktura_xa012_mars.pdf")
+    assert attached["stated_name"] == "faktura xa012 mars.pdf"
+
+
 def test_what_cannot_be_decoded(world: World) -> None:
     """What is no base64 stays in the document, which arrives; the sidecar says so, and the others are written."""
     first, second, third = received(

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filedrop.storage.names import Names, matcher, may_be_given, may_be_renamed, names_document, numbered, shortened
+from filedrop.storage.names import (
+    Names,
+    attachment_name,
+    matcher,
+    may_be_given,
+    may_be_renamed,
+    names_document,
+    numbered,
+    shortened,
+)
 
 letters = st.text(st.sampled_from("ab.é漢😀-29 \udce5"), min_size=1, max_size=20)
 tails = st.builds(str.__mul__, letters, st.sampled_from([1, 1, 20, 260]))
@@ -48,3 +57,18 @@ def test_matcher_of_letters_in_two_forms(pattern: str, name: str) -> None:
     """A pattern matches a name as both are written, or as both are with composed letters."""
     assert matcher(["*.csv", pattern])(name)
     assert not matcher(["*.csv", pattern])("Muller-1.xml.csv~")
+
+
+@pytest.mark.parametrize(
+    ("stated", "name"),
+    [
+        ("\u00c5rsrapport.pdf", "Arsrapport"),
+        ("Mu\u0308ller\u00a0\u2013 Rechnung.pdf", "Muller_Rechnung"),
+        ("xa012\u00a0mars.pdf", "xa012_mars"),
+        ("Bl\u00e5b\u00e6r \u00f8l stra\u00dfe.pdf", "Blabaer_ol_strasse"),
+        ("C:\\scans\\a.pdf", "a"),
+    ],
+)
+def test_attachment_name_of_other_letters(stated: str, name: str) -> None:
+    """What a sender called a file stays readable: letters lose their marks, blanks of any kind are one underscore."""
+    assert attachment_name("in.xml", 1, stated, ".pdf") == f"in-1-{name}.pdf"
