@@ -12,9 +12,9 @@
   <xsl:variable name="delivery" select="$deal/ram:ApplicableHeaderTradeDelivery"/>
   <xsl:variable name="settlement" select="$deal/ram:ApplicableHeaderTradeSettlement"/>
   <xsl:variable name="terms" select="$settlement/ram:SpecifiedTradePaymentTerms"/>
-  <xsl:variable name="currency" select="$settlement/ram:InvoiceCurrencyCode"/>
-  <!-- EN 16931, rule BR-CL-01: the types of a credit note (UNTDID 1001). -->
-  <xsl:variable name="credit_notes" select="' 81 83 261 262 296 308 381 396 420 458 502 503 532 '"/>
+  <!-- What is copied to many places is copied short: a long one would make the sheet grow with the square. -->
+  <xsl:variable name="currency" select="substring($settlement/ram:InvoiceCurrencyCode, 1, 20)"/>
+  <xsl:variable name="has_several_terms" select="count($terms) &gt; 1"/>
 
   <xsl:template match="/*">
     <sheet number="{normalize-space($document/ram:ID)}">
@@ -34,7 +34,7 @@
         <xsl:for-each select="$settlement/ram:BillingSpecifiedPeriod">
           <fact key="period"><xsl:apply-templates select="." mode="period"/></fact>
         </xsl:for-each>
-        <fact key="currency"><xsl:value-of select="$currency"/></fact>
+        <fact key="currency"><xsl:value-of select="$settlement/ram:InvoiceCurrencyCode"/></fact>
         <fact key="buyer_reference"><xsl:value-of select="$agreement/ram:BuyerReference"/></fact>
         <fact key="order"><xsl:value-of select="$agreement/ram:BuyerOrderReferencedDocument/ram:IssuerAssignedID"/></fact>
         <fact key="sales_order"><xsl:value-of select="$agreement/ram:SellerOrderReferencedDocument/ram:IssuerAssignedID"/></fact>
@@ -92,7 +92,8 @@
   <xsl:template match="*" mode="party">
     <party role="{local-name()}">
       <line><xsl:value-of select="normalize-space(ram:Name)"/></line>
-      <line><xsl:value-of select="normalize-space(ram:SpecifiedLegalOrganization/ram:TradingBusinessName[not(. = ../../ram:Name)])"/></line>
+      <line><xsl:variable name="trading" select="string(ram:SpecifiedLegalOrganization/ram:TradingBusinessName)"/>
+        <xsl:if test="$trading != string(ram:Name)"><xsl:value-of select="normalize-space($trading)"/></xsl:if></line>
       <line><xsl:value-of select="normalize-space(ram:PostalTradeAddress/ram:LineOne)"/></line>
       <line><xsl:value-of select="normalize-space(ram:PostalTradeAddress/ram:LineTwo)"/></line>
       <line><xsl:value-of select="normalize-space(ram:PostalTradeAddress/ram:LineThree)"/></line>
@@ -187,8 +188,10 @@
   </xsl:template>
 
   <xsl:template match="*" mode="reason">
-    <xsl:value-of select="ram:Reason"/>
-    <xsl:for-each select="ram:ReasonCode[normalize-space() and not(normalize-space(../ram:Reason))]">(<xsl:value-of select="."/>)</xsl:for-each>
+    <xsl:choose>
+      <xsl:when test="normalize-space(ram:Reason)"><xsl:value-of select="ram:Reason"/></xsl:when>
+      <xsl:otherwise><xsl:for-each select="ram:ReasonCode[normalize-space()]">(<xsl:value-of select="."/>)</xsl:for-each></xsl:otherwise>
+    </xsl:choose>
   </xsl:template>
 
   <xsl:template name="allowances">
@@ -224,8 +227,8 @@
             <xsl:for-each select="ram:ExemptionReasonCode"><detail><xsl:value-of select="."/></detail></xsl:for-each>
           </cell>
           <cell number="yes" percent="yes"><xsl:value-of select="ram:RateApplicablePercent"/></cell>
-          <cell number="yes"><xsl:for-each select="ram:BasisAmount"><xsl:call-template name="amount"/></xsl:for-each></cell>
-          <cell number="yes"><xsl:for-each select="ram:CalculatedAmount"><xsl:call-template name="amount"/></xsl:for-each></cell>
+          <cell number="yes"><xsl:for-each select="ram:BasisAmount[1]"><xsl:call-template name="amount"/></xsl:for-each></cell>
+          <cell number="yes"><xsl:for-each select="ram:CalculatedAmount[1]"><xsl:call-template name="amount"/></xsl:for-each></cell>
         </row>
       </xsl:for-each>
     </table>
@@ -248,7 +251,10 @@
   <!-- Of amounts, only that of the tax must say its currency. -->
   <xsl:template name="amount">
     <xsl:attribute name="currency">
-      <xsl:value-of select="(@currencyID | $currency[not(current()/@currencyID)])[1]"/>
+      <xsl:choose>
+        <xsl:when test="@currencyID"><xsl:value-of select="@currencyID"/></xsl:when>
+        <xsl:otherwise><xsl:value-of select="$currency"/></xsl:otherwise>
+      </xsl:choose>
     </xsl:attribute>
     <xsl:value-of select="."/>
   </xsl:template>
@@ -271,7 +277,7 @@
       <fact key="creditor_id"><xsl:value-of select="$settlement/ram:CreditorReferenceID"/></fact>
       <xsl:for-each select="$terms">
         <fact key="payment_terms"><xsl:value-of select="ram:Description"/></fact>
-        <xsl:if test="count($terms) &gt; 1">
+        <xsl:if test="$has_several_terms">
           <fact key="due_date"><xsl:apply-templates select="ram:DueDateDateTime" mode="date"/></fact>
         </xsl:if>
         <xsl:for-each select="ram:PartialPaymentAmount">
@@ -289,19 +295,28 @@
     <table key="discounts_and_penalties">
       <column key="kind"/><column key="due_date"/><column key="from_date"/><column key="period" number="yes"/>
       <column key="percent" number="yes"/><column key="base_amount" number="yes"/><column key="amount" number="yes"/>
-      <xsl:for-each select="$terms/ram:ApplicableTradePaymentDiscountTerms | $terms/ram:ApplicableTradePaymentPenaltyTerms">
-        <row>
-          <cell list="allowance"><xsl:apply-templates select="." mode="kind"/></cell>
-          <cell><xsl:apply-templates select="../ram:DueDateDateTime" mode="date"/></cell>
-          <cell><xsl:apply-templates select="ram:BasisDateTime" mode="date"/></cell>
-          <cell number="yes" unit="{ram:BasisPeriodMeasure/@unitCode}"><xsl:value-of select="ram:BasisPeriodMeasure"/></cell>
-          <cell number="yes" percent="yes"><xsl:value-of select="ram:CalculationPercent"/></cell>
-          <cell number="yes"><xsl:for-each select="ram:BasisAmount"><xsl:call-template name="amount"/></xsl:for-each></cell>
-          <cell number="yes"><xsl:for-each select="ram:ActualDiscountAmount | ram:ActualPenaltyAmount">
-            <xsl:call-template name="amount"/>
-          </xsl:for-each></cell>
-        </row>
+      <xsl:for-each select="$terms">
+        <xsl:variable name="due"><xsl:apply-templates select="ram:DueDateDateTime[1]" mode="date"/></xsl:variable>
+        <xsl:apply-templates select="*[self::ram:ApplicableTradePaymentDiscountTerms
+            or self::ram:ApplicableTradePaymentPenaltyTerms]" mode="row_of_terms">
+          <xsl:with-param name="due" select="substring($due, 1, 40)"/>
+        </xsl:apply-templates>
       </xsl:for-each>
     </table>
+  </xsl:template>
+
+  <xsl:template match="*" mode="row_of_terms">
+    <xsl:param name="due"/>
+    <row>
+      <cell list="allowance"><xsl:apply-templates select="." mode="kind"/></cell>
+      <cell><xsl:value-of select="$due"/></cell>
+      <cell><xsl:apply-templates select="ram:BasisDateTime" mode="date"/></cell>
+      <cell number="yes" unit="{ram:BasisPeriodMeasure/@unitCode}"><xsl:value-of select="ram:BasisPeriodMeasure"/></cell>
+      <cell number="yes" percent="yes"><xsl:value-of select="ram:CalculationPercent"/></cell>
+      <cell number="yes"><xsl:for-each select="ram:BasisAmount[1]"><xsl:call-template name="amount"/></xsl:for-each></cell>
+      <cell number="yes"><xsl:for-each select="(ram:ActualDiscountAmount | ram:ActualPenaltyAmount)[1]">
+        <xsl:call-template name="amount"/>
+      </xsl:for-each></cell>
+    </row>
   </xsl:template>
 </xsl:stylesheet>

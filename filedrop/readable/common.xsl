@@ -3,6 +3,8 @@
      the document doesn't say is an empty element here, and is left out when keys and codes become words (sheets.py). -->
 <xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
   <xsl:output method="xml"/>
+  <!-- EN 16931, rule BR-CL-01: the types of a credit note (UNTDID 1001). -->
+  <xsl:variable name="credit_notes" select="' 81 83 261 262 296 308 381 396 420 458 502 503 532 '"/>
 
   <xsl:template match="*[normalize-space()]" mode="with-scheme">
     <xsl:if test="normalize-space(@schemeID)"><xsl:value-of select="@schemeID"/>:</xsl:if>

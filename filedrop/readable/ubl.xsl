@@ -9,7 +9,14 @@
   <xsl:include href="ubl_amounts.xsl"/>
 
   <xsl:template match="/*">
-    <sheet kind="{local-name()}" number="{normalize-space(cbc:ID)}">
+    <sheet number="{normalize-space(cbc:ID)}">
+      <xsl:attribute name="kind">
+        <xsl:choose>
+          <xsl:when test="cbc:InvoiceTypeCode and contains($credit_notes,
+              concat(' ', normalize-space(cbc:InvoiceTypeCode), ' '))">CreditNote</xsl:when>
+          <xsl:otherwise><xsl:value-of select="local-name()"/></xsl:otherwise>
+        </xsl:choose>
+      </xsl:attribute>
       <facts><xsl:call-template name="facts"/></facts>
       <parties>
         <xsl:apply-templates select="cac:AccountingSupplierParty | cac:SellerSupplierParty | cac:DespatchSupplierParty
@@ -105,13 +112,11 @@
   <xsl:template match="*" mode="inside">
     <xsl:param name="role"/>
     <xsl:param name="contacts" select="/.."/>
-    <xsl:variable name="legal" select="cac:PartyLegalEntity/cbc:RegistrationName"/>
-    <xsl:variable name="trading" select="cac:PartyName/cbc:Name"/>
+    <xsl:variable name="legal" select="string(cac:PartyLegalEntity/cbc:RegistrationName)"/>
+    <xsl:variable name="trading" select="string(cac:PartyName/cbc:Name)"/>
     <party role="{$role}">
-      <line><xsl:value-of select="normalize-space(($legal | $trading[not($legal)])[1])"/></line>
-      <xsl:if test="$legal and $trading and not($legal = $trading)">
-        <line><xsl:value-of select="normalize-space($trading)"/></line>
-      </xsl:if>
+      <line><xsl:value-of select="normalize-space($legal)"/></line>
+      <xsl:if test="$legal != $trading"><line><xsl:value-of select="normalize-space($trading)"/></line></xsl:if>
       <xsl:apply-templates select="cac:PostalAddress" mode="address"/>
       <xsl:for-each select="cac:PartyLegalEntity/cbc:CompanyID">
         <fact key="company_id"><xsl:value-of select="."/></fact>
@@ -177,7 +182,8 @@
     <table key="lines">
       <column key="line"/><column key="response_code"/><column key="reason"/><column key="explanation"/>
       <xsl:for-each select="cac:LineResponse">
-        <xsl:variable name="line" select="cac:LineReference/cbc:LineID"/>
+        <!-- It is copied to each row, and so copied short. -->
+        <xsl:variable name="line" select="substring(cac:LineReference/cbc:LineID, 1, 100)"/>
         <xsl:for-each select="cac:Response">
           <row>
             <cell><xsl:value-of select="$line"/></cell>

@@ -6,7 +6,8 @@
     exclude-result-prefixes="cac cbc">
 
   <xsl:template name="lines">
-    <xsl:variable name="lines" select="cac:InvoiceLine | cac:CreditNoteLine | cac:OrderLine | cac:DespatchLine"/>
+    <xsl:variable name="lines" select="*[self::cac:InvoiceLine or self::cac:CreditNoteLine
+        or self::cac:OrderLine or self::cac:DespatchLine]"/>
     <table key="lines">
       <column key="line"/><column key="item"/><column key="line_status"/><column key="quantity" number="yes"/>
       <column key="outstanding" number="yes"/><column key="price" number="yes"/><column key="tax_rate" number="yes"/>
@@ -19,7 +20,7 @@
     <xsl:apply-templates select="cac:LineItem[1]" mode="row"><xsl:with-param name="notes" select="cbc:Note"/></xsl:apply-templates>
     <xsl:apply-templates select="cac:SellerSubstitutedLineItem" mode="row">
       <xsl:with-param name="depth" select="1"/>
-      <xsl:with-param name="replaces" select="string(cac:LineItem/cbc:ID)"/>
+      <xsl:with-param name="replaces" select="substring(cac:LineItem/cbc:ID, 1, 100)"/>
     </xsl:apply-templates>
   </xsl:template>
 
@@ -98,7 +99,7 @@
       <cell number="yes" percent="yes"><xsl:value-of select="cac:Item/cac:ClassifiedTaxCategory/cbc:Percent"/></cell>
       <cell number="yes"><xsl:value-of select="cbc:LineExtensionAmount"/></cell>
     </row>
-    <xsl:apply-templates select="cac:SubInvoiceLine | cac:SubCreditNoteLine | cac:SubLineItem" mode="row">
+    <xsl:apply-templates select="*[self::cac:SubInvoiceLine or self::cac:SubCreditNoteLine or self::cac:SubLineItem]" mode="row">
       <xsl:with-param name="depth" select="$depth + 1"/>
     </xsl:apply-templates>
   </xsl:template>
