@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 LANGUAGES = ("en", "nb", "sv", "da", "de")
+AMOUNTS = frozenset({"amount", "base_amount", "price", "tax_amount", "taxable_amount"})  # columns without a currency
 MOST_ROWS = 2000  # of a table or an outline: a page with more is of no use to anybody
 _UBL = re.compile(
     r"\{urn:oasis:names:specification:ubl:schema:xsd:"
@@ -148,6 +149,7 @@ class _Filling:
         self._result = result
         self._said = said
         self._kind = result.get("kind", "")
+        self._decimals = max(map(decimals, _amounts(result)), default=0)
 
     def sheet(self) -> Sheet:
         blocks = [block for part in self._result if (block := self._block(part))]
@@ -180,7 +182,7 @@ class _Filling:
 
     def _facts(self, part: _Element) -> list[Fact]:
         return [
-            Fact(self._said.label(fact.get("key", "")), value, strong=fact.get("strong") == "yes")
+            Fact(self._said.label(fact.get("key", ""), self._kind), value, strong=fact.get("strong") == "yes")
             for fact in part.iterchildren("fact")
             if (value := self._value(fact, clean(fact.text)))
         ]
@@ -195,21 +197,30 @@ class _Filling:
     def _fill_table(self, part: _Element, block: Block) -> None:
         columns = [(column.get("key", ""), column.get("number") == "yes") for column in part.iterchildren("column")]
         stated = part.findall("row")
-        rows = [[self._cell(cell) for cell in row] for row in stated[:MOST_ROWS]]
+        are_amounts = [key in AMOUNTS for key, _ in columns]
+        rows = [
+            [self._cell(cell, is_amount=is_amount) for cell, is_amount in zip(row, are_amounts, strict=True)]
+            for row in stated[:MOST_ROWS]
+        ]
         filled = [at for at in range(len(columns)) if any(row[at].text or row[at].details for row in rows)]
         block.columns = [(self._said.label(columns[at][0]), columns[at][1]) for at in filled]
         block.rows = [[row[at] for at in filled] for row in rows]
         if len(stated) > MOST_ROWS:
             block.more = self._said.label("more").format(number=len(stated) - MOST_ROWS)
 
-    def _cell(self, cell: _Element) -> Cell:
+    def _cell(self, cell: _Element, *, is_amount: bool) -> Cell:
         details = [text for detail in cell if (text := self._detail(detail))]
-        return Cell(self._value(cell, clean(cell.text)), details, int(cell.get("depth", "0")))
+        text = clean(cell.text)
+        is_bare = is_amount and cell.get("currency") is None
+        said = self._said.number(text, self._decimals) if is_bare else self._value(cell, text)
+        return Cell(said, details, int(cell.get("depth", "0")))
 
     def _detail(self, detail: _Element) -> str:
-        text, key, amount = self._value(detail, clean(detail.text)), detail.get("key"), detail.get("amount")
+        stated, key, amount = clean(detail.text), detail.get("key"), detail.get("amount")
+        is_amount = bool(detail.get("number"))  # no other number is in a detail
+        text = self._said.number(stated, self._decimals) if is_amount else self._value(detail, stated)
         if amount:
-            text = f"{text} {self._said.number(clean(amount))}".strip()
+            text = f"{text} {self._said.number(clean(amount), self._decimals)}".strip()
         if key == "per":
             return f"{self._said.label(key)} {text}"
         return f"{self._said.label(key)}: {text}" if key and text else text
@@ -221,7 +232,7 @@ class _Filling:
         if code_list := element.get("list"):
             return said.code(code_list, text)
         if element.get("currency") is not None:
-            return f"{said.number(text)} {clean(element.get('currency'))}".strip()
+            return f"{said.number(text, self._decimals)} {clean(element.get('currency'))}".strip()
         if element.get("unit") is not None:
             return f"{said.number(text)} {said.unit(clean(element.get('unit')))}".strip()
         if element.get("percent"):
@@ -234,6 +245,16 @@ class _Filling:
             words = [clean(word) for word in (one.get("id"), one.text, one.get("name"), one.get("uri"))]
             text = " · ".join(dict.fromkeys(word for word in words if word))
             yield Attached(int(number) if number.isdecimal() else None, text)
+
+
+def _amounts(result: _Element) -> Iterator[str]:
+    """The amounts in what a stylesheet has given, as stated: those with a currency, and those in columns of amounts."""
+    for element in result.iter():
+        if element.get("currency") is not None:
+            yield clean(element.text)
+        elif element.tag == "table":
+            columns = [at for at, column in enumerate(element.iterchildren("column")) if column.get("key") in AMOUNTS]
+            yield from (clean(row[at].text) for row in element.iterchildren("row") for at in columns)
 
 
 def _outline(root: _Element, said: Words) -> Sheet:

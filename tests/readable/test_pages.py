@@ -89,9 +89,9 @@ def test_an_invoice() -> None:
 
 
 def test_the_totals_are_as_stated() -> None:
-    """A total that contradicts the lines is shown as it is, and one that isn't there is not made up."""
+    """A total that contradicts the lines is shown as it is, with two decimals; one that isn't there is not made up."""
     wrong = invoice().replace(b">1250.00</cbc:PayableAmount>", b">7.5</cbc:PayableAmount>")
-    assert "7.5 NOK" in shown(wrong).said
+    assert "7.50 NOK" in shown(wrong).said
     without = re.sub(rb"<cbc:PayableAmount.*?</cbc:PayableAmount>", b"", invoice())
     assert "To be paid" not in shown(without).said
 

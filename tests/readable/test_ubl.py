@@ -51,12 +51,33 @@ def sub_line(number: str, name: str, inside: str = "") -> str:
       <cac:Price><cbc:PriceAmount currencyID="NOK">30</cbc:PriceAmount></cac:Price>{inside}</cac:SubInvoiceLine>"""
 
 
+def test_decimals_of_amounts() -> None:
+    """All amounts of a document have as many decimals, two at most are added; other numbers are as stated."""
+    document = invoice().replace(b">1000.00<", b">1000<").replace(b">250.00<", b">250.5<")
+    page = said(document)
+    assert "1,000.00 NOK" in page
+    assert "250.50 NOK" in page
+    assert "25 %" in page
+    whole = re.sub(rb">([0-9]+)\.[0-9]+</cbc:(\w*Amount)>", rb">\1</cbc:\2>", invoice())
+    assert "1,000 NOK" in said(whole)
+    assert "1,000.0" not in said(whole)
+
+
+def test_what_a_credit_note_ends_with() -> None:
+    """Nobody is asked to pay a credit note, also where it is an Invoice with the type of one (381)."""
+    for document in (credit_note(), invoice().replace(b">380</cbc:InvoiceTypeCode>", b">381</cbc:InvoiceTypeCode>")):
+        page = said(document)
+        assert page.startswith("Credit note")
+        assert "To be credited" in page
+        assert "To be paid" not in page
+
+
 def test_lines_below_lines() -> None:
     """They follow their line, however deep, each set in a step further."""
     below = sub_line("1.1", "Picking", sub_line("1.1.1", "Washing")) + sub_line("1.2", "Boiling")
     page = shown(having(invoice(), "</cac:InvoiceLine>", below))
     text = " ".join(page.said.split())
-    rows = [f"{line} 2 h 30 60" for line in ("1.1 Picking", "1.1.1 Washing", "1.2 Boiling")]
+    rows = [f"{line} 2 h 30.00 60.00" for line in ("1.1 Picking", "1.1.1 Washing", "1.2 Boiling")]
     assert " ".join(rows) in text
     assert text.index("Blueberry jam") < text.index("Picking")
     steps = [attributes.get("class") for tag, attributes in page.tags if tag == "td"]
@@ -120,9 +141,9 @@ REASON = "<cbc:AllowanceChargeReason>Volume</cbc:AllowanceChargeReason>"
 def test_allowances(what: str, reason: str) -> None:
     """Of the document and of a line, with percentage and base; a reason's code is shown where its text is missing."""
     whole = said(having(invoice(), "<cac:TaxTotal>", allowance(what)))
-    assert f"Kind Reason Base amount Percent Amount Allowance {reason} 1,000 10 % 100" in whole
+    assert f"Kind Reason Base amount Percent Amount Allowance {reason} 1,000.00 10 % 100.00" in whole
     line = said(having(invoice(), "</cac:InvoiceLine>", allowance(what)))
-    assert f"Blueberry jam Allowance: {reason} 100 Base amount: 1,000 Percent: 10 %" in line
+    assert f"Blueberry jam Allowance: {reason} 100.00 Base amount: 1,000.00 Percent: 10 %" in line
 
 
 def test_a_multiplier_that_is_no_percentage() -> None:
@@ -164,7 +185,7 @@ def test_a_price_before_its_discount() -> None:
       <cbc:Amount currencyID="NOK">20</cbc:Amount><cbc:BaseAmount currencyID="NOK">270</cbc:BaseAmount>
     </cac:AllowanceCharge>"""
     page = said(having(invoice(), "</cac:Price>", discount))
-    assert "250.00 Before discount: 270 Allowance: 20" in page
+    assert "250.00 Before discount: 270.00 Allowance: 20.00" in page
 
 
 def test_references_have_labels() -> None:
