@@ -189,6 +189,11 @@ class Company(Section):
     watch: Watch
     mail: Annotated[Addresses, LEFT_OUT] = ()
 
+    @property
+    def may_receive(self) -> bool:
+        """Whether a message can be for this company. One without participants has no use for its inbound folder."""
+        return bool(self.participants)
+
 
 class Config(Section):
     """The whole configuration."""
@@ -218,7 +223,9 @@ class Config(Section):
     @cached_property
     def folders(self) -> frozenset[Path]:
         """Every folder that it names for documents."""
-        paths = {path for company in self.companies.values() for path in (*company.outbound, company.inbound)}
+        companies = self.companies.values()
+        paths = {path for company in companies for path in company.outbound}
+        paths |= {company.inbound for company in companies if company.may_receive}
         return frozenset(paths | ({self.unassigned} if self.unassigned else set()))
 
     @property

@@ -132,6 +132,7 @@ class Account:
                 wake=workers.wake,
             )
             for company in companies
+            if company.may_receive
         }
         self.deliveries = list(inbound.values())
         self.poller = InboxPoller(

@@ -162,7 +162,8 @@ def folders(config: Config) -> Iterable[Folder]:
     for company in config.companies.values():
         for path in company.outbound:
             yield outbound_folder(config, company, path)
-        yield inbound_folder(config, company)
+        if company.may_receive:
+            yield inbound_folder(config, company)
     if unassigned := unassigned_folder(config):
         yield unassigned
 

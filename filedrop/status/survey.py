@@ -213,7 +213,7 @@ class Survey:
             sent=lies["sent"],
             overdue=many["overdue"],
             failed=lies["failed"],
-            received=self.snapshots[company.inbound].counts["inbound"],
+            received=self.snapshots[company.inbound].counts["inbound"] if company.may_receive else 0,
             stuck=len(stuck),
         )
         on_the_wire = min(under_way[State.SENDING], counts["sending"])
@@ -250,7 +250,7 @@ class Survey:
             ),
             folders=[
                 *(self._folder("outbound", path) for path in company.outbound),
-                self._folder("inbound", company.inbound),
+                *([self._folder("inbound", company.inbound)] if company.may_receive else []),
             ],
             documents=documents,
             messages=messages,

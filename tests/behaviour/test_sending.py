@@ -38,6 +38,20 @@ def test_documents_of_each_kind(world: World) -> None:
     }  # fmt: skip
 
 
+def test_a_company_that_only_sends(make_world: Callable[..., World]) -> None:
+    """No inbound folder is made for a company without participants, and neither status nor check speaks of one."""
+    world = make_world(companies={"fjord": "{participants: []}"}, outbound={"foreign_sender": "allow"})
+    world.run_once()
+    document = world.root / "fjord" / "outbound" / "invoice.xml"
+    world.put(document, invoice("1"))
+    world.run_once()
+    assert [*document.parent.glob("sent/invoice.xml"), *document.parent.glob("archive/*/invoice.xml")]
+    assert not (world.root / "fjord" / "inbound").exists()
+    assert world.inbound.is_dir()
+    for command in ("status", "check"):
+        assert "fjord/inbound" not in world.filedrop(command, "--json").stdout
+
+
 def test_each_step_has_a_line_in_the_log(world: World) -> None:
     """The log tells when a document was claimed, accepted, delivered, or why it failed."""
     world.drop("invoice.xml", invoice())

@@ -110,7 +110,8 @@ def test_a_folder_for_documents_has_no_page(make_world: Callable[..., World], tm
     inbound = tmp_path / "root" / "globex"
     outbound = tmp_path / "out"
     outbound.mkdir()
-    world = make_world(companies={"globex": f"{{participants: [], outbound: {outbound}, inbound: {inbound}}}"})
+    folders = f"outbound: {outbound}, inbound: {inbound}"
+    world = make_world(companies={"globex": f'{{participants: ["0192:123456785"], {folders}}}'})
     report(world)
     assert (inbound / ".filedrop").exists()
     assert not (inbound / "STATUS.html").exists()
