@@ -140,8 +140,11 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
         failed = list(_failed(config, journal, company, unseen))
         if not names and not everything:
             _list(failed, as_json=as_json)
-            if not (failed and not as_json and sys.stdin.isatty() and click.confirm("Retry all of them?")):
+            asked = "Retry all of them, even if they are duplicates?" if anyway else "Retry all of them?"
+            if not (failed and not as_json and sys.stdin.isatty() and click.confirm(asked)):
                 return
+        elif everything and anyway:
+            _confirm_all(failed)
         chosen = _named(failed, names) if names else failed
         done, rules = 0, None
         with suppress(ConfigError):  # an XPath that is none: the daemon goes by the configuration as it was
@@ -162,6 +165,18 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
                 say(f"{document.folder.company}: {document.name} is back in outbound/ as {name}")
     if done < (len(names) or len(chosen)) or unseen:
         raise SystemExit(FAILED)
+
+
+def _confirm_all(failed: Sequence[Failed]) -> None:
+    """Ask on a terminal whether all duplicates are to be sent again; elsewhere that is refused. Raises UsageError."""
+    if not sys.stdin.isatty():
+        raise click.UsageError(
+            "--all with --anyway would send every duplicate again: write the names of those that are to be sent; or "
+            "run it on a terminal, where it asks"
+        )
+    number = len(failed)
+    what = "1 document" if number == 1 else f"{number} documents"
+    click.confirm(f"Send {what} again, even if the receiver gets an invoice twice?", abort=True)
 
 
 def _why_duplicate(config: Config, journal: Journal | None, mapping: Rules | None, document: Failed) -> str:

@@ -93,11 +93,14 @@ class Documents(Store):
 
         self.write(work)
 
-    def record_sending(self, documents: Iterable[Document], duplicates: str) -> list[Document | FiledropError]:
+    def record_sending(
+        self, documents: Iterable[Document], duplicates: str, *, warning: Callable[[Document], str]
+    ) -> list[Document | FiledropError]:
         """Write durably that these documents are about to be posted, except duplicates.
 
         `duplicates` is the configuration's rule: `refuse`, `number` or `allow`. Check and record are one transaction:
         only one of two identical documents can pass. Each becomes a Document, Duplicate, Changed or JournalError.
+        Where the rule is `refuse`, a document with the number of an earlier one gets the `warning` about that one.
         """
 
         def work(connection: sqlite3.Connection, document: Document) -> Document:
@@ -105,6 +108,8 @@ class Documents(Store):
                 first = _duplicate_of(connection, document, by_number=duplicates == "number")
                 if first:
                     raise Duplicate(first)
+                if earlier := _same_number_as(connection, document):
+                    document = document.warned(warning(earlier))
             return put(connection, document)
 
         return self.write_each([partial(work, document=document) for document in documents])
@@ -286,6 +291,16 @@ def _put_all(
 
 def _due(now: datetime, longest: timedelta) -> dict[str, float]:
     return {"now": now.timestamp(), "latest": (now + longest).timestamp()}
+
+
+def _same_number_as(connection: sqlite3.Connection, document: Document) -> Document | None:
+    """A document that may be at the access point, with the sender, type, number and issue date of this one."""
+    this = {key: getattr(document, key) for key in ("id", "company", "number", "type", "issue_date")}
+    rows = connection.execute(statements.SAME_NUMBER_LATELY, this) if document.number else ()
+    for other in map(document_of, rows):
+        if other.may_be_accepted and same_participant(other.sender, document.sender):
+            return other
+    return None
 
 
 def _duplicate_of(connection: sqlite3.Connection, document: Document, *, by_number: bool) -> Document | None:

@@ -162,6 +162,11 @@ GIVEN_TO = f"""
 """
 SAME_MEANING = f"{_ALL} meaning = :meaning AND id <> :id AND {_BELIEVED}"
 SAME_NUMBER = f"{_ALL} number = :number AND id <> :id AND {_BELIEVED}"
+# Bounded: some systems give one number to all documents of a type.
+SAME_NUMBER_LATELY = (
+    f"{_ALL} rowid IN (SELECT rowid FROM documents WHERE number = :number ORDER BY rowid DESC LIMIT 1000)"
+    f" AND type IS :type AND issue_date IS :issue_date AND id <> :id AND {_BELIEVED} ORDER BY id LIMIT 20"
+)
 INSERT_RESTORED = "INSERT INTO restored VALUES (:id) ON CONFLICT DO NOTHING"
 
 # Messages of the inbox

@@ -16,7 +16,7 @@ from filedrop.journal import Answer, Duplicate
 from filedrop.model.document import Document, State
 from filedrop.outbound.claim import Claimed
 from filedrop.outbound.context import Outcome
-from filedrop.outbound.sender import NO_TURN, duplicate, log_doubt, send
+from filedrop.outbound.sender import NO_TURN, duplicate, log_doubt, same_number, send
 from filedrop.outbound.validating import Judgement, why_not_validated
 
 if TYPE_CHECKING:
@@ -211,7 +211,9 @@ class Handover:
         try:
             identity, clock, now = shared.access_point.identity, shared.access_point.clock(), shared.now()
             begun = shared.journal.record_sending(
-                [one.document.sending(now, identity=identity, clock=clock) for one in posts], shared.rules.duplicates
+                [one.document.sending(now, identity=identity, clock=clock) for one in posts],
+                shared.rules.duplicates,
+                warning=same_number,
             )
             failed: list[Document] = []
             errors: list[FiledropError] = []

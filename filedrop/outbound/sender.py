@@ -165,6 +165,18 @@ def no_answer(document: Document) -> Fault:
     )
 
 
+def same_number(first: Document) -> str:
+    """The warning for a document when `first`, with its number, date and sender, was sent with another content.
+
+    It names only what doesn't change of `first`: each attempt warns in the same words.
+    """
+    return (
+        f"{first.type or 'document'} {first.number} of {first.issue_date or 'the same date'} was dropped before as "
+        f"{first.dropped_as} on {local(first.claimed)}, with another content or for another receiver, and was sent or "
+        "may have been: make sure that the receiver doesn't book it twice"
+    )
+
+
 def duplicate(first: Document) -> Fault:
     """The fault of a document when `first` was, or may have been, sent with the same content."""
     number = f" (message number {first.msg_no})" if first.msg_no is not None else ""

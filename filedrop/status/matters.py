@@ -12,7 +12,7 @@ from filedrop.status.folders import HUNG, LISTED
 from filedrop.status.model import Item, Kind, Matter, folders_of
 from filedrop.status.reasons import asked_again, stuck, stuck_messages
 from filedrop.storage.folder import NOT_YET, is_gone
-from filedrop.storage.sidecar import retry
+from filedrop.storage.sidecar import DUPLICATE, retry
 from filedrop.text import command, listed
 from filedrop.times import as_duration, moment
 
@@ -337,10 +337,10 @@ def _since(document: Document) -> datetime:
 def _item(one: DocumentStatus, company: Company) -> Item:
     number = f"(message {one['msg_no']})" if one["msg_no"] is not None else ""
     do = [retry(company.name, one["file"], one["code"])] if one["state"] == "failed" else []
-    since = one["since"]
-    return Item(
-        name=one["file"], known=number, path=one["path"], why=one["why"], do=do, since=since, order=_order(since)
-    )
+    since, why = one["since"], one["why"]
+    if one["code"] == DUPLICATE:  # the command would send it again: only the note names it
+        do, why = [], f"{why.rstrip('.')}: delete this file"
+    return Item(name=one["file"], known=number, path=one["path"], why=why, do=do, since=since, order=_order(since))
 
 
 def _doubtful(one: Document, path: str) -> Item:

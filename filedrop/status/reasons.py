@@ -5,6 +5,7 @@ Those are the newest of each kind, each with why a person may want to know of it
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 from heapq import nlargest
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from filedrop.outbound.question import question
 from filedrop.outbound.upload import IN_USE
 from filedrop.status.folders import LISTED
 from filedrop.status.model import COUNTS, DocumentStatus, MessageStatus
-from filedrop.storage.sidecar import ANYWAY
+from filedrop.storage.sidecar import ANYWAY, DUPLICATE
 from filedrop.text import command
 from filedrop.times import as_duration, from_seconds, local, moment, stated
 
@@ -107,13 +108,17 @@ def fetched(account: AccountStatus, folders: Iterable[FolderStatus], *, running:
 
 def _mended(number: int, company: Company, documents: Iterable[DocumentStatus]) -> str:
     """What is to be done with what has failed. Some would only fail again until a person lets it through."""
-    again = sum(document["code"] in ANYWAY for document in documents)
-    if again == number:
+    codes = Counter(document["code"] for document in documents)
+    if codes[DUPLICATE] == number:
         return (
-            "do what the note beside each says (.why.txt): delete it; or, where it is to be sent all the same, run: "
-            f"{command('filedrop', 'retry', '--anyway', company.name)} NAME"
+            "delete each duplicate: its content was sent before. The note beside it (.why.txt) says when, and as what"
         )
-    some = "; a duplicate only with --anyway (its note says so), else delete it" if again else ""
+    if sum(codes[code] for code in ANYWAY) == number:
+        return (
+            "do what the note beside each says (.why.txt): delete a duplicate; what the access point certainly doesn't "
+            f"have is sent again by: {command('filedrop', 'retry', '--anyway', company.name)} NAME"
+        )
+    some = "; delete duplicates" if codes[DUPLICATE] else ""
     return (
         "mend what the note beside each says (.why.txt), then move the file back to outbound/, or run: "
         f"{command('filedrop', 'retry', company.name)} NAME{some}"

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from filedrop.model.message import Message
 
 VERSION = 1
-ANYWAY = ("duplicate", "no-answer")  # faults that come back until a person lets the document through
+DUPLICATE = "duplicate"
+ANYWAY = (DUPLICATE, "no-answer")  # faults that come back until a person lets the document through
 _TEXTS = ("sender", "receiver", "document_id", "process_id", "type_code", "uuid", "received", "delivered")
 _UNICODE, _ASCII = json.JSONEncoder(ensure_ascii=False).encode, json.JSONEncoder().encode
 _WORD = re.compile(r"[a-z']+[ ,]")
@@ -224,6 +225,8 @@ def why(document: Document, fault: Fault, file: str, ready: str | None = None) -
         where = f"Line {one.line}: " if one.line is not None else ""
         lines += ["", f"{number}. {where}{_sentence(one.message)}{f' ({one.rule})' if one.rule else ''}"]
         lines += [f"   At {one.xpath}"] if one.xpath else []
+    for warning in document.warnings:
+        lines += ["", f"Warning: {_sentence(warning)}"]
     if fault.hint:  # lines unchanged: the last may be a command to be copied
         lines += ["", "What to do:", *fault.hint.split("\n")]
     then = f" and make a file {ready} there" if ready else ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import BUYER, SELLER, credit_note, envelope, invoice, order
-from support.faults import answered
+from support.faults import answered, instead
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -302,3 +302,29 @@ def test_a_folder_that_is_away(make_world: Callable[..., World]) -> None:
         world.until(lambda: any("away.xml" in names for _, _, names in os.walk(fjord / "archive")))
     assert len(world.sandbox.store.sent("acme")) == 2
     assert [line["event"] for line in world.log() if line["event"].startswith("folder.")].count("folder.back") == 1
+
+
+def test_export_again_with_the_same_number(make_world: Callable[..., World]) -> None:
+    """An invoice that is exported again with another due date is sent with a warning, in sidecar and status."""
+    world = make_world(deliver_after=900)
+    world.drop("first.xml", invoice("1"))
+    world.drop("again.xml", invoice("1").replace(b"2026-12-20", b"2027-01-20"))
+    world.drop("other.xml", invoice("2"))
+    world.run_once()
+    warnings = {name: world.sidecar(name)["warnings"] for name in world.dropped}
+    assert sum(map(len, warnings.values())) == 1
+    ((name, (warning,)),) = [(name, told) for name, told in warnings.items() if told]
+    assert name in ("first.xml", "again.xml")  # whichever came second
+    assert warning.startswith("Invoice 1 of 2026-11-20 was dropped before as ")
+    assert warning in world.filedrop("status").stdout
+
+
+def test_export_again_that_fails(world: World) -> None:
+    """The note of a document that was warned about and has failed has the warning, once for all its attempts."""
+    world.drop("first.xml", invoice("1"))
+    world.run_once()
+    world.drop("again.xml", invoice("1").replace(b"2026-12-20", b"2027-01-20"))
+    world.front.next("POST /outbox", instead(429), instead(422, "no"))
+    world.settle()
+    note = (world.outbound / "failed" / "again.xml.why.txt").read_text("utf-8")
+    assert note.count("Warning: Invoice 1 of 2026-11-20 was dropped before as first.xml") == 1

@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from cli.conftest import COMMAND
 from support.documents import SELLER, invoice
 from support.faults import cut_after, reset_before
 from support.misfortunes import only_a_location
 from support.rights import as_anyone
+from support.terminal import on_terminal
 
 from filedrop.daemon.lock import locked_state
 from filedrop.model.document import State
@@ -175,6 +177,25 @@ def test_retry_a_duplicate_from_the_future(filedrop: Filedrop, world: World, yea
     assert done.returncode == 0, done.stderr
     world.run_once()
     assert len(world.sandbox.store.sent("acme")) == 2
+
+
+def test_retry_all_duplicates(filedrop: Filedrop, world: World, again: Path) -> None:
+    """`retry --all --anyway` without a terminal sends nothing, and says to write names."""
+    done = filedrop("retry", "--all", "--anyway")
+    assert done.returncode == 2
+    assert "would send every duplicate again: write the names" in done.stderr
+    assert again.exists()
+    world.run_once()
+    assert len(world.sandbox.store.sent("acme")) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such terminals there")
+@pytest.mark.parametrize(("key", "is_sent"), [("n\n", False), ("y\n", True)])
+def test_retry_all_duplicates_on_a_terminal(options: list[str], again: Path, key: str, *, is_sent: bool) -> None:
+    """On a terminal, it asks first, and goes by the answer."""
+    said = on_terminal(*COMMAND, *options, "retry", "--all", "--anyway", columns=120, keys=[key], prompt=b"[y/N]")
+    assert "Send 1 document again, even if the receiver gets an invoice twice?" in said
+    assert again.exists() != is_sent
 
 
 @pytest.fixture

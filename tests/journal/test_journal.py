@@ -267,7 +267,7 @@ def again(journal: Journal, **changes: object) -> Document:
 
 
 def record_sending(journal: Journal, document: Document, rule: str) -> Document:
-    (result,) = journal.record_sending([document], rule)
+    (result,) = journal.record_sending([document], rule, warning=lambda first: f"as {first.dropped_as}")
     if isinstance(result, FiledropError):
         raise result
     return result
@@ -313,6 +313,32 @@ def test_the_same_number_is_refused(journal: Journal) -> None:
     sent_before(journal)
     with pytest.raises(Duplicate):
         record_sending(journal, again(journal, meaning="mended", receiver="0192:111111111"), "number")
+
+
+@pytest.mark.parametrize(
+    ("changes", "warnings"),
+    [
+        ({"meaning": "another"}, 1),
+        ({"receiver": "0192:111111111"}, 1),
+        ({"meaning": "another", "company": "fjord"}, 1),
+        ({"meaning": "another", "sender": "0192:111111111"}, 0),
+        ({"meaning": "another", "number": "2"}, 0),
+        ({"meaning": "another", "number": None}, 0),
+        ({"meaning": "another", "issue_date": "2025-11-20"}, 0),
+        ({"meaning": "another", "type": "CreditNote"}, 0),
+    ],
+)
+def test_warning_of_the_same_number(journal: Journal, changes: dict[str, str | None], warnings: int) -> None:
+    """`refuse`: what `number` would refuse is posted with a warning about the earlier document; nothing else is."""
+    first = sent_before(journal)
+    posted_again = record_sending(journal, again(journal, **changes), "refuse")
+    assert posted_again.warnings == (f"as {first.dropped_as}",) * warnings
+
+
+def test_no_warning_of_what_was_refused(journal: Journal) -> None:
+    """An invoice that is corrected after it was rejected is sent without a warning."""
+    journal.record(posted(journal.record(drop())).failed(NOON, Fault("rejected", "no")))
+    assert record_sending(journal, again(journal, meaning="mended"), "refuse").warnings == ()
 
 
 def test_participants_of_duplicates_are_compared_as_peppol_does(journal: Journal) -> None:
@@ -402,7 +428,7 @@ def test_several_are_posted_together(journal: Journal) -> None:
         (1, "same"), (2, "same"), (3, "third"), (4, "fourth")))  # fmt: skip
     journal.record(changed)
     commits = journal.commits
-    results = journal.record_sending([first, alike, changed, last], "refuse")
+    results = journal.record_sending([first, alike, changed, last], "refuse", warning=str)
     assert [getattr(result, "state", type(result)) for result in results] == [
         State.SENDING, Duplicate, Changed, State.SENDING]  # fmt: skip
     assert [journal.document(result.id) for result in results if isinstance(result, Document)] == results[::3]

@@ -65,25 +65,33 @@ def test_what_systemd_shows(world: World, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_duplicate_is_let_through_by_the_command_that_is_shown(world: World) -> None:
-    """The command for a failed duplicate is the one that works; that for another is as it was."""
+    """A failed duplicate is to be deleted: no command that sends it again is shown, but its note has one that works.
+
+    The command for another document is as it was.
+    """
     world.drop("first.xml", invoice("1"))
     world.settle()
     world.put(world.outbound / "dup.xml", invoice("1"))
     world.run_once()
     says = ask(world, "status").says
-    assert "delete it; or, where it is to be sent all the same, run: filedrop retry --anyway acme NAME" in says
+    assert "delete each duplicate" in says
+    assert "--anyway" not in says
     world.put(world.outbound / "nobody.xml", invoice("2", receiver=None))
     reported(world)
     status = read(world.root)
     assert status
     (matter,) = status["matters"]
     assert {item["name"]: item["do"] for item in matter["items"]} == {
-        "dup.xml": ["filedrop retry --anyway acme dup.xml"],
+        "dup.xml": [],
         "nobody.xml": ["filedrop retry acme nobody.xml"],
     }
-    assert "filedrop retry acme NAME; a duplicate only with --anyway" in matter["advice"]
-    command = matter["items"][0]["do"] if matter["items"][0]["name"] == "dup.xml" else matter["items"][1]["do"]
-    assert ask(world, *command[0].split()[1:]).status == 0
+    assert "filedrop retry acme NAME; delete duplicates" in matter["advice"]
+    assert "--anyway" not in "".join(path.read_text("utf-8") for path in world.root.rglob("STATUS.html"))
+    why = {item["name"]: item["why"] for item in matter["items"]}
+    assert why["dup.xml"].endswith(": delete this file")
+    note = (world.outbound / "failed" / "dup.xml.why.txt").read_text("utf-8")
+    assert "filedrop retry --anyway acme dup.xml" in note
+    assert ask(world, "retry", "--anyway", "acme", "dup.xml").status == 0
 
 
 def test_what_was_being_posted_when_filedrop_was_killed(world: World) -> None:
