@@ -32,6 +32,8 @@ _NOT_FOR_FILES = frozenset(
     {"utf-7", "unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined", "mbcs", "oem"}
 )
 _DECLARED = re.compile(r"""\A(<\?xml\s[^>]*?\bencoding\s*=\s*["'])([A-Za-z][A-Za-z0-9._:-]*)(?=["'])""")
+_LIKELY = "cp1252"  # what most programs write that don't write UTF-8
+_FOREIGN = re.compile(r"\w{0,20}[^\x00-\x7f]{1,20}\w{0,20}")  # a word with a letter beyond ASCII
 _DECLARATION_AT_MOST = 1024  # characters
 _WIDEST = 4  # bytes of a character
 
@@ -63,6 +65,64 @@ def form_of(head: bytes) -> Form:
     before = found[1]
     where = f"Line {before.count(chr(10)) + 1}, column {len(before) - before.rfind(chr(10))}"
     return Form(encoding or _named(found[2], where), mark, found[2])
+
+
+def foreign_byte(rest: bytes, form: Form) -> str:
+    """What is wrong where the parser stopped, if a byte isn't of the document's encoding; "" if it is something else.
+
+    `rest` is the document from there on, in UTF-8.
+    """
+    if rest.startswith("\uffff".encode()):
+        return f"there is a byte here that {form.declared or form.encoding}, the encoding of the document, doesn't have"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(rest[:_WIDEST])
+    except UnicodeDecodeError as error:
+        if error.start == 0:
+            if form.declared and not form.rewritten:
+                otherwise = f"though the first line says {form.declared}"
+            else:
+                otherwise = "though its byte order mark says so" if form.mark else "and the first line names no other"
+            likely = rest[:1].decode(_LIKELY, "replace")
+            guess = "" if likely == "\ufffd" else f'; in Windows-1252 it is "{likely}"'
+            return f"the byte 0x{rest[0]:02X} here is not UTF-8, {otherwise}{guess}"
+    return ""
+
+
+class Disguise:
+    """Whether a document that names an encoding of single bytes is in truth written in UTF-8. Watches its pieces."""
+
+    def __init__(self, form: Form) -> None:
+        self._form = form
+        self._decoder = codecs.getincrementaldecoder("utf-8")() if _has_single_bytes(form.encoding) else None
+        self._found = ""
+
+    def watch(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """The same pieces."""
+        for piece in pieces:
+            if self._decoder is not None:
+                try:
+                    text = self._decoder.decode(piece)
+                except UnicodeDecodeError:  # so it isn't
+                    self._decoder, self._found = None, ""
+                else:
+                    found = None if self._found else _FOREIGN.search(text)
+                    self._found = found[0] if found else self._found
+            yield piece
+
+    @property
+    def warning(self) -> str:
+        """What is to be said of it; "" where nothing is."""
+        if self._decoder is None or not self._found:
+            return ""
+        sent = self._found.encode().decode(self._form.encoding, "replace")
+        return (
+            f"encoding: the first line says {self._form.declared}, but the document looks like UTF-8; as it stands, "
+            f'"{self._found}" is sent as "{sent}"'
+        )
+
+
+def _has_single_bytes(encoding: str) -> bool:
+    return encoding.startswith(("iso8859-", "cp125"))
 
 
 def transcode(raw: Iterable[bytes], form: Form) -> Iterator[bytes]:

@@ -67,7 +67,7 @@ def identify(
         process_id=ids.get("process_id"),
         channel=ids.get("channel", channel),
         sources=sources,
-        warnings=(*in_vain, *_doubts(ids)),
+        warnings=(*filter(None, [reading.warning]), *in_vain, *_doubts(ids)),
         company=company,
         file_name=file_name,
         tries=tries,

@@ -16,9 +16,12 @@ from xml.parsers import expat
 
 from filedrop.errors import DocumentError
 from filedrop.identify.content import SEPARATOR, Place, Value, is_envelope, is_header, places
+from filedrop.identify.encoding import foreign_byte
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from filedrop.identify.encoding import Form
 
 PIECE = 1 << 16
 WEB_PAGE_DROPPED = (
@@ -29,6 +32,8 @@ _NOT_WELL_FORMED = (
     "Is the file whole? Is it in the encoding that its first line names (UTF-8 where that names none)? Mend it, or "
     "have it written again."
 )
+_IN_UTF_8 = "Have it written in UTF-8, or have its first line name the encoding in which it is written."
+_OVERLAP = 8  # bytes: a character that is in two pieces is parsed with the second
 _DEEPEST = 256  # elements inside each other; business documents have a dozen
 _LONGEST_TAG = 1 << 22  # bytes of one tag or comment, which expat must hold whole
 _LONGEST_NAME = 1000
@@ -45,8 +50,11 @@ class Parse:
     "" where there is nothing inside it. `size` counts the bytes that were parsed.
     """
 
-    def __init__(self, pieces: Iterable[bytes], *, refuse_doctype: bool) -> None:
-        """Parse a whole document. Raises DocumentError: `not-xml`, `doctype`, `unreadable`."""
+    def __init__(self, pieces: Iterable[bytes], form: Form, *, refuse_doctype: bool) -> None:
+        """Parse a whole document, in UTF-8 by now; `form` is how it is written. Raises DocumentError.
+
+        The codes are `not-xml`, `doctype` and `unreadable`.
+        """
         self.root = ""
         self.business_root = ""
         self.values: list[Value] = []
@@ -58,6 +66,8 @@ class Parse:
         self._above: list[Place | None] = []
         self._scheme: str | None = None
         self._text = ""
+        self._last = b""  # the piece that is parsed, and the last bytes before it
+        self._before = 0  # bytes before that
         self._inside = 0  # counts the elements that have places in them
         self._parser = parser = expat.ParserCreate("utf-8", SEPARATOR)
         parser.buffer_text = True
@@ -75,14 +85,20 @@ class Parse:
             parser.Parse(b"", True)  # noqa: FBT003 - a C function, which takes no keyword
         except expat.ExpatError as error:
             why = "the file is empty" if not self.size else expat.ErrorString(error.code)
+            place = f"Line {error.lineno}, column {error.offset + 1}"
+            where = self._parser.ErrorByteIndex - self._before
+            if foreign := foreign_byte(self._last[where:] if where >= 0 else b"", form):
+                raise DocumentError("not-xml", f"{place}: {foreign}.", _IN_UTF_8) from error
             raise DocumentError(
                 "not-xml",
-                f"Line {error.lineno}, column {error.offset + 1}: this is not well-formed XML ({why}).",
+                f"{place}: this is not well-formed XML ({why}).",
                 f"It seems to be a web page. {WEB_PAGE_DROPPED}" if is_web_page(self.root) else _NOT_WELL_FORMED,
             ) from error
 
     def _take(self, piece: bytes) -> None:
+        self._last = self._last[-_OVERLAP:] + piece
         self.size += len(piece)
+        self._before = self.size - len(self._last)
         self._parser.Parse(piece)
         self.digest.update("".join(self._parts).encode().translate(None, _BLANKS))
         self._parts.clear()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 from filedrop.errors import DocumentError
 from filedrop.identify.content import ENVELOPE, SEPARATOR, content
 from filedrop.identify.doctype import without_subset
-from filedrop.identify.encoding import form_of, transcode
+from filedrop.identify.encoding import Disguise, form_of, transcode
 from filedrop.identify.parsing import PIECE, WEB_PAGE_DROPPED, Parse, is_web_page
 from filedrop.identify.xpath_tree import Outline, Unfit
 from filedrop.model.document import without_scheme
@@ -41,7 +41,7 @@ class Reading:
     Root, number, issue date and type code are the business document's; the root is the envelope's where nothing is in
     that. Each of sender, receiver, document_id and process_id is a key of `found` (the id with its source) or of
     `missing` (the place that was looked at in vain). `xpaths` has what each XPath found, "" for nothing, None where
-    that takes too long; it is empty where they couldn't be asked.
+    that takes too long; it is empty where they couldn't be asked. `warning` says what is doubtful about the encoding.
     """
 
     size: int
@@ -58,6 +58,7 @@ class Reading:
     issue_date: str | None
     type_code: str | None
     xpaths: Mapping[str, str | Unfit | None]
+    warning: str = ""
 
     @property
     def encoding(self) -> str:
@@ -102,11 +103,12 @@ def read(
     head = file.read(PIECE)
     form = form_of(head)
     raw = _Raw(chain([head], iter(partial(file.read, PIECE), b"")), max_size)
-    pieces = transcode(raw, form)
+    disguise = Disguise(form)
+    pieces = transcode(disguise.watch(raw), form)
     if doctype == "keep":
         pieces = without_subset(pieces)
     outline = Outline() if xpaths else None
-    parse = Parse(outline.watch(pieces) if outline else pieces, refuse_doctype=doctype == "refuse")
+    parse = Parse(outline.watch(pieces) if outline else pieces, form, refuse_doctype=doctype == "refuse")
     namespace, _, name = (parse.business_root or parse.root).rpartition(SEPARATOR)
     if is_web_page(parse.business_root or parse.root):
         code, what_to_do = ("not-xml", _WEB_PAGE_FETCHED) if doctype == "keep" else ("unreadable", WEB_PAGE_DROPPED)
@@ -125,6 +127,7 @@ def read(
         customization=says.customization,
         number=says.number,
         issue_date=says.issue_date,
+        warning=disguise.warning,
         type_code=says.type_code,
         xpaths=outline.find(xpaths) if outline else {},
     )

@@ -214,6 +214,42 @@ def test_malformed(document: bytes, where: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        (
+            b'<?xml version="1.0" encoding="UTF-8"?>\n<a>B\xe5r</a>',
+            "though the first line says UTF-8; in Windows-1252 it is",
+        ),
+        (b'<?xml version="1.0"?>\n<a>B\xe5r</a>', "and the first line names no other; in Windows-1252 it is"),
+        (codecs.BOM_UTF8 + b"<a\nb='B\xe5r'/>", "though its byte order mark says so; in Windows-1252 it is"),
+    ],
+)
+def test_byte_of_another_encoding(document: bytes, says: str) -> None:
+    """A byte that isn't UTF-8 is named, with its place, and with the letter that it is in the likely encoding."""
+    for longer in (document, document.replace(b"B", b"B" * (1 << 16))):  # in the second piece
+        message = fault_of(longer).message
+        assert message.startswith("Line 2, column ")
+        assert message.endswith(f': the byte 0xE5 here is not UTF-8, {says} "å".')
+
+
+def test_byte_that_an_encoding_lacks() -> None:
+    """A byte that doesn't exist in the encoding is said to be that."""
+    message = fault_of(b'<?xml version="1.0" encoding="windows-1252"?>\n<a>B\x81r</a>').message
+    assert message.endswith(": there is a byte here that windows-1252, the encoding of the document, doesn't have.")
+
+
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "windows-1252"])
+def test_utf_8_that_says_otherwise(encoding: str) -> None:
+    """A document that names a one-byte encoding and is written in UTF-8 is warned of, with what would be sent."""
+    text = f'<?xml version="1.0" encoding="{encoding}"?>\n<a>{"x" * (1 << 16)} Blåbær ±</a>'
+    (warning,) = identify(read(io.BytesIO(text.encode()))).warnings
+    assert warning.startswith(f"encoding: the first line says {encoding}, but the document looks like UTF-8")
+    assert warning.endswith('"Blåbær" is sent as "BlÃ¥bÃ¦r"')
+    assert identify(read(io.BytesIO(text.encode(encoding)))).warnings == ()
+    assert identify(read(io.BytesIO(text.replace("å", "").replace("æ", "").replace("±", "").encode()))).warnings == ()
+
+
+@pytest.mark.parametrize(
     "subset", ["", ' SYSTEM "file:///etc/passwd"', ' [<!ENTITY a "b">]', ' PUBLIC "a" "http://b/"']
 )
 def test_doctype_refused(subset: str) -> None:
