@@ -96,7 +96,11 @@ class Unauthorized(AccessPointError):
 
 
 class WrongAddress(AccessPointError):
-    """404, 405 or a redirect where the interface has none: the address is wrong."""
+    """404, 405 or a redirect where the interface has none: the address is wrong. `answer` says what was answered."""
+
+    def __init__(self, message: str, *, answer: str = "") -> None:
+        super().__init__(message)
+        self.answer = answer or message
 
 
 class Unavailable(AccessPointError):

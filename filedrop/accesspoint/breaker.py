@@ -4,6 +4,9 @@ During an outage there is one probe, a GET, at growing intervals, instead of a r
 as `unknown`: the first probe checks the login and learns the access point's clock before anything is posted. Callers
 report failed requests here; after an outage, a refused login or a wrong address, no request is made until the next
 probe. A refused login is probed again as soon as it has been changed.
+
+A document's request may fail for the document's own sake, whatever the answer says. So a probe follows at once: if it
+succeeds, only that document waits. Several different documents in a row count against the access point.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ Condition = Literal["unknown", "ok", "away", "refused", "wrong address"]
 SOME_MINUTES = timedelta(minutes=3)  # first pause between probes of a refused login (contract 6)
 OFTEN = 2.0  # seconds between checks whether a refused login has been changed
 LONGEST_RETRY_AFTER = timedelta(hours=1)  # contract 6
-UNCLEAR_IN_A_ROW = 3  # different documents without a clear answer: then the access point is at fault
+FAILURES_IN_A_ROW = 3  # of different documents: then the access point is at fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,8 @@ class CircuitBreaker:
         self._next_attempt: datetime | None = None
         self._failures = 0
         self._by_documents = False
-        self._unclear: set[str] = set()
+        self._in_a_row: set[str] = set()  # the documents that failed since one got a clear answer
+        self._alone: set[str] = set()  # the documents that were not taken, though the access point was there
         self._lock = threading.Lock()
 
     @property
@@ -121,23 +125,38 @@ class CircuitBreaker:
     def record_failure(self, error: AccessPointError, document: str = "") -> None:
         """Record that a request ended in this error; `document` is the id of its document, if any.
 
-        An unclear answer counts against the access point only after several different documents got one in a row.
+        A document's failure pauses the account only if a probe fails too, or after several different documents have
+        failed in a row. A Retry-After is honoured without a probe, unless a document waits alone already. Not probed:
+        an unclear answer, and a refused login, which the client has probed.
         """
+        is_outage = isinstance(error, (Unauthorized, Unavailable, WrongAddress))
         with self._lock:
-            if isinstance(error, (Unauthorized, Unavailable, WrongAddress)):
-                if self._condition in ("ok", "unknown"):  # the errors of several senders at once are one outage
-                    self._trip(error, by_documents=bool(document))
-            elif document and not isinstance(error, Interrupted):
-                self._unclear.add(document)
-                if len(self._unclear) >= UNCLEAR_IN_A_ROW:
-                    self._unclear.clear()
+            if is_outage and self._condition not in ("ok", "unknown"):
+                return  # the errors of several senders at once are one outage
+            if is_outage and (not document or isinstance(error, Unauthorized)):
+                self._trip(error, by_documents=bool(document))
+                return
+            if not document or isinstance(error, Interrupted):
+                return
+            asks_for_a_pause = bool(error.retry_after) and not self._alone
+            self._in_a_row.add(document)
+            if is_outage:
+                self._alone.add(document)
+            if len(self._in_a_row) >= FAILURES_IN_A_ROW or asks_for_a_pause:
+                self._in_a_row.clear()
+                self._trip(error, by_documents=True)
+            elif is_outage:
+                try:
+                    self._probe()
+                except AccessPointError:
                     self._trip(error, by_documents=True)
 
-    def record_success(self) -> None:
-        """Record that a document got a clear answer."""
-        if self._unclear or self._failures:
+    def record_success(self, document: str) -> None:
+        """Record that a document got a clear answer; `document` is its id."""
+        if self._in_a_row or self._failures or self._alone:
             with self._lock:
-                self._unclear.clear()
+                self._in_a_row.clear()
+                self._alone.discard(document)
                 self._by_documents = False
                 self._failures = 0
 

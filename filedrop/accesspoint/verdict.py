@@ -150,7 +150,8 @@ def _busy(answer: Answer) -> Unavailable:
 def _wrong_address(answer: Answer) -> WrongAddress:
     to = clean(answer.headers.get("Location", ""), 200)
     sent_on = f" and points to {to}" if to else ""
-    return WrongAddress(f"{answer.url} answered {answer.status}{sent_on}: no access point is there; correct base_url")
+    said = f"{answer.url} answered {answer.status}{sent_on}"
+    return WrongAddress(f"{said}: no access point is there; correct base_url", answer=said)
 
 
 def _retry_after(headers: Mapping[str, str]) -> timedelta | None:

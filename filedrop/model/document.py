@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 UNCLEAR_AT_MOST = 10  # contract 6: the tenth unclear attempt fails
 UNEXPLAINED_AT_MOST = 3  # contract 6: a 400 that names no fault fails the third time
 A_PERSON_SAYS = ", a person says"  # ends each event that is a person's decision
+NEVER_ARRIVED = "never arrived"
 LET_THROUGH = f"let through{A_PERSON_SAYS}"
 _FIRST, _LAST = 100, 400  # events that a history keeps: with thousands, its sidecar could not be read any more
 _SCHEME = re.compile(
@@ -247,7 +248,7 @@ class Document:
 
     def never_arrived(self, now: datetime, why: str, *, due: datetime | None = None) -> Document:
         """The request certainly did not reach the access point, or was refused for no fault of the document."""
-        return self._step(State.WAITING, now, "never arrived", {"why": why}, attempts=self.attempts + 1, due=due)
+        return self._step(State.WAITING, now, NEVER_ARRIVED, {"why": why}, attempts=self.attempts + 1, due=due)
 
     def doubted(self, now: datetime, why: str, *, unexplained: bool = False) -> Document:
         """The request got no clear answer."""

@@ -32,7 +32,7 @@ class Leftovers:
     def take_up(self, document: Document) -> Claimed | None:
         """Continue a document that lies in `sending/`. Returns it if it is to be posted."""
         shared = self._shared
-        self._at.unreadable.discard(document.id)
+        self._at.put_off.discard(document.id)
         if document.state is State.SENDING:  # no sender has it: a crash came before its answer
             shared.journal.record(log_doubt(shared, document.doubted(shared.now(), STOPPED)))
             return None
@@ -67,7 +67,7 @@ class Leftovers:
             at.missed.setdefault(document.id, shared.steady())
             return None
         except OSError as error:
-            at.unreadable.add(document.id)
+            at.put_off.add(document.id)
             why = unreadable(entry.path, error).message
             shared.log.warning("document.unreadable", company=document.company, file=document.file, why=why)
             if why_not_read(document) != why:  # one event for each reason

@@ -10,6 +10,7 @@ from filedrop.model.document import State
 from filedrop.outbound.identified import why_not_identified
 from filedrop.outbound.leftovers import why_not_read
 from filedrop.outbound.question import question
+from filedrop.outbound.sender import why_not_taken
 from filedrop.outbound.validating import why_not_validated
 from filedrop.storage import sidecar
 
@@ -36,7 +37,8 @@ def write_notes(
             del notes[document_id]
         yield
     journal, written, trouble = at.shared.journal, 0, None
-    waits, hindered = _why_it_waits(at), at.unvalidated.keys() | at.unreadable
+    hindrance = _why_all_wait(at)
+    waits, hindered = hindrance or _turn(at), at.unvalidated.keys() | at.put_off
     now = at.shared.now()
     for document_id, state in journal.kept_in_sending(at.folder.id, now - NOTE_AFTER, now):
         if document_id not in there:  # a note without its document is cleared away, and it gets one when it is back
@@ -47,7 +49,7 @@ def write_notes(
         document = journal.document(document_id)
         if document is None or document.home != "sending":  # it has gone on since the list
             continue
-        if noted == (why := _why_it_is_there(at, document, waits)):
+        if noted == (why := _why_it_is_there(at, document, hindrance)):
             continue
         written += 1
         note = at.folder.at("sending") / f"{document.file}.why.txt"
@@ -62,12 +64,13 @@ def write_notes(
     return trouble
 
 
-def _why_it_is_there(at: FolderContext, document: Document, waits: str) -> str:
+def _why_it_is_there(at: FolderContext, document: Document, hindrance: str) -> str:
     if document.state is State.DOUBT:
         return _why_in_doubt(at, document)
     if document.state is State.SENDING:
         return "it is being sent at this moment, or comes next"
-    return why_not_identified(document) or why_not_validated(document) or why_not_read(document) or waits
+    own = why_not_identified(document) or why_not_validated(document) or why_not_read(document)
+    return own or hindrance or why_not_taken(document) or _turn(at)
 
 
 def _why_in_doubt(at: FolderContext, document: Document) -> str:
@@ -87,8 +90,13 @@ def _resolve(document: Document) -> str:
     return f"{by} --sent MSG_NO where it is there as that message, {by} --send-again where it certainly isn't"
 
 
-def _why_it_waits(at: FolderContext) -> str:
+def _why_all_wait(at: FolderContext) -> str:
+    """What keeps every document of the folder from being sent; "" where nothing does."""
     if name := at.folder.held_by(at.shared.steady()):
         return f"a file {name} lies in {at.folder.path}; it is sent when that is removed"
+    return at.shared.breaker.report.why
+
+
+def _turn(at: FolderContext) -> str:
     turn = "to be validated, and to be sent" if at.shared.validating is not None else "to be sent"
-    return at.shared.breaker.report.why or f"it is waiting for its turn {turn}"
+    return f"it is waiting for its turn {turn}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Protocol
 
+from filedrop.accesspoint.breaker import LONGEST_RETRY_AFTER
 from filedrop.errors import FolderUnavailable
 from filedrop.files.rights import explain
 from filedrop.model.document import Document, State
@@ -126,7 +127,7 @@ class OutboundPipeline:
     def is_done(self) -> bool:
         """Whether all that can be done now is done.
 
-        A file that waits for its writer isn't done; a held document is, and one whose file can't be read.
+        A file that waits for its writer isn't done; a held document is, and one that is put off.
         """
         at, steady = self.at, self._shared.steady()
         if not self.was_scanned or at.under_way or self._handover.has_mail():
@@ -139,7 +140,7 @@ class OutboundPipeline:
         if not self.was_compared or counts.get(State.SENDING):
             return False
         try:
-            waits = len(at.unreadable | at.unvalidated.keys() | at.unanswered.keys())
+            waits = len(at.put_off | at.unvalidated.keys() | at.unanswered.keys())
             return counts.get(State.WAITING, 0) <= waits or bool(self.folder.held_by(steady))
         except OSError:  # the share is away, or fails: the next scan reports it
             return True
@@ -232,7 +233,7 @@ class OutboundPipeline:
     def _take_up_documents(self, *, sends: bool) -> None:
         """Continue what a crash, an outage or a hindrance has left in `sending/`, and what a person has decided."""
         shared, room = self._shared, self._handover.room if sends else 0
-        now, longest = shared.now() if room > 0 else None, shared.rules.retry.longest
+        now, longest = shared.now() if room > 0 else None, max(shared.rules.retry.longest, LONGEST_RETRY_AFTER)
         due = shared.journal.steps_due(self.folder.id, now, longest=longest, limit=READ_AT_ONCE)
         documents = [document for document in due if document.id not in self.at.under_way]
         documents.sort(key=lambda document: document.claimed)  # in the order of the drops, as far as known
@@ -294,5 +295,7 @@ class OutboundPipeline:
                 if one.opened:  # from its sender; what the follower concluded may have been handed to one since
                     one.opened.close()
                     self.at.under_way.discard(one.document.id)
+                    if one.document.state is State.WAITING and one.document.due:
+                        self.at.put_off.add(one.document.id)
                 if one.document.state is State.WAITING:
                     self._is_woken = True

@@ -127,7 +127,7 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     folder, journal = at.folder, at.shared.journal
     if findings.is_first:
         journal.hand_to(folder.id, folder.company)
-    waiting = at.unanswered.keys() | at.unvalidated.keys() | at.unreadable  # not what begins to wait meanwhile
+    waiting = at.unanswered.keys() | at.unvalidated.keys() | at.put_off  # not what begins to wait meanwhile
     known = journal.is_settled(folder.id)
     uncleared = _uncleared(folder)
     unread = (yield from restore(at)) if not known else None
@@ -141,7 +141,7 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     for document_id in waiting - {document_id for _, document_id in files}:
         at.unanswered.pop(document_id, None)
         at.unvalidated.pop(document_id, None)
-        at.unreadable.discard(document_id)
+        at.put_off.discard(document_id)
     lone = sorted(name for name in there - known_names if not folder.names_document(name))
     del files, sending, known_names, there, lying  # each may have a hundred thousand
     has_lone = yield from _compare_sent(at, findings)

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import BrokenOff
+from filedrop.accesspoint.breaker import LONGEST_RETRY_AFTER
 from filedrop.errors import (
     AccessPointError,
     DocumentError,
@@ -26,13 +27,13 @@ from filedrop.errors import (
 from filedrop.files.patience import asking
 from filedrop.files.rights import explain
 from filedrop.journal import Answer
-from filedrop.model.document import State
+from filedrop.model.document import NEVER_ARRIVED, State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction
 from filedrop.times import backoff, local
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from filedrop.model.document import Document
     from filedrop.model.message import Message
@@ -72,26 +73,38 @@ def _posted(shared: Context, document: Document, opened: OpenedDocument, *, loca
     except DocumentError as error:  # an invalid id; nothing was posted
         return Answer(document.failed(shared.now(), Fault.of(error)))
     except Rejected as error:
-        shared.breaker.record_success()
+        shared.breaker.record_success(document.id)
         return Answer(document.failed(shared.now(), rejected(error.text, error.status)))
     except (Unauthorized, WrongAddress, Unavailable) as error:
         shared.breaker.record_failure(error, document.id)
-        shared.log.info("document.held_back", file=document.file, company=document.company, why=str(error))
-        return Answer(document.never_arrived(shared.now(), str(error), due=_next_try(shared, document)))
+        why = str(error)
+        if isinstance(error, WrongAddress) and shared.breaker.ready:  # a probe has just been answered
+            why = f"{error.answer} for this document alone, so base_url is right: ask the access point's operator why"
+        shared.log.info("document.held_back", file=document.file, company=document.company, why=why)
+        return Answer(document.never_arrived(shared.now(), why, due=_next_try(shared, document, error.retry_after)))
     except NoClearAnswer as error:
         shared.breaker.record_failure(error, document.id)
         doubted = document.doubted(shared.now(), str(error), unexplained=isinstance(error, Unexplained))
         return Answer(log_doubt(shared, doubted))
-    shared.breaker.record_success()
+    shared.breaker.record_success(document.id)
     now = shared.now()
     sent = document.sent(now, message.msg_no, received=message.received, uuid=message.uuid)
     return Answer(sent.later(now + shared.rules.track), message, document.doubted(now, str(_anothers(message))))
 
 
-def _next_try(shared: Context, document: Document) -> datetime:
-    """When to try a document again that never arrived."""
+def _next_try(shared: Context, document: Document, asked_for: timedelta | None = None) -> datetime:
+    """When to try a document again that never arrived; `asked_for` is the pause that the access point asked for."""
     retry = shared.rules.retry
-    return shared.now() + backoff(document.attempts + 1, retry.first, retry.longest)
+    pause = backoff(document.attempts + 1, retry.first, retry.longest)
+    return shared.now() + max(pause, min(asked_for or pause, LONGEST_RETRY_AFTER))
+
+
+def why_not_taken(document: Document) -> str:
+    """Why a waiting document was not taken when it was last posted, and when it is tried again; "" for any other."""
+    last = document.history[-1] if document.history else None
+    if document.state is not State.WAITING or document.due is None or last is None or last.event != NEVER_ARRIVED:
+        return ""
+    return f"{last.facts['why']}; it is tried again at {local(document.due)}"
 
 
 def _ask_directory(shared: Context, document: Document) -> Document:

@@ -152,7 +152,7 @@ def test_a_clear_answer_between_them_speaks_for_it(access: Access) -> None:
     access.breaker.allows()
     for document in "ab":
         access.breaker.record_failure(UNCLEAR, document)
-    access.breaker.record_success()
+    access.breaker.record_success("a")
     for document in "cd":
         access.breaker.record_failure(UNCLEAR, document)
     assert access.breaker.ready
@@ -169,10 +169,42 @@ def test_where_only_the_probe_gets_through_pauses_grow(access: Access) -> None:
         access.now += access.breaker.wait()
     assert pauses == [5, 10, 20, 40]
     access.breaker.allows()
-    access.breaker.record_success()
+    access.breaker.record_success("a")
     for document in "abc":
         access.breaker.record_failure(UNCLEAR, document)
     assert access.breaker.wait() == 5
+
+
+@pytest.mark.parametrize("trouble", [AWAY, WrongAddress("404")])
+def test_a_document_that_is_not_taken(access: Access, trouble: AccessPointError) -> None:
+    """One document's refusals pause nothing while a probe is answered; where that fails too, the account pauses."""
+    access.breaker.allows()
+    for _ in range(10):
+        access.breaker.record_failure(trouble, "a")
+    assert access.breaker.ready
+    assert access.probes == 11
+    access.trouble = AWAY
+    access.breaker.record_failure(trouble, "a")
+    assert not access.breaker.ready
+    assert access.breaker.report.why == str(trouble)
+    assert access.breaker.wait() == 5
+
+
+def test_a_pause_that_one_document_draws(access: Access) -> None:
+    """A Retry-After is honoured; once the access point is back, the document that draws it again waits alone."""
+    busy = Unavailable("busy", retry_after=timedelta(minutes=30))
+    access.breaker.allows()
+    access.breaker.record_failure(busy, "a")
+    assert access.breaker.wait() == 1800
+    access.now += 1800
+    assert access.breaker.allows()
+    for document in "aba":
+        access.breaker.record_failure(busy, document)
+    assert access.breaker.ready
+    for document in "ab":
+        access.breaker.record_success(document)
+    access.breaker.record_failure(busy, "c")
+    assert access.breaker.wait() == 1800
 
 
 def test_see_again(access: Access) -> None:

@@ -59,6 +59,19 @@ def test_doubts_where_received_changes_its_digits(make_world: Callable[..., Worl
     world.invariants()
 
 
+def test_a_doubt_where_the_offset_changes(make_world: Callable[..., World]) -> None:
+    """Where the archive shows a document an hour before it was sent, nothing is sent again: a person is asked."""
+    world = make_world(quirks=True, oddities=["another-offset"])
+    world.drop("known.xml", invoice("known"))
+    world.settle()
+    world.front.next("POST /outbox", cut_after)
+    world.drop("doubted.xml", invoice("doubted"))
+    with world.service():
+        world.until(lambda: [line for line in world.log() if line["event"] == "document.undecided"])
+    assert world.places()["doubted.xml"] == "sending"
+    assert world.accepted() == {"known.xml": 1, "doubted.xml": 1}
+
+
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("then", ["it is marked", "it was stuck", "killed"])
 def test_a_message_where_received_changes_its_digits(

@@ -182,13 +182,19 @@ def test_refused_login(slow_world: World, status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [404, 405, 307])
-def test_wrong_address(slow_world: World, status: int) -> None:
+def test_wrong_address(make_world: Callable[..., World], status: int) -> None:
     """Where there is no access point the account pauses and says so; the document waits and is sent there later."""
-    slow_world.front.next("POST /outbox", instead(status, "", ("Location", "/elsewhere")))
-    slow_world.drop("invoice.xml", invoice())
-    end(slow_world)
-    assert story(slow_world) == HELD_BACK
-    (pause,) = [line for line in slow_world.log() if line["event"] == "account.paused"]
+    world = make_world(deliver_after=3600, inbound={"poll": "1h"})  # so that the upload is what finds it wrong
+    with world.service() as service:
+        world.until(lambda: service.accounts[0].poller.summary.last_poll)
+        world.front.always("", instead(status, "", ("Location", "/elsewhere")))
+        world.drop("invoice.xml", invoice())
+        world.until(lambda: paused(world))
+        world.front.heal()
+        world.until(lambda: world.settled(("sent",)))
+    world.invariants()
+    assert story(world) == HELD_BACK
+    (pause,) = [line for line in world.log() if line["event"] == "account.paused"]
     assert pause["condition"] == "wrong address"
     assert "correct base_url" in pause["why"]
 

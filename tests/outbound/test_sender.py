@@ -251,7 +251,9 @@ def test_an_outage_of_uploads_alone(desk: Desk) -> None:
     """That the access point answers a question doesn't show that it takes documents: the pauses grow all the same."""
     pauses = []
     for _ in range(2):
-        desk.becomes(instead(429), ready=lambda: True)
+        for name in "123":
+            desk.document = replace(desk.document, id=name)
+            desk.becomes(instead(429), ready=lambda: True)
         pauses.append(desk.shared.breaker.wait())
         desk.life._clock.pass_on(pauses[-1])
         assert desk.shared.breaker.allows()
