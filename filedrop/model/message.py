@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from filedrop.model.document import Document, Ids
 
+UNASSIGNED = "unassigned"  # the company of messages for nobody, in journal, log and pages: no company has this name
 LARGEST_NUMBER = 2**63 - 1  # interface, Message: a long integer
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from filedrop.errors import JournalError
 from filedrop.files import Directory, Entry, clear_drafts, replace_whole
 from filedrop.files.patience import within
+from filedrop.model.message import UNASSIGNED
 from filedrop.status import lately
 from filedrop.status.folders import HUNG
 from filedrop.storage.marker import read_marker
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 NAME = "STATUS.html"
 PATIENCE = 3.0  # seconds for a folder to take a page
-UNASSIGNED = "unassigned"  # the company of messages for nobody, in the journal
 ANYWAY = 55.0  # seconds after which a file is written though nothing has changed: it says who is alive
 
 

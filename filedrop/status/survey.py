@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import JournalError
 from filedrop.model.document import State
+from filedrop.model.message import UNASSIGNED
 from filedrop.model.response import AMBIGUOUS
 from filedrop.outbound.former import left_behind, left_in_folders, served_folders
 from filedrop.outbound.validating import why_not_validated
@@ -166,7 +167,7 @@ class Survey:
             tables=list(told.tables),
             troubles=_troubles(told, left_in_folders(served, journal) if journal else ""),
             alerts=list(told.alerts),
-            unassigned=self._folder("unassigned", config.unassigned) if config.unassigned else None,
+            unassigned=self._folder(UNASSIGNED, config.unassigned) if config.unassigned else None,
             configured=told.configured,
             keep_archive=as_duration(kept) if (kept := config.keep.archive_for()) else "forever",
             matters=[],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files import clear_drafts, stamp
 from filedrop.files.directory import DRAFT
+from filedrop.model.message import UNASSIGNED
 from filedrop.storage import sidecar
 from filedrop.storage.folder import Folder
 from filedrop.storage.hold import HoldFiles, hold_files, is_hold_name
@@ -231,4 +232,4 @@ def unassigned_folder(config: Config) -> InboundFolder | None:
     """The folder for messages that belong to no company; None where the configuration has none."""
     if config.unassigned is None:
         return None
-    return InboundFolder(config.unassigned, company="unassigned", below=config.root, served=config.folders)
+    return InboundFolder(config.unassigned, company=UNASSIGNED, below=config.root, served=config.folders)

@@ -510,3 +510,10 @@ def test_nothing_is_so_wrong_that_it_cannot_be_said(tree: dict[str, object]) -> 
     text = "".join(f"{_flow(key)}: {_flow(value)}\n" for key, value in tree.items())
     with pytest.raises(ConfigError, match=r"^config\.yaml:\d+: "):
         parse(text)
+
+
+@pytest.mark.parametrize("name", ["unassigned", "Unassigned", "STATUS.html", "status.json", ".filedrop", ".filedrop-x"])
+def test_names_that_are_filedrops_own(name: str) -> None:
+    """No company has a name by which filedrop calls something of its own, in any case."""
+    text = BASE.replace("  acme:", f"  {name}:")
+    assert any("is a name with a meaning of its own" in complaint for complaint in _complaints(text))
