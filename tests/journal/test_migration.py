@@ -65,7 +65,7 @@ def test_what_it_knew(path: Path) -> None:
         assert [one.file for one in journal.last_sent("acme", 1)] == ["6.xml"]
         assert [row.msg_no for row in journal.last_received("acme", 9)] == [3, 2]
         assert journal.per_day("acme", [noon - DAY, noon - DAY / 2, noon + DAY]) == ([0, 2], [0, 2], [0, 1])
-        (again,) = journal.record_sending([posted(drop(9, meaning="meaning-3", number="3"))], "refuse")
+        (again,) = journal.record_sending([posted(drop(9, meaning="meaning-3", number="3"))], "refuse", warning=str)
         assert isinstance(again, Duplicate)
     (kept,) = path.parent.glob("journal-*.sqlite")
     assert content(kept) == before
@@ -122,7 +122,9 @@ def test_the_first_journals(path: Path) -> None:
     with locked_state(path.parent) as journal:
         assert journal.document(drop(1).id) == drop(1, revision=1)
         assert {row.state for row in journal.messages_in(IDENTITY, "named", "placing")} == {"placing"}
-        (again,) = journal.record_sending([posted(drop(9, sha256="sha-3", meaning="meaning-3", number="3"))], "refuse")
+        (again,) = journal.record_sending(
+            [posted(drop(9, sha256="sha-3", meaning="meaning-3", number="3"))], "refuse", warning=str
+        )
         assert isinstance(again, Duplicate)
 
 
