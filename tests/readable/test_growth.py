@@ -1,0 +1,108 @@
+"""A document that is twice as large costs twice as much to show, whatever it repeats: the stylesheets are linear."""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import suppress
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from filedrop.identify.content import business_document
+from filedrop.readable import sheets
+
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "documents"
+UBL = "urn:oasis:names:specification:ubl:schema:xsd:{0}-2"
+KINDS = {
+    **{name: f"{{{UBL.format(name)}}}{name}" for name in ("Invoice", "CreditNote", "Order", "OrderResponse")},
+    **{name: f"{{{UBL.format(name)}}}{name}" for name in ("DespatchAdvice", "ApplicationResponse")},
+    "CrossIndustryInvoice": sheets._CII,
+}
+FEW, MANY = 400, 4000  # elements, and again twice as many: where the result is measured, and where the work is
+MENTIONED = frozenset(
+    name
+    for path in Path(sheets.__file__).parent.glob("*.xsl")
+    for name in re.findall(r"(?:cac|cbc|ram|rsm):(\w+)", path.read_text(encoding="utf-8"))
+) | {"."}
+MUCH = 3.0  # times as much work for twice as much; it is 4 where something grows with the square
+LONG = 100  # letters that a value grows by with each repetition of what is below it
+SMALL = 0.03  # seconds of CPU time that say nothing
+
+
+@cache
+def rich() -> dict[str, etree._Element]:
+    """By kind, a document that has every element, once, that some document of this kind in the corpus has."""
+    roots = {KINDS[kind]: etree.Element(KINDS[kind]) for kind in KINDS}
+    for path in sorted(CORPUS.rglob("*.xml")):
+        with suppress(etree.XMLSyntaxError):
+            document = business_document(etree.parse(path).getroot())
+            if document.tag in roots:
+                _merge(roots[str(document.tag)], document)
+    return {kind: roots[tag] for kind, tag in KINDS.items()}
+
+
+def _merge(into: etree._Element, element: etree._Element) -> None:
+    for key, value in element.attrib.items():
+        into.set(key, value)
+    if not len(element):
+        into.text = into.text or (element.text or "").strip()[:100]
+    for child in element.iterchildren(etree.Element):
+        there = into.find(str(child.tag))
+        _merge(etree.SubElement(into, child.tag) if there is None else there, child)
+
+
+def grown(root: etree._Element, place: str, count: int) -> etree._Element:
+    """The document in which each element within this place is there so often, and all values above are so long."""
+    made = deepcopy(root)
+    parent = made.find(place)
+    assert parent is not None
+    for above in parent.iterancestors():
+        for value in above:
+            if not len(value):
+                value.text = (value.text or "x") + "x" * LONG * count
+    for child in list(parent):
+        at = parent.index(child)
+        for _ in range(count - 1):
+            parent.insert(at, deepcopy(child))
+    return made
+
+
+def work(document: etree._Element) -> tuple[float, int]:
+    """What it takes to transform a document: seconds of CPU time, and letters of the result."""
+    name = "cii.xsl" if document.tag == sheets._CII else "ubl.xsl"
+    began = time.thread_time()
+    result = sheets._stylesheet(name)(etree.ElementTree(document))
+    return time.thread_time() - began, len(etree.tostring(result))
+
+
+def grows(root: etree._Element, place: str, count: int) -> str:
+    """How the work grows where it does so too fast; "" where it doesn't."""
+    found = ""
+    for _ in range(3):  # the machine may be busy
+        once, twice = (work(grown(root, place, number)) for number in (count, 2 * count))
+        has_much_result = twice[1] > MUCH * once[1]
+        if not has_much_result and (twice[0] < SMALL or twice[0] < MUCH * once[0]):
+            return ""
+        found = f"{place}: {once} -> {twice}"
+    return found
+
+
+def places(root: etree._Element) -> list[tuple[str, int]]:
+    """Where something can be repeated, with the number of elements in it."""
+    tree = etree.ElementTree(root)
+    found = [(tree.getelementpath(one), sum(1 for _ in one.iter())) for one in root.iter() if len(one)]
+    return [(path, size) for path, size in found if any(name in MENTIONED for name in path.split("}")[-1:])]
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus isn't there")
+@pytest.mark.parametrize("elements", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_twice_as_much(kind: str, elements: int) -> None:
+    """All that is in one place of a document is repeated, each place in turn: neither result nor work grows faster."""
+    root = rich()[kind]
+    found = [grows(root, place, max(elements // size, 10)) for place, size in places(root)]
+    assert not any(found), "\n".join(filter(None, found))
