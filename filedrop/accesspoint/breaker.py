@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from filedrop.errors import AccessPointError, Interrupted, Unauthorized, Unavailable, WrongAddress
+from filedrop.errors import AccessPointError, ConfigError, Interrupted, Unauthorized, Unavailable, WrongAddress
 from filedrop.times import backoff
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     import structlog
 
-Condition = Literal["unknown", "ok", "away", "refused", "wrong address"]
+Condition = Literal["unknown", "ok", "away", "refused", "no password", "wrong address"]
+NO_LOGIN = frozenset({"refused", "no password"})  # conditions that end as soon as the login is another
 SOME_MINUTES = timedelta(minutes=3)  # first pause between probes of a refused login (contract 6)
 OFTEN = 2.0  # seconds between checks whether a refused login has been changed
 LONGEST_RETRY_AFTER = timedelta(hours=1)  # contract 6
@@ -90,14 +91,14 @@ class CircuitBreaker:
 
     def wait(self) -> float:
         """Seconds until the next probe is due; 0 where it is due now or not needed."""
-        if self.ready or (self._condition == "refused" and self._login_changed()):
+        if self.ready or (self._condition in NO_LOGIN and self._login_changed()):
             return 0.0
         return max(0.0, self._next_probe - self._steady())
 
     def rest(self) -> float:
         """Seconds for which `allows` need not be called."""
         wait = self.wait()
-        return min(wait, OFTEN) if self._condition == "refused" else wait
+        return min(wait, OFTEN) if self._condition in NO_LOGIN else wait
 
     def allows(self) -> bool:
         """May requests be made now? Probes if that is due; one thread probes, and the others use its result."""
@@ -166,7 +167,7 @@ class CircuitBreaker:
         pause = backoff(self._failures, self._first, self._longest)
         before = self._condition
         if isinstance(error, Unauthorized):
-            self._condition = "refused"
+            self._condition = "no password" if isinstance(error.__cause__, ConfigError) else "refused"
             pause = backoff(self._failures, min(SOME_MINUTES, self._longest), self._longest)
         elif isinstance(error, WrongAddress):
             self._condition = "wrong address"

@@ -211,7 +211,7 @@ def run_once(config: Config, stopped: threading.Event) -> int:
             tell(f"{name}: {line}")
     not_done = sum(company[count] for company in companies.values() for count in NOT_DONE)
     say(tally if not not_done else f"{tally}, {not_done} left")
-    if any(account.breaker.report.condition in ("away", "refused", "wrong address") for account in daemon.accounts):
+    if any(account.breaker.report.condition not in ("ok", "unknown") for account in daemon.accounts):
         return UNREACHABLE
     return 0 if done and not tally.failures and not is_left else FAILED
 

@@ -36,6 +36,13 @@ if TYPE_CHECKING:
 AWAY = "away"  # what is wrong with a root, or an access point
 SEVERAL = 2  # folders that are away at once, for which their root speaks
 UNTIL_ASKED = timedelta(minutes=1)  # after a start or a reload: until then, nothing is amiss with an account
+_CONDITIONS = {  # of an account: what is said of it, and of the whole
+    "no password": ("its password can't be read", "The password of an account can't be read."),
+    "refused": ("the login is refused", "The access point refuses the login."),
+    "wrong address": ("its base_url is wrong", "The address of the access point is wrong."),
+    AWAY: ("the access point is away", "The access point is away."),
+    "unknown": ("the access point has not been asked yet", "The access point has not been asked yet."),
+}
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _BY_THE_JOURNAL: tuple[Kind, ...] = ("rejected", "doubt", "decide", "overdue", "stuck")
 _DOUBT = (
@@ -148,10 +155,8 @@ def verdict(status: Status) -> str:
     kinds = {matter["kind"] for matter in status["matters"]}
     sentences = ["filedrop isn't running."] if "stopped" in kinds else []
     if "account" in kinds:
-        accounts = status["accounts"].values()
-        away = "is away" if any(account["reachable"] is False for account in accounts) else "has not been asked yet"
-        refused = any(account["login"] == "refused" for account in accounts)
-        sentences.append(f"The access point {'refuses the login' if refused else away}.")
+        conditions = {matter["what"] for matter in status["matters"] if matter["kind"] == "account"}
+        sentences += [sentence for condition, (_, sentence) in _CONDITIONS.items() if condition in conditions]
     if "journal" in kinds:
         sentences.append("The journal can't be used, so nothing is sent.")
     if needed := _needed(status["matters"]):
@@ -208,13 +213,14 @@ def _accounts(status: Status, now: datetime) -> Iterator[Matter]:
     is_new = begun is not None and abs(now - begun) < UNTIL_ASKED
     is_told = status["running"] is not False and status["heard"] is not None
     for name, account in status["accounts"].items() if is_told else ():
-        if (account["reachable"] and account["login"] == "ok") or (is_new and account["reachable"] is None):
+        if (account["reachable"] and account["login"] == "ok") or (is_new and account["condition"] == "unknown"):
             continue
-        what, says, why = AWAY, "the access point is away", account["why"]
-        if account["login"] == "refused":
-            what, says = "refused", "the login is refused"
-        elif account["reachable"] is None and not why:
-            says, why = "the access point has not been asked yet", "see the log if this lasts"
+        what, why = account["condition"], account["why"]
+        if what not in _CONDITIONS or (what == "unknown" and why):
+            what = AWAY
+        elif what == "unknown":
+            why = "see the log if this lasts"
+        says, _ = _CONDITIONS[what]
         advice = f"{why}{asked_again(account)}"
         yield _matter("account", about=name, what=what, title=f"account {name}: {says}", advice=advice)
 

@@ -151,15 +151,16 @@ class CompanyStatus(Counts):
 class AccountStatus(TypedDict):
     """How an account stands, as the daemon saw it; None, and login `unknown`, where nobody could tell.
 
-    `nobodys`: the first few of those `for_nobody`, each in a few words. `next_attempt`: when it is asked again, where
-    that has failed. `lists` says which of the access point's lists could not be read to their end, or name as unread
-    what was delivered before, `left_behind` what is under way where the account was before, both in sentences;
-    `surplus` are messages there that we did not mean to send. `fetched`: what becomes of the unread ones for companies
-    here.
+    `condition`: the circuit breaker's (accesspoint/breaker). `nobodys`: the first few of those `for_nobody`, each in a
+    few words. `next_attempt`: when it is asked again, where that has failed. `lists` says which of the access point's
+    lists could not be read to their end, or name as unread what was delivered before, `left_behind` what is under way
+    where the account was before, both in sentences; `surplus` are messages there that we did not mean to send.
+    `fetched`: what becomes of the unread ones for companies here.
     """
 
     reachable: bool | None
     login: str
+    condition: str
     unread: int | None
     for_nobody: int | None
     nobodys: list[str]
@@ -209,6 +210,7 @@ def folders_of(status: Status) -> Iterator[tuple[str, FolderStatus]]:
 NO_REPORT = AccountStatus(
     reachable=None,
     login="unknown",
+    condition="unknown",
     unread=None,
     for_nobody=None,
     nobodys=[],

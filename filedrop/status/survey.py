@@ -62,7 +62,8 @@ def account_status(account: Account) -> AccountStatus:
         lists.append(f"{summary.unmarked} of the unread were delivered here before: {summary.why_unmarked}")
     return AccountStatus(
         reachable=_REACHABLE.get(report.condition),
-        login=report.condition if report.condition in ("ok", "refused") else "unknown",
+        login={"ok": "ok", "refused": "refused", "no password": "refused"}.get(report.condition, "unknown"),
+        condition=report.condition,
         unread=summary.unread if polled else None,
         for_nobody=summary.for_nobody if polled else None,
         nobodys=[

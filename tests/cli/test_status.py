@@ -167,6 +167,31 @@ def test_a_sidecar_that_was_deleted(filedrop: Filedrop, world: World) -> None:
     assert "no-receiver: Nothing says who receives it" in filedrop("history", "invoice.xml").stdout
 
 
+@pytest.mark.parametrize(
+    ("happens", "verdict", "title"),
+    [
+        ("no password", "The password of an account can't be read.", "its password can't be read: accounts.main."),
+        ("wrong address", "The address of the access point is wrong.", "its base_url is wrong: "),
+    ],
+)
+def test_an_account_that_is_not_away(world: World, happens: str, verdict: str, title: str) -> None:
+    """A password that can't be read is no refused login, and a wrong base_url no outage; both are status 3."""
+    if happens == "no password":
+        world.password_file.unlink()
+    else:
+        world.front.always("GET /", instead(404))
+    world.drop("invoice.xml", invoice("1"))
+    assert world.process("run", "--once").returncode == 3
+    told = told_in(read(world.root))
+    now = datetime.now().astimezone()
+    status = Survey(world.configuration(), None).take(told, running=True, now=now)
+    line, exit_status = checked(status, now)
+    assert (line.partition(" (")[0], exit_status) == (verdict, 3)
+    assert status["accounts"]["main"]["condition"] == happens
+    (matter,) = status["matters"]
+    assert f"{matter['title']}: {matter['advice']}".startswith(f"account main: {title}")
+
+
 def test_where_the_share_is_away(filedrop: Filedrop, world: World) -> None:
     """Where the whole root is gone, so is its status.json: status says that once, and nothing of the access point."""
     world.run_once()
