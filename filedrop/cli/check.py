@@ -27,7 +27,6 @@ from filedrop.cli.opening import WHO_MAY, act_as_owner, has_journal, journal_if_
 from filedrop.cli.service.account import kept_from
 from filedrop.cli.show import complain, show_json, show_table
 from filedrop.cli.writing import why_not_writable
-from filedrop.daemon.copies import FOLDER
 from filedrop.daemon.lock import is_running
 from filedrop.daemon.watcher import mode
 from filedrop.errors import FolderUnavailable, JournalError
@@ -199,7 +198,7 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
             if journal:
                 journal.check_integrity()
                 yield CheckResult(
-                    STATE, "ok", f"the journal is sound (SQLite {SQLITE_VERSION}); {_newest_copy(journal, config)}"
+                    STATE, "ok", f"the journal is sound (SQLite {SQLITE_VERSION}); {_newest_copy(journal)}"
                 )
                 for name, sentences in left_behind(config, journal).items():
                     yield from (CheckResult(f"account {name}", "warning", why) for why in sentences)
@@ -217,9 +216,9 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
             yield from _patiently(folder, _folder, config, folder, journal)
 
 
-def _newest_copy(journal: Journal, config: Config) -> str:
-    name = journal.newest_copy(config.state / FOLDER)
-    return f"the newest daily copy is {config.state / FOLDER / name}" if name else "no daily copy was made yet"
+def _newest_copy(journal: Journal) -> str:
+    path = journal.newest_copy()
+    return f"the newest daily copy is {path}" if path else "no daily copy was made yet"
 
 
 def _patiently(folder: Folder, look: Callable[..., Iterable[CheckResult]], *arguments: object) -> list[CheckResult]:

@@ -23,7 +23,7 @@ from filedrop.outbound.validating import ask, invalid, warnings
 from filedrop.storage.folder import NotYetThere
 from filedrop.storage.folders import outbound_folder
 from filedrop.storage.own_name import own_name, told_beside
-from filedrop.validation import validator_of
+from filedrop.validation import validator_before_sending
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -40,9 +40,7 @@ SENDS, FAILS, HELD, NOT_READY = "would send", "would fail", "held", "not ready"
 
 def show_dry_run(config: Config, *, as_json: bool) -> bool:
     """Show what a run would do with each document; False where one would fail or a folder can't be looked into."""
-    validator = None
-    if config.outbound.validate_ != "off":
-        validator = validator_of(config.validation, passed=config.pass_environment)
+    validator = validator_before_sending(config)
     with journal_if_any(config) as journal, closing(validator) if validator is not None else nullcontext():
         rows = list(_rows(config, journal, validator))
     if as_json:

@@ -10,14 +10,12 @@ from filedrop.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import date
-    from pathlib import Path
 
     import structlog
 
     from filedrop.daemon.clock import Clockwork
     from filedrop.journal import Journal
 
-FOLDER = "backup"  # in `state`
 FIRST = 60.0  # seconds after a start, which has enough to do
 AGAIN = 3600.0  # seconds until it is tried again after a failure
 LONGEST_SAID = 500  # characters of an error
@@ -32,7 +30,6 @@ class DailyCopy:
     def __init__(
         self,
         journal: Journal,
-        state: Path,
         *,
         spare: int,
         clockwork: Clockwork,
@@ -41,7 +38,6 @@ class DailyCopy:
     ) -> None:
         self.trouble = ""
         self._journal = journal
-        self._folder = state / FOLDER
         self._spare = spare
         self._log = log
         self._clockwork = clockwork
@@ -64,15 +60,15 @@ class DailyCopy:
     def _copy(self) -> None:
         today = self._clockwork.now().date()
         try:
-            if self._journal.copy_daily(self._folder, today, spare=self._spare):
-                self._log.info("journal.copied", folder=str(self._folder))
+            if self._journal.copy_daily(today, spare=self._spare):
+                self._log.info("journal.copied", folder=str(self._journal.copies_folder))
         except JournalError as error:
             self._fails(str(error))
         except FiledropError as error:
             self._fails(f"today's copy of the journal wasn't made: {error}")
         except OSError as error:
             why = one_line(error.strerror or error, LONGEST_SAID)
-            self._fails(f"today's copy of the journal couldn't be made in {self._folder}: {why}")
+            self._fails(f"today's copy of the journal couldn't be made in {self._journal.copies_folder}: {why}")
         else:
             self.trouble, self._done = "", today
 

@@ -28,7 +28,7 @@ from filedrop.outbound.former import left_behind
 from filedrop.outbound.pipeline import OutboundPipeline
 from filedrop.outbound.validating import Validating
 from filedrop.storage.folders import unassigned_folder
-from filedrop.validation import validator_of
+from filedrop.validation import validator_before_sending
 
 if TYPE_CHECKING:
     import threading
@@ -82,10 +82,7 @@ class Daemon:
         self.recorder = Recorder(journal, attempt=partial(attempt, log))
         rules = config.outbound
         self.validating = None
-        passed = config.pass_environment
-        if validator := (
-            validator_of(config.validation, config.state, passed=passed) if rules.validate_ != "off" else None
-        ):
+        if validator := validator_before_sending(config, config.state):
             each = 1 if config.validation.rules else rules.workers  # each process that applies rules takes 200 MB
             # One more at once: no company keeps them all busy.
             self.validators = clockwork.pool(each + 1, name="validate", attempt=partial(attempt, log), each=each)
@@ -99,13 +96,17 @@ class Daemon:
                 log=log,
             )
         self.commands = CommandRunner(
-            config.commands, journal, passed=passed, pool=clockwork.pool, attempt=partial(attempt, log), log=log
+            config.commands,
+            journal,
+            passed=config.pass_environment,
+            pool=clockwork.pool,
+            attempt=partial(attempt, log),
+            log=log,
         )
         self.pages = OwedPages(PageMaker(config.inbound.readable_language, log), journal, log)
         self._make_pages = Loop("pages", self.pages.turn, stopped=stopped, log=log)
         self.copies = DailyCopy(
             journal,
-            config.state,
             spare=config.inbound.min_free,
             clockwork=clockwork,
             attempt=partial(attempt, log),

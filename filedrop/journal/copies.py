@@ -14,7 +14,7 @@ from filedrop.files import Directory, place
 from filedrop.files.disk import free_space
 from filedrop.journal import statements
 from filedrop.journal.connection import connect
-from filedrop.journal.store import Store
+from filedrop.journal.store import Store, copies_folder
 from filedrop.text import one_line, size
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ _DAILY = re.compile(r"journal-\d{4}-\d\d-\d\d\.sqlite")
 
 class Copies(Store):
     """The copying part of the journal."""
+
+    @property
+    def copies_folder(self) -> Path:
+        """The folder of the daily copies."""
+        return copies_folder(self.path)
 
     def copy_to(self, target: Path) -> None:
         """Copy the journal as it is at one moment to a new file, which is whole and checked once it exists.
@@ -58,12 +63,13 @@ class Copies(Store):
             self.check_integrity()  # the journal's own damage was copied, or the copy alone is bad
             raise OSError(None, one_line(found, LONGEST_SAID))
 
-    def copy_daily(self, folder: Path, day: date, *, spare: int) -> bool:
-        """Have a copy of this day in a folder of our own, and the newest of the days before. Returns whether it is new.
+    def copy_daily(self, day: date, *, spare: int) -> bool:
+        """Have a copy of this day in `copies_folder`, and the newest of the days before. Returns whether it is new.
 
         There is none where less than `spare` bytes would be left on the disk. Raises FiledropError, JournalError,
         OSError; then the older copies stay.
         """
+        folder = self.copies_folder
         target = folder / f"journal-{day.isoformat()}.sqlite"
         folder.mkdir(mode=0o700, exist_ok=True)
         for draft in folder.glob(".*.tmp"):  # a killed process has left it
@@ -78,14 +84,14 @@ class Copies(Store):
                 f"{size(free)} left: make room there"
             )
         self.copy_to(target)
-        daily = sorted(name for name in os.listdir(folder) if _DAILY.fullmatch(name))  # noqa: PTH208 - names alone
-        for name in daily[:-KEPT]:
+        daily = sorted(path for path in folder.iterdir() if _DAILY.fullmatch(path.name))
+        for path in daily[:-KEPT]:
             with suppress(OSError):  # the next day tries again
-                (folder / name).unlink()
+                path.unlink()
         return True
 
-    def newest_copy(self, folder: Path) -> str:
-        """The name of the newest daily copy, "" where there is none."""
+    def newest_copy(self) -> Path | None:
+        """The newest daily copy; None where there is none."""
         with suppress(OSError):
-            return max((name for name in os.listdir(folder) if _DAILY.fullmatch(name)), default="")  # noqa: PTH208
-        return ""
+            return max((path for path in self.copies_folder.iterdir() if _DAILY.fullmatch(path.name)), default=None)
+        return None

@@ -25,6 +25,11 @@ _PATIENCE = 30.0  # seconds to wait for another process's lock, such as a comman
 _ROWS = 150  # written ones, after which there is a checkpoint: some seven pages each, with their indexes
 
 
+def copies_folder(journal: Path) -> Path:
+    """The folder of the daily copies of a journal's file."""
+    return journal.with_name("backup")
+
+
 class _Ticket:
     """One queued write, and its result."""
 
@@ -289,6 +294,6 @@ def _translated(path: Path) -> Iterator[None]:
 def _damaged(path: Path, reason: str) -> str:
     return (
         f"the journal {path} is damaged: {reason}. Nothing is posted. Stop filedrop, move the file away, with its -wal "
-        f"and -shm, and put the latest copy there, from {path.with_name('backup')} or your own; where there is none, "
+        f"and -shm, and put the latest copy there, from {copies_folder(path)} or your own; where there is none, "
         "run: filedrop check --take-over"
     )
