@@ -20,7 +20,7 @@ from filedrop.model.document import Event
 from filedrop.model.response import AMBIGUOUS
 from filedrop.readable import meaning
 from filedrop.storage import sidecar, told
-from filedrop.storage.marker import read_marker
+from filedrop.storage.marker import is_marked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,8 +120,7 @@ def _beside(at: FolderContext, document: Document) -> Entry | None:
 def _replace_in(path: Path, document: Document, journal_id: str) -> bool:
     """Replace the document's sidecar in a folder that nobody serves. Whether it is there. Raises OSError."""
     here = Directory.open(path)
-    marker = read_marker(here)
-    if marker is None or (marker.folder, marker.journal) != (document.folder, journal_id):
+    if not is_marked(here, document.folder, journal_id):
         return False
     for name in document.place.split("/"):
         here = here.folder(name)

@@ -14,7 +14,7 @@ from filedrop.files.patience import within
 from filedrop.status.folders import LISTED, why_failed
 from filedrop.status.model import StrayStatus
 from filedrop.storage.folders import OutboundFolder
-from filedrop.storage.marker import read_marker
+from filedrop.storage.marker import is_marked
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
@@ -106,8 +106,7 @@ class RemovedFolders:
 
     def _files(self, path: Path, folder_id: str, journal_id: str) -> Strays:
         here = Directory.open(path)
-        marker = read_marker(here)
-        is_ours = marker is not None and (marker.folder, marker.journal) == (folder_id, journal_id)
+        is_ours = is_marked(here, folder_id, journal_id)
         if not (is_ours and all((here / name).is_folder() for name in OutboundFolder.subfolders)):
             return Strays(0, ())
         folder = OutboundFolder(path, company="", below=path.parent, patterns=self._config.outbound.files)
@@ -126,7 +125,7 @@ class RemovedFolders:
 def _removed(folder: OutboundFolder, place: str, name: str) -> StrayStatus:
     entry = folder.at(place) / name
     why = why_failed(entry)[0] if place else NOBODY_SENDS
+    since = ""
     with suppress(FileNotFoundError):
         since = from_seconds(entry.lstat().st_mtime).isoformat(timespec="seconds")
-        return StrayStatus(file=name, path=str(folder.path / place / name), why=why, since=since)
-    return StrayStatus(file=name, path=str(folder.path / place / name), why=why, since="")
+    return StrayStatus(file=name, path=str(folder.path / place / name), why=why, since=since)

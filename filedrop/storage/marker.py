@@ -60,6 +60,12 @@ def read_marker(folder: Path | Directory) -> Marker | None:
         return None
 
 
+def is_marked(folder: Path | Directory, folder_id: str, journal_id: str) -> bool:
+    """Whether the folder is marked as this one of this journal. Raises OSError."""
+    marker = read_marker(folder)
+    return marker is not None and (marker.folder, marker.journal) == (folder_id, journal_id)
+
+
 def why_outdated(missing: int) -> str:
     """The sentence for people about a folder of which the journal lacks `missing` changes."""
     return (
