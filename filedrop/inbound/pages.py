@@ -140,7 +140,7 @@ class OwedPages:
 
     def is_done(self) -> bool:
         """Whether no page is owed that can be made now. Raises JournalError."""
-        return all(self._is_kept(row) for row in self._journal.owed_pages())
+        return all(self._kept_for(row) > 0 for row in self._journal.owed_pages())
 
     def end_if_idle(self) -> None:
         """End the process that shows documents if it has not been asked for a while. Called now and then."""
@@ -151,19 +151,18 @@ class OwedPages:
         self._closed.set()
         self._maker.renderer.close()
 
-    def _is_kept(self, row: MessageRow) -> bool:
-        """Whether something keeps the page of this message from being made now."""
-        delivery = self._deliveries.get(row.folder)
-        is_away = delivery is not None and bool(delivery.trouble)
-        return is_away or self._not_before.get(row.folder, 0.0) > time.monotonic()
-
     def _wait(self, row: MessageRow) -> float:
         """The seconds until the page of this message may be made."""
         delivery = self._deliveries.get(row.folder)
+        if delivery is not None and not (delivery.trouble or delivery.folder.id):
+            return SOON
+        return self._kept_for(row)
+
+    def _kept_for(self, row: MessageRow) -> float:
+        """The seconds for which a fault keeps the page of this message from being made."""
+        delivery = self._deliveries.get(row.folder)
         if delivery is not None and delivery.trouble:
             return AGAIN
-        if delivery is not None and not delivery.folder.id:
-            return SOON
         return self._not_before.get(row.folder, 0.0) - time.monotonic()
 
     def _attempt(self, row: MessageRow) -> None:
