@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from filedrop.alerts.teller import Teller
@@ -83,12 +83,11 @@ class Serving:
     config: Config
     journal: Journal
     log: structlog.stdlib.BoundLogger
-    former: Rules | None = None
+    former: InitVar[Rules | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, former: Rules | None) -> None:
         """Raises FiledropError where the configuration can't be used."""
-        self.daemon = Daemon(self.config, self.journal, stopped=threading.Event(), log=self.log, former=self.former)
-        self.former = None  # it need not be kept
+        self.daemon = Daemon(self.config, self.journal, stopped=threading.Event(), log=self.log, former=former)
         self._teller = Teller(self.config, self.journal, self.log)
         self._status_file = StatusFile(self.config, self.journal, self.log, alerts=self._teller.troubles)
 
