@@ -238,7 +238,7 @@ tests:
         alertname: FiledropAccount
         exp_alerts:
           - exp_labels: {severity: warning, account: main}
-            exp_annotations: {summary: "account main: the access point is away, or refuses the login"}
+            exp_annotations: {summary: "account main: the access point can't be reached, or refuses the login"}
       - {eval_time: 50m, alertname: FiledropOld}
       - eval_time: 70m
         alertname: FiledropOld
@@ -250,7 +250,7 @@ tests:
         alertname: FiledropFolder
         exp_alerts:
           - exp_labels: {severity: warning, company: acme, use: inbound, path: /srv}
-            exp_annotations: {summary: "/srv is away, or nearly full"}
+            exp_annotations: {summary: "/srv can't be used, or is nearly full"}
       - {eval_time: 4m, alertname: FiledropJournal}
       - eval_time: 15m
         alertname: FiledropJournal
