@@ -3,11 +3,14 @@
 SQLite from 3.7.0 to 3.51.2 can damage a file in WAL mode where one connection writes while another checkpoints (the
 "WAL-reset bug", sqlite.org/wal.html). Debian 12 has 3.40.1. So a checkpoint happens in two places: in `Store`, which
 keeps all writers out meanwhile, and where SQLite closes the last connection, which has the file for itself.
+
+SQLite applies any -wal that is beside a file, also a former file's, which damages a copy that was put in its place.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 
 SQLITE_VERSION = sqlite3.sqlite_version
 _LARGEST_WAL = 8 * 2**20  # bytes of the -wal that are kept for the next writes, when it begins anew
+_READ_VERSION = 19  # its offset in the file's header (sqlite.org/fileformat2.html)
+_WITHOUT_WAL = b"\x01"
 
 
 def connect(path: Path, *, patience: float = 5.0) -> sqlite3.Connection:
@@ -26,3 +31,17 @@ def connect(path: Path, *, patience: float = 5.0) -> sqlite3.Connection:
     connection.execute("PRAGMA wal_autocheckpoint=0")
     connection.execute(f"PRAGMA journal_size_limit={_LARGEST_WAL}")
     return connection
+
+
+def clear_strange_wal(path: Path) -> None:
+    """Remove the -wal and -shm beside a copy of the journal, which has none: they belong to the file before it.
+
+    A journal in use is always in WAL mode, and a copy (`Copies.copy_to`) never. Raises OSError where one can't be
+    removed; a file that can't be read is left to SQLite.
+    """
+    header = b""
+    with suppress(OSError), path.open("rb") as file:
+        header = file.read(_READ_VERSION + 1)
+    if header[_READ_VERSION:] == _WITHOUT_WAL:
+        for end in ("-wal", "-shm"):
+            path.with_name(f"{path.name}{end}").unlink(missing_ok=True)

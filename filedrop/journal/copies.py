@@ -72,7 +72,7 @@ class Copies(Store):
         folder = self.copies_folder
         target = folder / f"journal-{day.isoformat()}.sqlite"
         folder.mkdir(mode=0o700, exist_ok=True)
-        for draft in folder.glob(".*.tmp"):  # a killed process has left it
+        for draft in folder.glob(".*.tmp*"):  # a killed process has left it, or what SQLite had beside it
             draft.unlink()
         if target.exists():
             return False

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from filedrop.errors import FiledropError, JournalError
 from filedrop.journal import statements
-from filedrop.journal.connection import connect
+from filedrop.journal.connection import clear_strange_wal, connect
 from filedrop.journal.migration import STEPS, migrate
 from filedrop.journal.schema import DEFINITIONS, SCHEMA_VERSION
 from filedrop.journal.tying import tie_all
@@ -63,6 +63,12 @@ class Store:
         self._is_behind = True  # is there something in the -wal that the file lacks?
         self._seen = -1  # commits
         with _translated(path):
+            try:
+                clear_strange_wal(path)
+            except OSError as error:
+                raise JournalError(
+                    f"{error.filename}, which isn't {path.name}'s, can't be removed: {error.strerror}"
+                ) from error
             self._writer = self._connect()
             self._writer.execute("PRAGMA temp_store=MEMORY")  # else statement journals go to a file
         try:

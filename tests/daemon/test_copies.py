@@ -46,6 +46,7 @@ def test_seven_copies(journal: Journal, tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "mine.sqlite").touch()
     (folder / ".left.tmp").touch()
+    (folder / ".left.tmp-journal").touch()
     for day in range(9):
         assert journal.copy_daily(DAY + timedelta(days=day), spare=0)
         assert not journal.copy_daily(DAY + timedelta(days=day), spare=0)
@@ -103,6 +104,30 @@ def test_one_is_put_back(world: World) -> None:
     (world.outbound / "HOLD").unlink()
     world.settle()
     world.put_back({"journal.sqlite": copy.read_bytes()})
+    world.settle()
+    assert world.accepted() == {"before.xml": 1, "after.xml": 1, "waiting.xml": 1}
+    world.invariants()
+
+
+def test_beside_what_a_killed_daemon_left(world: World) -> None:
+    """A copy that is put back beside the -wal of the journal before it is not damaged by that: it is as it was made."""
+    world.drop("before.xml", invoice("1"))
+    world.settle()
+    copy = backed_up(world)
+    with world.service() as service:
+        service.journal.record_all([drop(number, folder="elsewhere") for number in range(600)])
+        world.until(service.journal.checkpoint)
+        service.journal.record_all([drop(number, folder="elsewhere") for number in range(600, 700)])
+        left = world.copy_of_journal()
+        assert {"journal.sqlite-wal", "journal.sqlite-shm"} < left.keys()
+    world.drop("after.xml", invoice("2"))
+    world.settle()
+    world.put_back(left | {"journal.sqlite": copy.read_bytes()})
+    with closing(Journal(world.state / "journal.sqlite")) as journal:
+        journal.check_integrity()
+        assert journal.document(drop(1).id) is None
+    world.put_back(left | {"journal.sqlite": copy.read_bytes()})
+    world.drop("waiting.xml", invoice("3"))
     world.settle()
     assert world.accepted() == {"before.xml": 1, "after.xml": 1, "waiting.xml": 1}
     world.invariants()
