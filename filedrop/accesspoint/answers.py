@@ -141,12 +141,12 @@ def _root(body: bytes) -> _Element:
     if not hasattr(_local, "parser"):  # making one takes longer than parsing an answer
         _local.parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     if not body.strip():
-        raise NoClearAnswer("the access point's answer is empty; check base_url, and what stands before it")
+        raise NoClearAnswer("the access point's answer is empty; check base_url, and any proxy in front of it")
     try:
         root: _Element = etree.fromstring(body, _local.parser)
     except etree.XMLSyntaxError as error:
         raise NoClearAnswer(
-            "the access point's answer is not XML; check base_url, and what stands before it"
+            "the access point's answer is not XML; check base_url, and any proxy in front of it"
         ) from error
     if root.getroottree().docinfo.internalDTD is not None:
         raise NoClearAnswer("the access point's answer has a DOCTYPE, which none of the interface has; check base_url")

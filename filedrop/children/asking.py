@@ -153,5 +153,5 @@ class Child:
         if self._is_late:
             return Late(f"took longer than {seconds:g} seconds")
         if self._is_much:
-            return Ended(f"has more to say than {size(self._largest)}")
+            return Ended(f"answers with more than {size(self._largest)}")
         return Ended(how_it_ended(process.returncode or 0))

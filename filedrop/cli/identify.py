@@ -44,7 +44,7 @@ A_LINK = "It is a symbolic link, and filedrop follows none, nor sends what it le
 @click.command(epilog="\b\nExample: filedrop identify --explain invoice.xml")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option("--explain", is_flag=True, help="Say of each mapping rule why it applies or not, and what it sets.")
-@click.option("--company", metavar="NAME", help="Take the files for this company's, wherever they lie.")
+@click.option("--company", metavar="NAME", help="Treat the files as this company's, wherever they are.")
 @click.option("--json", "as_json", is_flag=True, help="One object a line.")
 @click.pass_obj
 def identify(

@@ -32,7 +32,7 @@ RESULTS = {True: "valid", False: "invalid", None: "not validated"}
 @click.command(epilog="\b\nExample: filedrop validate --rules /etc/filedrop/rules invoice.xml")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option("--rules", metavar="DIR", type=click.Path(path_type=Path), help="A folder with rules and its rules.yaml.")
-@click.option("--company", metavar="NAME", help="Take the files for this company's, wherever they are.")
+@click.option("--company", metavar="NAME", help="Treat the files as this company's, wherever they are.")
 @click.option("--json", "as_json", is_flag=True, help="One object a line.")
 @click.pass_obj
 def validate(

@@ -252,6 +252,6 @@ def _why_not(folder: Path, inside: str) -> str:
         return f"it can't be opened: {error.strerror}"
     except OSError as error:
         if error.errno in NO_FILE or isinstance(error, NotADirectoryError):
-            return "somebody has put a link, or what is no file, in its place"
+            return "somebody has put a link, a folder or the like in its place"
         raise
     return ""
