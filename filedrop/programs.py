@@ -100,7 +100,7 @@ def find(name: str) -> str | None:
 
 def _search_path() -> list[str]:
     """The folders of PATH. An empty entry, or one that isn't absolute, would be in the current folder."""
-    return [one for one in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(one)]  # noqa: PTH117
+    return [path for path in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(path)]  # noqa: PTH117
 
 
 def start(

@@ -89,7 +89,7 @@ def _silent(status: Status, now: datetime) -> str:
         return ""
     since = f" since {local(heard)}" if heard else ""
     if status["running"]:
-        is_root_away = any(one["kind"] == "folder" and one["what"] == AWAY for one in status["matters"])
+        is_root_away = any(matter["kind"] == "folder" and matter["what"] == AWAY for matter in status["matters"])
         silent = f"filedrop runs, but has reported nothing{since}: see that it can write to `root`. Until then: "
         return "" if is_root_away else silent  # which the matter says
     return f"No daemon has reported{since}: see that filedrop runs and can write to `root`. Until then: "

@@ -132,7 +132,8 @@ class Validation(Section):
 
     def exceptions(self, company: str) -> tuple[str, ...]:
         """The ids of the rules that aren't applied to a company's documents; company "": to a document of nobody's."""
-        return tuple(rule for one in self.except_ if one.company in (None, company) for rule in one.rule)
+        named = (excepted.rule for excepted in self.except_ if excepted.company in (None, company))
+        return tuple(rule for rules in named for rule in rules)
 
 
 class Commands(Section):

@@ -105,7 +105,7 @@ class Pool:
     def _next_company(self) -> str | None:
         """Whose turn it is; None where nobody has a task that may run now."""
         may_run = [company for company in self._tasks if self._running[company] < self._each]
-        return min(may_run, key=lambda one: (self._running[one], self._turns.get(one, 0)), default=None)
+        return min(may_run, key=lambda company: (self._running[company], self._turns.get(company, 0)), default=None)
 
     def _begin(self, company: str) -> Task:
         tasks = self._tasks[company]

@@ -148,7 +148,7 @@ else:
 
         def run(option: str, rights: str, where: Path) -> str:
             words = [[*grant.format(option, rights).split(), str(where)] for grant in grants]
-            return f"run: {' && '.join(command('sudo', *one) for one in words)}"
+            return f"run: {' && '.join(command('sudo', *arguments) for arguments in words)}"
 
         return Denial(facts, run("", rights, shut), run("-R", "rwX", path.parent))
 

@@ -88,7 +88,7 @@ def foreign_byte(rest: bytes, form: Form) -> str:
     return ""
 
 
-class Disguise:
+class EncodingCheck:
     """Whether a document that names an encoding of single bytes is in truth written in UTF-8. Watches its pieces."""
 
     def __init__(self, form: Form) -> None:

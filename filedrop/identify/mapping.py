@@ -181,9 +181,8 @@ class Rules:
                     raise _too_long(rule, f"to find {text} in the document", _ANEW)
                 if isinstance(found, Unfit):
                     raise _untold(rule, f"{text} can't be worked out ({found.why})", "it is an XPath 1.0")
-                return "" if _SCHEME_ALONE.fullmatch(
-                    participants.spelled_out(found)
-                ) else found, f"{text} finds nothing"
+                is_scheme_alone = _SCHEME_ALONE.fullmatch(participants.spelled_out(found)) is not None
+                return "" if is_scheme_alone else found, f"{text} finds nothing"
             case Template(text):
                 are_there = all(groups.get(name) for name in groups_in(value))
                 return text.format_map(groups) if are_there else "", f"the file name has nothing for {text}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 from filedrop.errors import DocumentError
 from filedrop.identify.content import ENVELOPE, SEPARATOR, content
 from filedrop.identify.doctype import without_subset
-from filedrop.identify.encoding import Disguise, form_of, transcode
+from filedrop.identify.encoding import EncodingCheck, form_of, transcode
 from filedrop.identify.parsing import PIECE, WEB_PAGE_DROPPED, Parse, is_web_page
 from filedrop.identify.xpath_tree import Outline, Unfit
 from filedrop.model.document import without_scheme
@@ -103,8 +103,8 @@ def read(
     head = file.read(PIECE)
     form = form_of(head)
     raw = _Raw(chain([head], iter(partial(file.read, PIECE), b"")), max_size)
-    disguise = Disguise(form)
-    pieces = transcode(disguise.watch(raw), form)
+    check = EncodingCheck(form)
+    pieces = transcode(check.watch(raw), form)
     if doctype == "keep":
         pieces = without_subset(pieces)
     outline = Outline() if xpaths else None
@@ -127,7 +127,7 @@ def read(
         customization=says.customization,
         number=says.number,
         issue_date=says.issue_date,
-        warning=disguise.warning,
+        warning=check.warning,
         type_code=says.type_code,
         xpaths=outline.find(xpaths) if outline else {},
     )

@@ -64,11 +64,11 @@ def mark_read(arrival: Arrival) -> None:
         elif row.state == "read":  # recorded before, but still listed
             arrival.ended(arrival.unread)
         else:
-            recorded = partial(_recorded, arrival, was_read=is_there)
+            recorded = partial(_conclude, arrival, was_read=is_there)
             context.record(MarkedRead(replace(row, state="read"), recorded))
 
 
-def _recorded(arrival: Arrival, *, was_read: bool) -> None:
+def _conclude(arrival: Arrival, *, was_read: bool) -> None:
     """The message is recorded as read: its page may be made now."""
     arrival.context.wake_pages()
     arrival.ended(arrival.unread, was_read=was_read)

@@ -58,7 +58,7 @@ class PageMaker:
         """
         ask = asking(local=folder.local)
         with folder.in_use():
-            here = ask(lambda: _opened(folder))
+            here = ask(lambda: _open(folder))
             beside = ask(lambda: _sidecar(here, row))
             if not row.file or (beside is not None and not beside.get("page")):  # none was wanted when it came
                 return ""
@@ -75,7 +75,7 @@ class PageMaker:
         """Say in sidecar and log why a document has no page. Returns that. Raises FolderUnavailable, OSError."""
         ask = asking(local=folder.local)
         with folder.in_use():
-            here = ask(lambda: _opened(folder))
+            here = ask(lambda: _open(folder))
             ask(lambda: self._tell(here, row, why))
         return NO_PAGE.format(why)
 
@@ -85,7 +85,7 @@ class PageMaker:
             return
         with cast("BinaryIO", ask(lambda: files.open_regular(document))) as file:
             attachments = ask(lambda: attachments_beside(document))
-            content = self.renderer.page(_asked(file, ask), name, self._language, attachments)
+            content = self.renderer.page(_pieces(file, ask), name, self._language, attachments)
 
         def place() -> None:
             with suppress(FileExistsError):
@@ -171,17 +171,18 @@ class OwedPages:
         begun = replace(row, page=min(tries + 1, ATTEMPTS))
         if tries < ATTEMPTS and not self._journal.record_page(row, begun.page):
             return
-        left, why = self._tried(begun, tries)
+        left, why = self._try(begun, tries)
         if left != begun.page:
             self._journal.record_page(begun, left, why)
         if left is not None:
             self._not_before[row.folder] = time.monotonic() + AGAIN
 
-    def _tried(self, row: MessageRow, tries: int) -> tuple[int | None, str]:
+    def _try(self, row: MessageRow, tries: int) -> tuple[int | None, str]:
         """The attempts that count after an attempt at a page; None where it is made or given up, and why."""
         if row.folder not in self._deliveries:
-            self._log.warning("page.not_made", company=row.company, msg_no=row.msg_no, why=f"{row.folder} isn't ours")
-            return None, NO_PAGE.format(f"{row.folder} isn't ours")
+            why = f"the configuration no longer names {row.folder}"
+            self._log.warning("page.not_made", company=row.company, msg_no=row.msg_no, why=why)
+            return None, NO_PAGE.format(why)
         folder = self._deliveries[row.folder].folder
         try:
             if tries < ATTEMPTS:
@@ -199,7 +200,7 @@ class OwedPages:
             return None, NO_PAGE.format(why)
 
 
-def _opened(folder: InboundFolder) -> Directory:
+def _open(folder: InboundFolder) -> Directory:
     """The folder as it was last found to be ours. Raises FolderUnavailable."""
     try:
         return folder.at()
@@ -213,6 +214,6 @@ def _sidecar(here: Directory, row: MessageRow) -> dict[str, Any] | None:
     return content if content is not None and content.get("id") == id_of(row) else None
 
 
-def _asked(file: BinaryIO, ask: Ask) -> Iterator[bytes]:
+def _pieces(file: BinaryIO, ask: Ask) -> Iterator[bytes]:
     """A file in pieces, each of which is asked for."""
     return iter(lambda: ask(lambda: file.read(readable.PIECE)), b"")

@@ -9,7 +9,7 @@ from filedrop.journal import statements
 from filedrop.journal.documents import Documents
 from filedrop.journal.rows import response_of
 from filedrop.journal.schema import as_moment
-from filedrop.journal.tying import meant, record
+from filedrop.journal.tying import documents_meant, record
 from filedrop.model.response import WAITS
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Responses(Documents):
         """The rejections that came since then and are tied to a document, or ambiguous; the newest first."""
         return [response_of(row) for row in self.read(statements.REJECTIONS, since=as_moment(since))]
 
-    def meant(self, response: Response) -> list[Document]:
+    def documents_meant(self, response: Response) -> list[Document]:
         """The documents that a response may be about, by what is recorded now."""
         with self._reader() as connection:
-            return meant(connection, response)
+            return documents_meant(connection, response)

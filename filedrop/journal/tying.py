@@ -33,7 +33,7 @@ def record(connection: sqlite3.Connection, response: Response) -> None:
 
 def tie(connection: sqlite3.Connection, response: Response) -> None:
     """Tie a response to the document that it is about; where it may be about several, it is ambiguous from now on."""
-    documents = meant(connection, response)
+    documents = documents_meant(connection, response)
     if documents and not any(is_pending(document) for document in documents):
         document = documents[0].id if len(documents) == 1 else AMBIGUOUS
         connection.execute(statements.TIE, asdict(response) | {"document": document, "folder": documents[0].folder})
@@ -55,7 +55,7 @@ def tie_all(connection: sqlite3.Connection) -> None:
         tie(connection, response_of(row))
 
 
-def meant(connection: sqlite3.Connection, response: Response) -> list[Document]:
+def documents_meant(connection: sqlite3.Connection, response: Response) -> list[Document]:
     """The documents that a response may be about, by all that is recorded."""
     values = {"number": response.number, "uuid": response.message_id, "company": response.company}
     values |= {"from_party": participant_key(response.sender), "to_party": participant_key(response.receiver)}

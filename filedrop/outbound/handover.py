@@ -128,15 +128,15 @@ class Handover:
         back = [self._validated.get() for _ in range(self._validated.qsize())]
         for validated in back:
             self._note(validated)
-        passed = [one for one in (*self._passed, *back) if one.judgement and one.judgement.passes]
-        others = [one for one in back if one not in passed]
+        passed = [post for post in (*self._passed, *back) if post.judgement and post.judgement.passes]
+        others = [post for post in back if post not in passed]
         self._passed = passed if sends else []
         try:
-            self._record([one.judgement.document for one in others if one.judgement])
+            self._record([post.judgement.document for post in others if post.judgement])
         finally:
             self._let_go(others if sends else [*others, *passed])
             self._post_passed()
-        return any(one.judgement for one in back)
+        return any(post.judgement for post in back)
 
     def _note(self, validated: Validated) -> None:
         """Note whether a document still waits for a verdict, for `status`."""
@@ -157,19 +157,19 @@ class Handover:
             self._let_go(passed)
             raise
         posts = list[Claimed]()
-        for one in passed:
-            if one.judgement and self._shared.window.take(one.document.id):
-                self._at.under_way.discard(one.document.id)
-                posts.append(Claimed(one.judgement.document, one.opened))
+        for post in passed:
+            if post.judgement and self._shared.window.take(post.document.id):
+                self._at.under_way.discard(post.document.id)
+                posts.append(Claimed(post.judgement.document, post.opened))
             else:
-                self._passed.append(one)
+                self._passed.append(post)
         self._begin(posts)
 
     def _let_go(self, validated: Iterable[Validated]) -> None:
         """Leave documents as they are in the journal."""
-        for one in validated:
-            self._at.under_way.discard(one.document.id)
-            one.opened.close()
+        for post in validated:
+            self._at.under_way.discard(post.document.id)
+            post.opened.close()
 
     def _set_out(self, ready: Sequence[Claimed]) -> int:
         """Hand over those for which there is room, and leave the others. Returns how many were handed over."""

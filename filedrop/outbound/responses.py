@@ -147,7 +147,7 @@ def _report_ambiguous(at: FolderContext, responses: Sequence[Response]) -> None:
     """Log which documents each of these may be about; of a rejection, `status` says the same."""
     journal = at.shared.journal
     for response in responses:
-        named = ", ".join(f"{document.dropped_as} [{document.id}]" for document in journal.meant(response))
+        named = ", ".join(f"{document.dropped_as} [{document.id}]" for document in journal.documents_meant(response))
         why = f"message {response.msg_no} answers {response.number} with {response.code}, which may be any of {named}"
         at.shared.log.warning("response.ambiguous", company=response.company, why=why)
     journal.record_written(responses)

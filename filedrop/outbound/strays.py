@@ -18,7 +18,7 @@ from filedrop.outbound.readiness import Clock, Seen, unchanged_for
 from filedrop.storage import sidecar
 from filedrop.storage.hold import holds
 from filedrop.storage.marker import MARKER
-from filedrop.storage.names import BESIDE, Names, is_systems, is_temporary, may_be_shortened, unnumbered
+from filedrop.storage.names import BESIDE, Names, is_of_the_system, is_temporary, may_be_shortened, unnumbered
 
 if TYPE_CHECKING:
     import os
@@ -174,13 +174,13 @@ def _in_outbound(at: FolderContext) -> Iterator[Candidate | None]:
         elif entry.is_file(follow_symlinks=False):
             yield _candidate(at, name, NO_DOCUMENT)
         else:
-            is_hidden = name.startswith(".") or is_systems(name)
+            is_hidden = name.startswith(".") or is_of_the_system(name)
             yield None if is_hidden or at.folder.expects(name) else Candidate(UNCHANGED, name, NO_FILE)
 
 
 def _candidate(at: FolderContext, name: str, why: str) -> Candidate | None:
     """A file that is no document by its name; None where such names are expected."""
-    if is_systems(name) or at.folder.expects(name):
+    if is_of_the_system(name) or at.folder.expects(name):
         return None
     ready = at.folder.ready_file("")
     if is_temporary(name) or (ready and name.lower().endswith(ready.lower())):

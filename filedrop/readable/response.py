@@ -65,7 +65,7 @@ def answers_in(file: BinaryIO) -> list[Answer]:
         for reference in answer.findall("{*}DocumentReference")[:MOST]:
             number, type_code = _text(reference, "{*}ID"), _text(reference, "{*}DocumentTypeCode")
             found.append(Answer(number, code, reason, type_code, _text(reference, "{*}IssueDate")))
-    return [one for one in dict.fromkeys(found) if one.number and one.code][:MOST]
+    return [answer for answer in dict.fromkeys(found) if answer.number and answer.code][:MOST]
 
 
 def _reasons(responses: Iterable[_Element]) -> Iterator[str]:
@@ -114,7 +114,7 @@ def _text(element: _Element, path: str) -> str:
 
 
 def _texts(element: _Element, path: str) -> list[str]:
-    found = (" ".join(str(one.xpath("string()")).split()) for one in element.iterfind(path))
+    found = (" ".join(str(child.xpath("string()")).split()) for child in element.iterfind(path))
     return [text for text in found if text]
 
 

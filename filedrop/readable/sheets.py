@@ -131,7 +131,7 @@ def sheet_of(told: Mapping[str, Any]) -> Sheet:
         )
         for block in told["blocks"]
     ]
-    return Sheet(**{**told, "blocks": blocks, "attached": [Attached(*one) for one in told["attached"]]})
+    return Sheet(**{**told, "blocks": blocks, "attached": [Attached(*attached) for attached in told["attached"]]})
 
 
 @lru_cache
@@ -253,8 +253,9 @@ def _amounts(result: _Element) -> Iterator[str]:
         if element.get("currency") is not None:
             yield clean(element.text)
         elif element.tag == "table":
-            columns = [at for at, column in enumerate(element.iterchildren("column")) if column.get("key") in AMOUNTS]
-            yield from (clean(row[at].text) for row in element.iterchildren("row") for at in columns)
+            keys = [column.get("key") for column in element.iterchildren("column")]
+            for row in element.iterchildren("row"):
+                yield from (clean(cell.text) for key, cell in zip(keys, row, strict=True) if key in AMOUNTS)
 
 
 def _outline(root: _Element, said: Words) -> Sheet:

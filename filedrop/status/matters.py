@@ -127,7 +127,7 @@ def find(
     found += _folders(_beside(away, unassigned), "", config, running=status["running"])
     for account, rows in for_nobody.items():
         found += _stuck_for_nobody(rows, account, config)
-    found += [matter for folder in removed for matter in _removed(folder)]
+    found += [matter for folder in removed for matter in _removed_folder(folder)]
     found += [_matter("trouble", about=about, title=why) for about, why in status["troubles"].items()]
     found += [_matter("table", about=why, title=why) for why in status["tables"]]
     found += [_matter("alert", about=why, title=why) for why in status["alerts"]]
@@ -244,7 +244,9 @@ def _away(status: Status, config: Config) -> list[Matter]:
 
 def _beside(away: Sequence[Matter], folders: Sequence[FolderStatus]) -> list[FolderStatus]:
     """The folders that no root which is `away` speaks for."""
-    return [one for one in folders if not any(Path(one["path"]).is_relative_to(root["about"]) for root in away)]
+    return [
+        folder for folder in folders if not any(Path(folder["path"]).is_relative_to(root["about"]) for root in away)
+    ]
 
 
 def _folders(
@@ -296,12 +298,12 @@ def _strays(status: CompanyStatus, company: str, config: Config) -> Iterator[Mat
     what = "file that will never be sent" if number == 1 else "files that will never be sent"
     advice = (
         f"to send one, give it a document's name ({', '.join(config.outbound.files)}) and put it into outbound/; "
-        "else move it away. Names that are expected in outbound/ can be listed in outbound.ignore"
+        "otherwise move it away. Names that are expected in outbound/ can be listed in outbound.ignore"
     )
-    return _several("stray", company, number, what, advice=advice, items=[_stray(one) for one in files])
+    return _several("stray", company, number, what, advice=advice, items=[_stray(file) for file in files])
 
 
-def _removed(folder: RemovedFolder) -> Iterator[Matter]:
+def _removed_folder(folder: RemovedFolder) -> Iterator[Matter]:
     """The files in a folder that has no company any more."""
     number, path = folder.files.number, folder.path
     files, are = ("file", "is") if number == 1 else ("files", "are")
@@ -310,13 +312,15 @@ def _removed(folder: RemovedFolder) -> Iterator[Matter]:
         "nobody sends them: name the folder in the configuration again, or move the files into another outbound/; to "
         f"give them up, delete .filedrop in {path}"
     )
-    items = [_stray(one) for one in folder.files.listed]
+    items = [_stray(file) for file in folder.files.listed]
     return _several("stray", "", number, what, about=str(path), advice=advice, items=items)
 
 
-def _stray(one: StrayStatus) -> Item:
-    since = one["since"] or None
-    return Item(name=one["file"], known="", path=one["path"], why=one["why"], do=[], since=since, order=_order(since))
+def _stray(stray: StrayStatus) -> Item:
+    since = stray["since"] or None
+    return Item(
+        name=stray["file"], known="", path=stray["path"], why=stray["why"], do=[], since=since, order=_order(since)
+    )
 
 
 def _in_doubt(

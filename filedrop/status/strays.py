@@ -56,10 +56,10 @@ def by_company(pipelines: Iterable[OutboundPipeline]) -> dict[str, Strays]:
             continue
         here = [
             StrayStatus(
-                file=one.name, path=str(folder.path / one.place / one.name), why=one.why,
-                since=from_seconds(one.since).isoformat(timespec="seconds"),
+                file=stray.name, path=str(folder.path / stray.place / stray.name), why=stray.why,
+                since=from_seconds(stray.since).isoformat(timespec="seconds"),
             )
-            for one in nlargest(LISTED, strays.found, key=lambda stray: (stray.since, stray.name))
+            for stray in nlargest(LISTED, strays.found, key=lambda stray: (stray.since, stray.name))
         ]  # fmt: skip
         before = found.get(folder.company, Strays(0, ()))
         listed = nlargest(LISTED, (*before.listed, *here), key=lambda stray: stray["since"])
@@ -74,9 +74,9 @@ def in_companies(companies: Mapping[str, Any]) -> dict[str, Strays]:
             len(company["strays"]) + int(company["unlisted"].get("strays", 0)),
             tuple(
                 StrayStatus(
-                    file=str(one["file"]), path=str(one["path"]), why=str(one["why"]), since=str(one["since"])
+                    file=str(stray["file"]), path=str(stray["path"]), why=str(stray["why"]), since=str(stray["since"])
                 )
-                for one in company["strays"]
+                for stray in company["strays"]
             ),
         )
         for name, company in companies.items()
@@ -119,10 +119,10 @@ class RemovedFolders:
                 few.append(name)
                 few = nsmallest(LISTED, few) if len(few) > 2 * LISTED else few
             listed += [(place, name) for name in nsmallest(LISTED, few)]
-        return Strays(number, tuple(_removed(folder, place, name) for place, name in listed[:LISTED]))
+        return Strays(number, tuple(_status_of(folder, place, name) for place, name in listed[:LISTED]))
 
 
-def _removed(folder: OutboundFolder, place: str, name: str) -> StrayStatus:
+def _status_of(folder: OutboundFolder, place: str, name: str) -> StrayStatus:
     entry = folder.at(place) / name
     why = why_failed(entry)[0] if place else NOBODY_SENDS
     since = ""

@@ -124,7 +124,7 @@ class Survey:
 
     def _take(self, journal: Journal | None, told: DaemonReport, *, running: bool | None, now: datetime) -> Status:
         config = self._config
-        strays = (Path(one["path"]) for found in told.strays.values() for one in found.listed)
+        strays = (Path(stray["path"]) for found in told.strays.values() for stray in found.listed)
         self.snapshots = self._folders.look([*told.waiting, *strays])
         for path, snapshot in self.snapshots.items():
             snapshot.warning = snapshot.warning or told.warnings.get(str(path), "")
@@ -204,7 +204,9 @@ class Survey:
         lies = sum((snapshot.counts for snapshot in outbound.values()), Counter[str]())
         claimed = min(under_way[State.WAITING], lies["sending"])
         many = Counter({kind: found.total for kind, found in newest.items()})
-        held_by = "; ".join(f"a file {one.held_by} lies in {path}" for path, one in outbound.items() if one.held_by)
+        held_by = "; ".join(
+            f"a file {there.held_by} lies in {path}" for path, there in outbound.items() if there.held_by
+        )
         why = f"{held_by}; what waits there is sent when that is removed" if held_by else why_account
         refused = "; ".join(f"{path}: {one.refused}" for path, one in outbound.items() if one.refused)
         why = why or (refused if running else "")
@@ -231,7 +233,7 @@ class Survey:
         messages = stuck_messages(stuck)
         reported = told.strays.get(company.name, Strays(0, ()))
         files = frozenset[Path]().union(*(snapshot.there for snapshot in outbound.values()))
-        strays = [one for one in reported.listed if Path(one["path"]) in files]
+        strays = [stray for stray in reported.listed if Path(stray["path"]) in files]
         listed = Counter(document["state"] for document in documents)
         listed.update(stuck=len(messages), strays=len(strays))
         there = {str(count): counts[count] for count in COUNTS}
@@ -293,12 +295,14 @@ def _rejected(
     documents = {document.id: document for document in journal.documents(ids)} if ids else {}
     for response in responses:
         if response.document == AMBIGUOUS:
-            meant = journal.meant(response)
+            meant = journal.documents_meant(response)
         else:
             meant = [documents[response.document]] if response.document in documents else []
         companies = {
             next((name for name in names if name in config.companies), "")
-            for names in ((served_by.get(one.folder, ""), one.company, response.company) for one in meant)
+            for names in (
+                (served_by.get(document.folder, ""), document.company, response.company) for document in meant
+            )
         }
         if meant:  # else removed from the archive since
             path = journal.path_of(meant[0]) if len(meant) == 1 else None
@@ -309,7 +313,7 @@ def _rejection(response: Response, meant: Sequence[Document], path: str) -> Item
     """A rejected document; or a response that doesn't say which of several documents it rejects."""
     named = [f"{document.dropped_as} (message {document.msg_no})" for document in meant[:LISTED]]
     more = f" and {len(meant) - LISTED} more" if len(meant) > LISTED else ""
-    unclear = f", and does not say which is meant of {listed(named)}{more}" if len(meant) > 1 else ""
+    unclear = f", and does not say which is meant; the candidates are {listed(named)}{more}" if len(meant) > 1 else ""
     reason = f": {response.reason}" if response.reason else ""
     return Item(
         name=f"document {response.number}" if unclear else meant[0].dropped_as,

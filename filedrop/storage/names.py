@@ -24,8 +24,8 @@ LONGEST_NAME = 200  # bytes (contract 1)
 LONGEST_SUFFIX = 20  # letters of the suffix that a shortened name keeps
 BESIDE = (".why.txt", ".json")  # suffixes of a document's note and sidecar
 LONGEST_PART = 60  # letters of each part of an inbound name
-IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})  # in lower case
-SYSTEM_NAMES = frozenset(  # what operating systems and storage boxes put into shares, in lower case
+_IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})  # in lower case
+_SYSTEM_NAMES = frozenset(  # what operating systems and storage boxes put into shares, in lower case
     {"lost+found", "$recycle.bin", "recycler", "system volume information", "@eadir", "#recycle", "#snapshot",
      "@recycle", "@recently-snapshot", "~snapshot", "network trash folder", "temporary items"}
 )  # fmt: skip
@@ -70,7 +70,7 @@ class Names:
 def names_document(name: str) -> bool:
     """Can a file with this name be a document at all (contract 1, "Never documents")?"""
     lower = name.lower()
-    return not (name.startswith(_IGNORED_BEGINNINGS) or lower.endswith(_IGNORED_ENDINGS) or lower in IGNORED_NAMES)
+    return not (name.startswith(_IGNORED_BEGINNINGS) or lower.endswith(_IGNORED_ENDINGS) or lower in _IGNORED_NAMES)
 
 
 def is_temporary(name: str) -> bool:
@@ -78,10 +78,10 @@ def is_temporary(name: str) -> bool:
     return name.startswith(_IGNORED_BEGINNINGS) or name.lower().endswith(_TEMPORARY_ENDINGS)
 
 
-def is_systems(name: str) -> bool:
+def is_of_the_system(name: str) -> bool:
     """Whether the name is that of something that operating systems put into shares by themselves."""
     lower = name.lower()
-    return lower in IGNORED_NAMES or lower in SYSTEM_NAMES or name.startswith("._")
+    return lower in _IGNORED_NAMES or lower in _SYSTEM_NAMES or name.startswith("._")
 
 
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:

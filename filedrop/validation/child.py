@@ -49,7 +49,7 @@ except ModuleNotFoundError:
     saxonche = None
 
 
-class Printed:
+class ErrorOutput:
     """What saxonche prints on stderr: the code of an error and its line in the rules, which its exceptions lack."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Printed:
         return code[1] if code else "", line[1] if line else ""
 
 
-class Judged(NamedTuple):
+class RuleResult(NamedTuple):
     """The findings of rules. `passed`: the files that were applied to the end.
 
     `error` is the error of content at which a file broke off: `rules` (the file), `where` (in it) and `said`.
@@ -87,7 +87,7 @@ class CompiledRules:
         self._folder = folder
         self._made: dict[Path, tuple[object, Any]] = {}
         self._saxon: Any = None
-        self._printed: Printed | None = None
+        self._error_output: ErrorOutput | None = None
 
     def files(self, root: str, customization: str) -> tuple[str, ...]:
         """The files with rules for such a document, in order."""
@@ -98,7 +98,7 @@ class CompiledRules:
         for name in sorted({name for one in self._rules().documents for name in one.rules}):
             self._ready(name, self._compile)
 
-    def judge(self, names: Sequence[str], content: bytes, exceptions: Collection[str]) -> Judged:
+    def judge(self, names: Sequence[str], content: bytes, exceptions: Collection[str]) -> RuleResult:
         """What the rules in these files say, but for the rules with these ids.
 
         Those after a schema that the document doesn't keep aren't asked, nor those after an error of its content.
@@ -107,34 +107,35 @@ class CompiledRules:
         document = business_document(tree.getroot())
         whole = document is tree.getroot()
         text = content.decode() if whole else etree.tostring(document, encoding="unicode", with_tail=False)
-        node, judged = None, Judged([], [])
+        node, result = None, RuleResult([], [])
         for name in names:
             compiled = self._ready(name, self._compile)
             if isinstance(compiled, etree.XMLSchema):
-                found = [one for one in _breaches(compiled, document, whole=whole) if one["rule"] not in exceptions]
-                judged.findings.extend(found)
+                breaches = _breaches(compiled, document, whole=whole)
+                found = [breach for breach in breaches if breach["rule"] not in exceptions]
+                result.findings.extend(found)
                 if found:
-                    return judged
+                    return result
             else:
                 try:
                     node = node or self._saxon.parse_xml(xml_text=text)
                     report = self._applied(name, compiled, node)
                 except ContentError as error:
-                    return judged._replace(findings=[*judged.findings, _of_content(error, document)], error=error.facts)
+                    return result._replace(findings=[*result.findings, _of_content(error, document)], error=error.facts)
                 reported = _reported(_report(report, name), document)
-                judged.findings.extend(one for one in reported if one["rule"] not in exceptions)
-            judged.passed.append(name)
-        return judged
+                result.findings.extend(finding for finding in reported if finding["rule"] not in exceptions)
+            result.passed.append(name)
+        return result
 
     def _applied(self, name: str, compiled: Any, node: Any) -> str:
         """The report that rules make of a document. Raises ContentError, NoVerdict."""
-        if self._printed is None:
-            self._printed = Printed()
-        self._printed.clear()
+        if self._error_output is None:
+            self._error_output = ErrorOutput()
+        self._error_output.clear()
         try:
             return str(compiled.transform_to_string(xdm_node=node))
         except saxonche.PySaxonApiError as error:
-            said, (code, line) = one_line(error, LONGEST), self._printed.code_and_line()
+            said, (code, line) = one_line(error, LONGEST), self._error_output.code_and_line()
             if code.startswith(_OF_CONTENT) or not code:
                 raise ContentError(name, said, code, line) from None
             raise NoVerdict(f"{name} could not be applied: {said} ({code}, line {line})") from None
@@ -169,7 +170,7 @@ class CompiledRules:
 
 
 class ContentError(Exception):
-    """The content of a document ends the rules with an error, whose `facts` are those of `Judged.error`."""
+    """The content of a document ends the rules with an error, whose `facts` are those of `RuleResult.error`."""
 
     def __init__(self, name: str, said: str, code: str, line: str) -> None:
         super().__init__(said)
@@ -251,17 +252,17 @@ def _answer(rules: CompiledRules, asked: dict[str, Any], content: bytes) -> dict
             rules.compile_all()
             return {}
         names = rules.files(asked["root"], asked["customization"])
-        judged = rules.judge(names, content, asked["exceptions"]) if names else Judged([], [])
+        result = rules.judge(names, content, asked["exceptions"]) if names else RuleResult([], [])
     except NoVerdict as error:
         return {"trouble": str(error)}
     except ConfigError as error:
         return {"trouble": "; ".join(error.complaints)}
     except etree.LxmlError as error:
         return {"trouble": f"it can't be read: {one_line(error, LONGEST)}"}
-    found = sorted(judged.findings, key=lambda one: not one["is_fatal"])  # first what forbids, else as the rules stand
-    answer = {"rules": names, "findings": found[:MOST], "more": max(0, len(found) - MOST), "passed": judged.passed}
+    found = sorted(result.findings, key=lambda one: not one["is_fatal"])  # first what forbids, else as the rules stand
+    answer = {"rules": names, "findings": found[:MOST], "more": max(0, len(found) - MOST), "passed": result.passed}
     digest = hashlib.sha256(content).hexdigest()
-    return answer | {"error": judged.error and judged.error | {"document": digest}}
+    return answer | {"error": result.error and result.error | {"document": digest}}
 
 
 def main() -> None:

@@ -60,13 +60,13 @@ def place_of(values: Sequence[str], document: _Element) -> tuple[str, int | None
 
     Several values are too many: then it is the second of two elements that stand beside each other and contain them.
     """
-    found = [one for one in document.iter(etree.Element) if _says(one, values[0])] if values else []
+    found = [element for element in document.iter(etree.Element) if _says(element, values[0])] if values else []
     if not found:
         return "", None
     place = found[0]
     if len(values) > 1:
-        repeated = [again for one in found for again in _repetitions(one, values[1], document)]
-        place = max(repeated, key=lambda one: sum(1 for _ in one.iterancestors()), default=place)
+        repeated = [again for element in found for again in _repetitions(element, values[1], document)]
+        place = max(repeated, key=lambda element: sum(1 for _ in element.iterancestors()), default=place)
     path = _URI.sub("", etree.ElementTree(document).getelementpath(place))
     return f"/{etree.QName(document).localname}/{path}".removesuffix("/."), getattr(place, "sourceline", None)
 
@@ -83,7 +83,7 @@ def _repetitions(element: _Element, value: str, document: _Element) -> Iterator[
     above: _Element | None = element
     while above is not None and above is not document:
         for again in above.itersiblings(above.tag):
-            if any(_says(one, value) for one in again.iter(element.tag)):
+            if any(_says(inner, value) for inner in again.iter(element.tag)):
                 yield again
                 break
         above = above.getparent()

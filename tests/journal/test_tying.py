@@ -158,7 +158,7 @@ def test_an_ambiguous_one(journal: Journal) -> None:
     journal.record_responses([rejection()])
     (response,) = journal.owed("f1", "acme", NOON)
     assert response.document == AMBIGUOUS
-    assert [document.msg_no for document in journal.meant(response)] == [7, 8]
+    assert [document.msg_no for document in journal.documents_meant(response)] == [7, 8]
 
 
 def test_of_a_removed_document(journal: Journal) -> None:
