@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).parent
 NO_DISK = {
     "accesspoint", "alerts", "cli", "config", "identify", "readable", "sandbox", "status", "test_cookbook.py",
+    "test_systems.py",
 }  # fmt: skip
 
 # Else each of a thousand processes compiles filedrop once more, and each of pytest's the tests.

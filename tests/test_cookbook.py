@@ -7,8 +7,7 @@ that the page promises, each from the source that it should come from; and so is
 from __future__ import annotations
 
 import json
-import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import (
@@ -23,48 +22,15 @@ from support.documents import (
     invoice,
     order,
 )
+from support.kitchen import FJORD, OTHER, Drop, Kitchen, Situation, billed, changed
 from support.manual import cookbook
-from support.world import World
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FJORD = "0192:123456785"
-OTHER = "0088:7300010000001"
 SELF_BILLING = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:selfbilling:3.0"
 SELF_BILLING_PROCESS = "urn:fdc:peppol.eu:2017:poacc:selfbilling:01:1.0"
 SELF_BILLED_ID = f"urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##{SELF_BILLING}::2.1"
-IDS = ("sender", "receiver", "document_id", "process_id", "channel")
-ACME = "root/acme/outbound"
-
-
-class Drop(NamedTuple):
-    """A dropped document, and what comes out: each id with its source, and the error code if it fails."""
-
-    name: str
-    content: bytes
-    ids: dict[str, tuple[str | None, str | None]]
-    error: str | None = None
-    folder: str = ACME
-
-
-class Situation(NamedTuple):
-    """The documents that a situation is for, and those that it must leave alone."""
-
-    meant: tuple[Drop, ...]
-    others: tuple[Drop, ...]
-
-
-def billed(**ids: tuple[str | None, str | None]) -> dict[str, tuple[str | None, str | None]]:
-    """The ids of an invoice of `documents`, all from the document, but for those given."""
-    return {
-        "sender": (SELLER, "document"),
-        "receiver": (BUYER, "document"),
-        "document_id": (INVOICE_ID, "document"),
-        "process_id": (BILLING_PROCESS, "document"),
-        "channel": ("", None),
-        **ids,
-    }
 
 
 def credited(**ids: tuple[str | None, str | None]) -> dict[str, tuple[str | None, str | None]]:
@@ -86,13 +52,6 @@ def self_billed(**ids: tuple[str | None, str | None]) -> dict[str, tuple[str | N
 def self_billed_invoice(number: str, sender: str = SELLER, receiver: str = BUYER) -> bytes:
     """A self-billed invoice: the customer sends it, and the supplier receives it."""
     return invoice(number, receiver, sender, customization=SELF_BILLING, process=SELF_BILLING_PROCESS)
-
-
-def changed(document: bytes, old: str, new: str) -> bytes:
-    """The document with something written otherwise."""
-    text = document.decode()
-    assert text.count(old) == 1, old
-    return text.replace(old, new).encode()
 
 
 def for_order(number: str, order_number: str, receiver: str | None) -> bytes:
@@ -256,32 +215,6 @@ SITUATIONS = {
 }  # fmt: skip
 
 
-class Kitchen(World):
-    """A world that is configured as a situation of the cookbook says; acme is one of its companies, and fjord another.
-
-    What the page has below /srv lies below the world's `base`.
-    """
-
-    def __init__(self, base: Path, title: str) -> None:
-        super().__init__(base, companies={"fjord": f'{{participants: ["{FJORD}"]}}'})
-        self._written, tables = cookbook()[title]
-        for name, content in tables.items():
-            (base / name).write_text(content, "utf-8")
-        self.sandbox.store.connect({SELLER: "acme", FJORD: "acme", BUYER: "buyer"})
-
-    def config_text(self) -> str:
-        """The world's own configuration, with what the situation says in its place or below it."""
-        text = super().config_text()
-        if "companies:" in self._written:
-            text = re.sub(r"^companies:(\n .*)*", "", text, flags=re.MULTILINE)
-        return text + self._written.replace("/srv/", f"{self.base.as_posix()}/")
-
-    def sidecars(self) -> dict[str, dict[str, Any]]:
-        """What is written beside each document, by the name of its file."""
-        found = [json.loads(path.read_bytes()) for path in self.base.rglob("*.[xX][mM][lL].json")]
-        return {sidecar["file"]: sidecar for sidecar in found}
-
-
 def test_each_situation_is_tried() -> None:
     """No situation stands in the cookbook that isn't tried here, and none is tried that doesn't stand there."""
     assert list(SITUATIONS) == list(cookbook())
@@ -290,30 +223,13 @@ def test_each_situation_is_tried() -> None:
 @pytest.mark.parametrize("title", SITUATIONS)
 def test_situation(tmp_path: Path, title: str) -> None:
     """What a situation is for is sent as the cookbook says, and what it isn't for as if it weren't there."""
-    situation = SITUATIONS[title]
-    assert situation.meant
-    assert situation.others
-    drops = (*situation.meant, *situation.others)
-    with Kitchen(tmp_path, title) as world:
-        for drop in drops:
-            (tmp_path / drop.folder).mkdir(parents=True, exist_ok=True)
-            world.put(tmp_path / drop.folder / drop.name, drop.content)
-        world.run_once()
-        sidecars = world.sidecars()
-        accepted = {message.msg_no: message for message in world.sandbox.store.sent("acme")}
-        for drop in drops:
-            told = sidecars.pop(drop.name)
-            assert {name: (told[name], told["sources"].get(name)) for name in IDS} == drop.ids, drop.name
-            assert told.get("error", {}).get("code") == drop.error, drop.name
-            if drop.error is None:
-                message = accepted.pop(told["msg_no"])
-                assert {name: getattr(message, name) for name in IDS} == {name: told[name] for name in IDS}
-        assert (sidecars, accepted) == ({}, {})
+    with Kitchen(tmp_path, *cookbook()[title]) as world:
+        world.try_out(SITUATIONS[title])
 
 
 def test_several_companies_receive_apart(tmp_path: Path) -> None:
     """With one export folder for all, each company still receives into its own folder."""
-    with Kitchen(tmp_path, "Several companies in one export folder") as world:
+    with Kitchen(tmp_path, *cookbook()["Several companies in one export folder"]) as world:
         (tmp_path / "export").mkdir()
         for receiver in (SELLER, FJORD):
             world.sandbox.store.receive(

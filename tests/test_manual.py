@@ -13,7 +13,7 @@ from typing import Any
 import click
 import pytest
 from support.configuration import BASE
-from support.manual import PAGES, PROJECT, cookbook, fenced, prose
+from support.manual import PAGES, PROJECT, cookbook, fenced, prose, systems
 
 from filedrop.cli import COMMANDS, filedrop
 from filedrop.config import (
@@ -110,8 +110,9 @@ def test_whole_configurations_load(block: str) -> None:
 
 
 def test_every_configuration_is_tried() -> None:
-    """Whatever else stands here in YAML is one of the cookbook's, which are tried one by one (test_cookbook)."""
-    assert [block for block in YAML if "accounts:" not in block] == [written for written, _ in cookbook().values()]
+    """All other YAML is the cookbook's or an accounting system's, and is tried (test_cookbook, test_systems)."""
+    tried = [written for written, _ in (*cookbook().values(), *systems().values())]
+    assert [block for block in YAML if "accounts:" not in block] == tried
 
 
 def test_the_table_has_every_key() -> None:

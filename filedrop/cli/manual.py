@@ -29,6 +29,7 @@ TOPICS = {  # name: its page, and what is on it
     "upgrading": ("docs/upgrading.md", "A newer version, moving to another machine, uninstalling."),
     "configuration": ("docs/configuration.md", "Every key, its default and its meaning."),
     "mapping": ("docs/mapping.md", "Who sends what to whom: rules, tables, XPath, the cookbook, the directory."),
+    "systems": ("docs/systems.md", "What accounting systems export, and the rules for each."),
     "documents": ("docs/documents.md", "Received documents: pages to read, attachments, receivers' responses."),
     "validation": ("docs/validation.md", "Validating documents before they are sent: with rules, or with a program."),
     "operations": ("docs/operations.md", "Files and folders, status and monitoring, restart, backup."),

@@ -24,10 +24,24 @@ def prose(text: str) -> str:
 
 def cookbook() -> dict[str, tuple[str, dict[str, str]]]:
     """Each situation of the cookbook by its title: its YAML, and the tables it needs, by the names of their files."""
-    chapter = PAGES["docs/mapping.md"].partition("\n## Cookbook\n")[2].partition("\n## ")[0]
+    return _recipes("docs/mapping.md", "Cookbook")
+
+
+def systems() -> dict[str, tuple[str, dict[str, str]]]:
+    """The rules for each accounting system by its name: their YAML, and the tables they need, as in `cookbook`."""
+    return _recipes("docs/systems.md", "One part for each system")
+
+
+def parts(page: str, chapter: str) -> dict[str, str]:
+    """The parts of a page's chapter, by their titles."""
+    text = PAGES[page].partition(f"\n## {chapter}\n")[2].partition("\n## ")[0]
+    titled = (part.partition("\n") for part in text.split("\n### ")[1:])
+    return {title: words for title, _, words in titled}
+
+
+def _recipes(page: str, chapter: str) -> dict[str, tuple[str, dict[str, str]]]:
     found = {}
-    for situation in chapter.split("\n### ")[1:]:
-        title, _, text = situation.partition("\n")
+    for title, text in parts(page, chapter).items():
         (written,) = (block for language, block in fenced(text) if language == "yaml")
         tables = [block for language, block in fenced(text) if language == "csv"]
         found[title] = (written, dict(zip(re.findall(r"\S+\.csv", written), tables, strict=True)))
