@@ -55,7 +55,7 @@ class Responses(Documents):
         self.write(lambda connection: connection.executemany(statements.WRITTEN, keys))
 
     def rejections(self, since: datetime) -> list[Response]:
-        """The rejections that came since then and are tied to a document, or ambiguous; the newest first."""
+        """The last rejection since then of each document, and each ambiguous one; the newest first."""
         return [response_of(row) for row in self.read(statements.REJECTIONS, since=as_moment(since))]
 
     def documents_meant(self, response: Response) -> list[Document]:

@@ -143,12 +143,16 @@ DEFINITIONS = (
     RESPONSES,
     # Partial indexes: however many responses name documents that aren't known, only the first two have them.
     f"""
-    CREATE INDEX IF NOT EXISTS responses_waiting ON responses (number, ({participant("sender")})) WHERE document = ''
+    CREATE INDEX IF NOT EXISTS responses_waiting ON responses (number, ({participant("sender")}), at)
+    WHERE document = ''
     """,
     "CREATE INDEX IF NOT EXISTS responses_untied ON responses (at) WHERE document IN ('', '?')",
-    "CREATE INDEX IF NOT EXISTS responses_tied ON responses (document) WHERE document <> ''",
+    "CREATE INDEX IF NOT EXISTS responses_tied ON responses (document, code, at) WHERE document <> ''",
     "CREATE INDEX IF NOT EXISTS responses_owed ON responses (owed_to) WHERE owed_to <> ''",
-    "CREATE INDEX IF NOT EXISTS responses_rejected ON responses (at) WHERE document <> '' AND code = 'RE'",
+    """
+    CREATE INDEX IF NOT EXISTS responses_rejected ON responses (document, sender, number, at)
+    WHERE document <> '' AND code = 'RE'
+    """,
     "CREATE INDEX IF NOT EXISTS documents_uuid ON documents (uuid) WHERE uuid IS NOT NULL",
     # After which events commands are run (`commands`), and those that are still to be run.
     "CREATE TABLE IF NOT EXISTS wanted (event TEXT PRIMARY KEY)",

@@ -12,7 +12,7 @@ from dataclasses import fields
 
 from filedrop.journal.schema import participant
 from filedrop.model.document import Document, State
-from filedrop.model.response import AMBIGUOUS, REJECTED, Response
+from filedrop.model.response import AMBIGUOUS, KEPT, REJECTED, Response
 
 # Documents
 
@@ -294,8 +294,12 @@ RECORD_RESPONSE = (
 # The conditions repeat those of the partial indexes; none of the statements reads what waits for other numbers.
 _WAITS = "document = ''"
 FORGET_UNTIED = f"DELETE FROM responses WHERE document IN ('', '{AMBIGUOUS}') AND at < :since"
+# The last ones: a receiver may answer one number thousands of times, and each costs a look for what it may be about.
 WAITING_FOR = f"""
-    {_RESPONSES} {_WAITS} AND at >= :since AND number = :number AND {participant("sender")} = :receiver
+    SELECT * FROM (
+        {_RESPONSES} {_WAITS} AND at >= :since AND number = :number AND {participant("sender")} = :receiver
+        ORDER BY at DESC LIMIT {KEPT}
+    )
     UNION {_RESPONSES} {_WAITS} AND at >= :since AND number IN (:uuid, 'uuid:' || :uuid)
     ORDER BY at, msg_no, nth
 """
@@ -307,9 +311,10 @@ MEANT = f"""
         UNION SELECT id FROM documents WHERE uuid = :uuid
     ) AND (msg_no IS NOT NULL OR state IN ('{State.SENDING}', '{State.DOUBT}')) AND {_BELIEVED} ORDER BY id
 """
+# Each by one step in an index, however many there are.
 FIRST_REJECTIONS = f"""
-    SELECT document, min(at) FROM responses
-    WHERE document <> '' AND document IN (SELECT value FROM json_each(:ids)) AND code = '{REJECTED}' GROUP BY document
+    SELECT value, (SELECT min(at) FROM responses WHERE document <> '' AND document = value AND code = '{REJECTED}')
+    FROM json_each(:ids)
 """
 TIE = f"UPDATE responses SET document = :document, owed_to = :folder WHERE {_THIS_RESPONSE}"
 OWED = f"""
@@ -317,7 +322,17 @@ OWED = f"""
     ORDER BY owed_to = :folder DESC, at, msg_no, nth LIMIT :most
 """
 WRITTEN = f"UPDATE responses SET owed_to = '' WHERE {_THIS_RESPONSE}"
-REJECTIONS = f"{_RESPONSES} document <> '' AND code = '{REJECTED}' AND at >= :since ORDER BY at DESC LIMIT 200"
+# The last one of each document; of each number, where several documents may be meant. However often a receiver rejects
+# one, and however many one company's are, the others are in it.
+REJECTIONS = f"""
+    SELECT {", ".join(RESPONSE_COLUMNS)} FROM (
+        SELECT {", ".join(RESPONSE_COLUMNS)}, row_number() OVER (PARTITION BY company ORDER BY at DESC) AS newest
+        FROM responses WHERE rowid IN (
+            SELECT max(rowid) FROM responses WHERE document <> '' AND code = '{REJECTED}' AND at >= :since
+            GROUP BY document, sender, number
+        )
+    ) AS last WHERE newest <= 200 ORDER BY at DESC
+"""
 
 # Errands
 

@@ -64,5 +64,5 @@ def documents_meant(connection: sqlite3.Connection, response: Response) -> list[
     if len(documents) > 1:
         ids = json.dumps([document.id for document in documents])
         rows = connection.execute(statements.FIRST_REJECTIONS, {"ids": ids})
-        rejected = {document: from_seconds(at) for document, at in rows}
+        rejected = {document: from_seconds(at) for document, at in rows if at is not None}
     return meant_by(response, documents, rejected)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 AMBIGUOUS = "?"  # in place of a document's id
 REJECTED = "RE"  # the code
+KEPT = 50  # responses that a document keeps, the last ones: with thousands, its sidecar could not be read any more
 WAITS = timedelta(days=7)  # for which a response waits for what it is about
 _ACCESS_POINTS = "0242:"  # the scheme of service providers, which send each Message Level Status (Peppol MLS 1.0)
 _INVOICE, _CREDIT_NOTE, _ORDER = "invoice", "credit note", "order"

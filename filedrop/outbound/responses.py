@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from filedrop.files import Directory, replace_whole
 from filedrop.files.patience import within
 from filedrop.model.document import Event
-from filedrop.model.response import AMBIGUOUS
+from filedrop.model.response import AMBIGUOUS, KEPT
 from filedrop.readable import meaning
 from filedrop.storage import sidecar, told
 from filedrop.storage.marker import is_marked
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from filedrop.model.response import Response
     from filedrop.outbound.context import FolderContext
 
-MOST = 50  # responses that a document keeps, the last ones: with thousands, its sidecar could not be read any more
 PATIENCE = 1.0  # seconds for a folder that nobody serves to answer
 
 
@@ -139,7 +138,7 @@ def _replace(beside: Entry, document: Document, *, draft_in: Directory | None = 
 def _with_room(history: tuple[Event, ...]) -> tuple[Event, ...]:
     """A history without the oldest responses, where there are too many."""
     responses = [line for line in history if line.event == told.RESPONSE]
-    old = {id(line) for line in responses[:-MOST]}
+    old = {id(line) for line in responses[:-KEPT]}
     return tuple(line for line in history if id(line) not in old)
 
 

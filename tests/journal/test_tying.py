@@ -14,10 +14,10 @@ from support.drops import IDENTITY, NOON, accepted, drop, posted
 
 from filedrop.journal import JOURNAL, Journal, statements
 from filedrop.model.fault import Fault
-from filedrop.model.response import AMBIGUOUS, WAITS, Response
+from filedrop.model.response import AMBIGUOUS, KEPT, WAITS, Response
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 UUID = "5a3bd5a0-7f6e-4a3f-9f7f-3f3a4d1b2c6d"
@@ -139,7 +139,7 @@ def test_a_number_of_an_older_server(journal: Journal) -> None:
     journal.record_responses([rejection()])
     journal.record_responses([rejection()])  # it is placed once more, after a crash
     journal.record_responses([rejection(received="2026-11-21T08:00:00+00:00")])
-    assert len(journal.rejections(NOON)) == 2
+    assert journal.read("SELECT count(*) FROM responses") == [(2,)]
 
 
 def test_one_that_waited_for_too_long(journal: Journal) -> None:
@@ -197,3 +197,35 @@ def test_the_cost_of_made_up_references(journal: Journal, tmp_path: Path) -> Non
             connection.execute(statement, values).fetchall()
             connection.set_progress_handler(None, 1)
             assert 0 < len(taken) < STEPS, statement
+
+
+def test_the_cost_of_a_receivers_many_answers(journal: Journal) -> None:
+    """However often a receiver has answered one number, what is recorded next costs what it cost before.
+
+    Neither a document with that number, while the answers wait for one of another kind, nor one answer more.
+    """
+    orders = [rejection(msg_no=1000 + nth, type_code="220") for nth in range(2000)]
+    journal.record_responses(orders)
+    first = send(journal, drop(1), 7)
+    send(journal, drop(2, number="1"), 8)
+    assert taken(journal, lambda: journal.record(first)) < KEPT * STEPS
+    journal.record_responses([rejection(msg_no=4000 + nth) for nth in range(2000)])
+    assert taken(journal, lambda: journal.record_responses([rejection(msg_no=9000)])) < STEPS
+
+
+def test_others_beside_a_receivers_many_rejections(journal: Journal) -> None:
+    """However often one document is rejected, each other one is among the rejections, with the last words on each."""
+    flooded, other = send(journal, drop(1), 7), send(journal, drop(2), 8)
+    journal.record_responses([rejection("2", msg_no=500)])
+    journal.record_responses([rejection(msg_no=1000 + nth, at=NOON + timedelta(seconds=nth)) for nth in range(300)])
+    found = [(response.document, response.msg_no) for response in journal.rejections(NOON)]
+    assert found == [(flooded.id, 1299), (other.id, 500)]
+
+
+def taken(journal: Journal, work: Callable[[], object]) -> int:
+    """The steps of SQLite's machine that this takes within its transactions."""
+    steps: list[int] = []
+    journal.write(lambda connection: connection.set_progress_handler(lambda: steps.append(1), 1))
+    work()
+    journal.write(lambda connection: connection.set_progress_handler(None, 1))
+    return len(steps)
