@@ -30,7 +30,7 @@ EVERY = 60.0  # seconds between two looks at such folders
 NOBODY_SENDS = "nobody sends it, since its company is no longer in the configuration"
 
 
-class Strays(NamedTuple):
+class StrayReport(NamedTuple):
     """How many strays there are, and the newest of them."""
 
     number: int
@@ -41,15 +41,15 @@ class RemovedFolder(NamedTuple):
     """An `outbound/` that the configuration no longer names, and its files that wait or have failed."""
 
     path: Path
-    files: Strays
+    files: StrayReport
 
 
-def by_company(pipelines: Iterable[OutboundPipeline]) -> dict[str, Strays]:
+def by_company(pipelines: Iterable[OutboundPipeline]) -> dict[str, StrayReport]:
     """The strays in the folders of these pipelines, by company.
 
     A company is missing until one of its folders was looked at for long enough.
     """
-    found: dict[str, Strays] = {}
+    found: dict[str, StrayReport] = {}
     for pipeline in pipelines:
         folder, strays = pipeline.folder, pipeline.reconciliation.strays
         if strays.found is None:
@@ -61,16 +61,16 @@ def by_company(pipelines: Iterable[OutboundPipeline]) -> dict[str, Strays]:
             )
             for stray in nlargest(LISTED, strays.found, key=lambda stray: (stray.since, stray.name))
         ]  # fmt: skip
-        before = found.get(folder.company, Strays(0, ()))
+        before = found.get(folder.company, StrayReport(0, ()))
         listed = nlargest(LISTED, (*before.listed, *here), key=lambda stray: stray["since"])
-        found[folder.company] = Strays(before.number + strays.number, tuple(listed))
+        found[folder.company] = StrayReport(before.number + strays.number, tuple(listed))
     return found
 
 
-def in_companies(companies: Mapping[str, Any]) -> dict[str, Strays]:
+def in_companies(companies: Mapping[str, Any]) -> dict[str, StrayReport]:
     """The strays that a status.json reports. Raises KeyError, TypeError, AttributeError for a wrong form."""
     return {
-        name: Strays(
+        name: StrayReport(
             len(company["strays"]) + int(company["unlisted"].get("strays", 0)),
             tuple(
                 StrayStatus(
@@ -104,11 +104,11 @@ class RemovedFolders:
             self._next = time.monotonic() + EVERY
         return self._found
 
-    def _files(self, path: Path, folder_id: str, journal_id: str) -> Strays:
+    def _files(self, path: Path, folder_id: str, journal_id: str) -> StrayReport:
         here = Directory.open(path)
         is_ours = is_marked(here, folder_id, journal_id)
         if not (is_ours and all((here / name).is_folder() for name in OutboundFolder.subfolders)):
-            return Strays(0, ())
+            return StrayReport(0, ())
         folder = OutboundFolder(path, company="", below=path.parent, patterns=self._config.outbound.files)
         number, listed = 0, list[tuple[str, str]]()
         failed = (name for name in folder.documents("failed") if folder.names_document(name))
@@ -119,7 +119,7 @@ class RemovedFolders:
                 few.append(name)
                 few = nsmallest(LISTED, few) if len(few) > 2 * LISTED else few
             listed += [(place, name) for name in nsmallest(LISTED, few)]
-        return Strays(number, tuple(_status_of(folder, place, name) for place, name in listed[:LISTED]))
+        return StrayReport(number, tuple(_status_of(folder, place, name) for place, name in listed[:LISTED]))
 
 
 def _status_of(folder: OutboundFolder, place: str, name: str) -> StrayStatus:

@@ -33,7 +33,7 @@ from filedrop.status.model import (
 )
 from filedrop.status.reasons import dropped, failed, fetched, in_sending, known, reasons, stuck_messages
 from filedrop.status.starting import start_command
-from filedrop.status.strays import RemovedFolders, Strays
+from filedrop.status.strays import RemovedFolders, StrayReport
 from filedrop.text import listed
 from filedrop.times import as_duration, stated
 
@@ -97,7 +97,7 @@ class DaemonReport:
     warnings: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     waiting: Mapping[Path, str] = field(default_factory=dict)
-    strays: Mapping[str, Strays] = field(default_factory=dict)
+    strays: Mapping[str, StrayReport] = field(default_factory=dict)
     journal: str = ""
     configured: str = ""
 
@@ -231,7 +231,7 @@ class Survey:
         documents += failed(outbound)
         documents.sort(key=lambda document: _ORDER[document["state"]])
         messages = stuck_messages(stuck)
-        reported = told.strays.get(company.name, Strays(0, ()))
+        reported = told.strays.get(company.name, StrayReport(0, ()))
         files = frozenset[Path]().union(*(snapshot.there for snapshot in outbound.values()))
         strays = [stray for stray in reported.listed if Path(stray["path"]) in files]
         listed = Counter(document["state"] for document in documents)
