@@ -51,40 +51,40 @@ def write_responses(at: FolderContext) -> None:
             _report_ambiguous(at, responses)
         elif document is None:  # it was removed from the archive meanwhile
             journal.record_written(responses)
-        elif document.place == document.home and document.id not in at.under_way:  # else it is on its way there
+        elif _may_write(at, document):
             with at.tolerant():
-                if document.folder == folder.id:
-                    _write(at, document, responses)
-                elif not folder.serves(path := journal.folder_path(document.folder)):
-                    _write_elsewhere(at, document, responses, path)
+                _write(at, document, responses)
+
+
+def _may_write(at: FolderContext, document: Document) -> bool:
+    """Whether the document is in its place, and that is in this folder or in one that nobody serves."""
+    if document.place != document.home or document.id in at.under_way:  # it is on its way there
+        return False
+    return document.folder == at.folder.id or not at.folder.serves(at.shared.journal.folder_path(document.folder))
 
 
 def _write(at: FolderContext, document: Document, responses: Sequence[Response]) -> None:
-    """Write responses into the row of a document of this folder, and into the sidecar if it is there."""
+    """Write responses into the document's row, and into its sidecar where that is now, if anywhere."""
     document = _with_responses(at, document, responses)
     beside = _beside(at, document)
     if beside is not None:
         _replace(beside, document, draft_in=at.folder.at("sending"))
+    elif document.folder != at.folder.id and not _write_elsewhere(at, document):
+        return
     _conclude(at, document, responses)
 
 
-def _write_elsewhere(at: FolderContext, document: Document, responses: Sequence[Response], path: Path | None) -> None:
-    """Write responses to a document whose folder, last at `path`, nobody serves: where its sidecar is, if anywhere."""
-    document = _with_responses(at, document, responses)
-    beside = _beside(at, document)
-    if beside is not None:
-        _replace(beside, document, draft_in=at.folder.at("sending"))
-    elif path is None:
-        return  # another folder of this company may have it
-    else:
-        try:
-            if not within(PATIENCE, partial(_replace_in, path, document, at.shared.journal.id)):
-                return
-        except TimeoutError:  # asked once: each scan would wait for it
-            pass
-        except OSError:
-            return
-    _conclude(at, document, responses)
+def _write_elsewhere(at: FolderContext, document: Document) -> bool:
+    """Replace the sidecar of a document whose folder nobody serves. Whether that was done, or is given up."""
+    path = at.shared.journal.folder_path(document.folder)
+    if path is None:  # another folder of this company may have it
+        return False
+    try:
+        return within(PATIENCE, partial(_replace_in, path, document, at.shared.journal.id))
+    except TimeoutError:  # asked once: each scan would wait for it
+        return True
+    except OSError:
+        return False
 
 
 def _with_responses(at: FolderContext, document: Document, responses: Sequence[Response]) -> Document:
