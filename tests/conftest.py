@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 from contextlib import ExitStack, contextmanager, nullcontext
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,14 +119,22 @@ def sample(record_property: Callable[[str, Any], None]) -> matrix.Sample:
     return draw
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test whose library draws its sample (`tries`) reports it like those that use the fixture `sample`."""
+    item.user_properties += [(matrix.PROPERTY, mark.args) for mark in item.iter_markers("tries")]
+
+
 def pytest_collection_finish() -> None:
     """The tests themselves stay to the end: looking through thousands of them for garbage finds none."""
     gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """How much of each long matrix was run."""
-    reports = chain.from_iterable(terminalreporter.stats.values())
+    """How much of each long matrix was run. A full run records it in the page of figures."""
+    reports = list(chain.from_iterable(terminalreporter.stats.values()))
     if lines := list(matrix.told(reports)):
         terminalreporter.section("matrices" if matrix.is_full() else f"matrices ({matrix.MATRIX}=full runs all)")
         terminalreporter.write("\n".join([*lines, ""]))
+    if lines and matrix.is_full():
+        page = matrix.FIGURES.read_text("utf-8")
+        matrix.FIGURES.write_text(matrix.record(page, reports, datetime.now().astimezone().date()), "utf-8")

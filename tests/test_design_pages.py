@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from pathlib import Path
+
+import pytest
+from support import matrix
 
 PROJECT = Path(__file__).parents[1]
 DESIGN = PROJECT / "docs" / "design"
@@ -44,3 +48,44 @@ def test_tests_of_the_track_record() -> None:
     assert len(cited) > 20
     missing = [name for path, name in cited if f"def {name}(" not in SOURCES.get(f"tests/{path}", "")]
     assert not missing
+
+
+def test_pages_that_the_source_cites() -> None:
+    """A citation of a page of the manual names a page that exists."""
+    cited = {(path, page) for path, text in SOURCES.items() for page in re.findall(r"\bdocs/[\w/-]+\.md\b", text)}
+    assert ("tests/support/known.py", "docs/design/limits.md") in cited
+    assert not [(path, page) for path, page in cited if not (PROJECT / page).exists()]
+
+
+def test_tests_of_the_figures() -> None:
+    """Each figure of a matrix names a test that exists, or a module of them."""
+    cited = re.findall(r"^\| `(tests/\S+\.py)(?:::(test_\w+))?` \|", matrix.FIGURES.read_text("utf-8"), re.MULTILINE)
+    assert cited
+    assert not [path for path, name in cited if f"def {name}" not in SOURCES.get(path, "")]
+
+
+def test_figures_of_a_full_run() -> None:
+    """A full run records each matrix that it ran as a whole, and that passed; other figures stay."""
+
+    def call(test: str, drawn: int, whole: int, *, passed: bool = True) -> pytest.TestReport:
+        counts = [(matrix.PROPERTY, (drawn, whole))]
+        nodeid = f"tests/faults/{test}"
+        return pytest.TestReport(
+            nodeid, ("", 0, ""), {}, "passed" if passed else "failed", None, "call", user_properties=counts
+        )
+
+    def row(test: str, tried: str, day: str) -> str:
+        return f"| `tests/faults/{test}` | {tried} | {day} |\n"
+
+    old, new = "24 November 2026", "1 December 2026"
+    known = [row("test_a.py", "7", old), *(row(f"test_b.py::test_{name}", "1", old) for name in "xyz")]
+    reports = [
+        *(call(f"test_a.py::test_bytes[{part}]", 900, 900) for part in "12"),
+        call("test_b.py::test_x", 3, 3),
+        call("test_b.py::test_y[1]", 3, 3, passed=False),
+        call("test_b.py::test_y[2]", 3, 3),
+        call("test_b.py::test_z", 2, 3),
+    ]
+    page = matrix.record(f"# Title\n\n{''.join(known)}\nText\n", reports, date(2026, 12, 1))
+    rows = [row("test_a.py::test_bytes", "1,800", new), row("test_b.py::test_x", "3", new), *known[2:]]
+    assert page == f"# Title\n\n{''.join(rows)}\nText\n"

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import pytest
 from support.configuration import BASE
-from support.manual import PAGES, PROJECT, cookbook, fenced, prose, systems
+from support.manual import DESIGN, PAGES, PROJECT, cookbook, fenced, prose, systems
 
 from filedrop.cli import COMMANDS, filedrop
 from filedrop.config import (
@@ -40,7 +40,8 @@ README = PAGES["README.md"]
 MANUAL = "\n".join(PAGES.values())
 FENCED = fenced()
 SPANS = re.findall(r"`([^`]+)`", prose(MANUAL))
-LINKS = [(page, target) for page, text in PAGES.items() for target in re.findall(r"\]\(([^)]+)\)", prose(text))]
+ALL_PAGES = PAGES | DESIGN
+LINKS = [(page, target) for page, text in ALL_PAGES.items() for target in re.findall(r"\]\(([^)]+)\)", prose(text))]
 YAML = [block for language, block in FENCED if language == "yaml"]
 ERROR_CODES = (  # contract 4, and `invalid` and `changed`
     "not-xml doctype too-large unreadable no-sender no-receiver no-document-id no-process-id bad-participant "
@@ -235,7 +236,7 @@ def test_ids_are_sound() -> None:
 
 def _anchors(page: str) -> set[str]:
     """The anchors that a forge makes of a page's titles."""
-    titles = re.findall(r"^#+ (.*)", prose(PAGES[page]), re.MULTILINE)
+    titles = re.findall(r"^#+ (.*)", prose(ALL_PAGES[page]), re.MULTILINE)
     return {re.sub(r"[^\w-]", "", title.lower().replace(" ", "-")) for title in titles}
 
 
@@ -249,8 +250,9 @@ def test_links_lead_somewhere(page: str, target: str) -> None:
 
 
 def test_every_page_is_linked() -> None:
-    """Whoever begins at the README finds each page."""
-    assert {target.partition("#")[0] for page, target in LINKS if page == "README.md"} >= PAGES.keys() - {"README.md"}
+    """A reader who begins at the README finds each page, those for engineers too."""
+    linked = {target.partition("#")[0] for page, target in LINKS if page == "README.md"}
+    assert linked >= ALL_PAGES.keys() - {"README.md"}
 
 
 def test_the_readme_is_short() -> None:
@@ -260,6 +262,5 @@ def test_the_readme_is_short() -> None:
 
 def test_all_that_is_tried_is_told() -> None:
     """The table of what was tried names each module of tests/faults, and none that isn't there."""
-    page = PAGES["docs/reliability.md"]
-    table = page[page.index("## What was tried") : page.index("## The limits, by name")]
+    table = DESIGN["docs/design/robustness.md"].partition("\n## What was tried\n")[2]
     assert set(re.findall(r"`(test_[a-z_]+)`", table)) == {path.stem for path in FAULTS.glob("test_*.py")}

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 FULL = is_full()
+MANY = 50_000
 TRIES = settings(
     deadline=None,
-    max_examples=50_000 if FULL else 100,
+    max_examples=MANY if FULL else 100,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+pytestmark = pytest.mark.tries(TRIES.max_examples, MANY)
 ENCODINGS = ("utf-8", "utf-8-sig", "iso-8859-1", "cp1252", "cp037", "utf-16", "utf-16-be", "utf-32", "gb18030", "utf-7")
 # All that Python has a codec for, text or not: a document may name any of them.
 NAMED = sorted({*ENCODINGS, *aliases.values(), "UTF-99", "x" * 300, "é"})

@@ -32,6 +32,7 @@ from support.surroundings import NAMES, names, numbers, places, some, uploads
 
 SEED = "FILEDROP_TEST_SEED"  # the environment variable that repeats a run
 FULL = os.environ.get("FILEDROP_MATRIX") == "full"
+STORIES = 10_000
 
 
 class Machine(Several):
@@ -145,7 +146,7 @@ AVAILABLE_PROVIDERS["each anew"] = HypothesisProvider
 BOUNDED = settings(
     backend="each anew",
     phases=[Phase.generate],
-    max_examples=10_000 if FULL else 30,
+    max_examples=STORIES if FULL else 30,
     stateful_step_count=60 if FULL else 40,
     deadline=None,
     print_blob=True,
@@ -156,6 +157,7 @@ BOUNDED = settings(
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
+@pytest.mark.tries(BOUNDED.max_examples, STORIES)
 def test_machine() -> None:
     """Whatever happens, in whatever order: no document is lost or sent twice, no message is lost or delivered twice."""
     number = int(os.environ.get(SEED) or secrets.randbits(32))

@@ -9,6 +9,10 @@ PAGES = {  # each page by its path, with `/`; the README is the first
     path.relative_to(PROJECT).as_posix(): path.read_text("utf-8")
     for path in (*(PROJECT / name for name in BESIDE), *sorted((PROJECT / "docs").glob("*.md")))
 }
+DESIGN = {  # the pages for engineers, which `filedrop manual` doesn't show
+    path.relative_to(PROJECT).as_posix(): path.read_text("utf-8")
+    for path in sorted((PROJECT / "docs" / "design").glob("*.md"))
+}
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
