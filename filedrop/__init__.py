@@ -11,7 +11,9 @@ message it is (outbound/matching).
 
 A message comes the other way: listed (inbound/poller, as often as daemon/account says), fetched (inbound/fetcher),
 named in the journal (inbound/delivery) and placed (inbound/placing), and only then marked as read (inbound/arrival).
-inbound/delivery keeps this order.
+inbound/delivery keeps this order. Its page for people is made later, by a child process (inbound/pages). A response is
+tied to the document that it is about in the transaction that records the second of the two (journal/tying); the worker
+in that document's folder writes it into the sidecar (outbound/responses).
 
 Whether a folder is there, storage/folder finds out; while it isn't, outbound/pipeline and inbound/delivery leave its
 files alone and try again. What is lost with a thread or a process, the next scan finds in the folder and the journal: a
