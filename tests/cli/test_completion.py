@@ -119,6 +119,7 @@ def test_companies_and_accounts(config: Path) -> None:
     assert names("release", "gl", config=config) == ["globex"]
     assert completed("--config", str(config), "hold", "acme", "") == []
     assert names("identify", "--company", "a", config=config) == ["acme"]
+    assert names("validate", "--company", "a", config=config) == ["acme"]
     assert names("messages", "--account", "", config=config) == ["main"]
     assert names("show", "17", "--account", "", config=config) == ["main"]
 
