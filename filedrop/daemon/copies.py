@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filedrop.errors import FiledropError, JournalError
-from filedrop.text import one_line
+from filedrop.files.rights import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 FIRST = 60.0  # seconds after a start, which has enough to do
 AGAIN = 3600.0  # seconds until it is tried again after a failure
-LONGEST_SAID = 500  # characters of an error
 
 
 class DailyCopy:
@@ -67,8 +66,8 @@ class DailyCopy:
         except FiledropError as error:
             self._fails(f"today's copy of the journal wasn't made: {error}")
         except OSError as error:
-            why = one_line(error.strerror or error, LONGEST_SAID)
-            self._fails(f"today's copy of the journal couldn't be made in {self._journal.copies_folder}: {why}")
+            folder = self._journal.copies_folder
+            self._fails(f"today's copy of the journal couldn't be made in {folder}: {explain(error, folder)}")
         else:
             self.trouble, self._done = "", today
 
