@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 ARGUMENTS = {"history", "hold", "release", "resolve", "retry"}  # the commands whose arguments are completed here
 OPTIONS = {  # and the options of commands; nothing completes a message number
-    ("identify", "--company"), ("validate", "--company"), ("resolve", "--sent"), ("download", "--account"), ("lookup", "--account"),
+    ("identify", "--company"), ("validate", "--company"), ("resolve", "--sent"),
+    ("download", "--account"), ("lookup", "--account"),
     ("messages", "--account"), ("read", "--account"), ("show", "--account"), ("statistics", "--account"),
 }  # fmt: skip
 TAKING_FILES = {"backup", "identify", "show", "validate"}
