@@ -44,11 +44,12 @@ _CONDITIONS = {  # of an account: what is said of it, and of the whole
     "unknown": ("the access point has not been asked yet", "The access point has not been asked yet."),
 }
 _KINDS: tuple[Kind, ...] = get_args(Kind)
-_BY_THE_JOURNAL: tuple[Kind, ...] = ("rejected", "doubt", "decide", "overdue", "stuck")
+_BY_THE_JOURNAL: tuple[Kind, ...] = ("rejected", "doubt", "decide", "late", "overdue", "stuck")
 _DOUBT = (
     "filedrop goes on looking for them while their folder is there. To end it yourself: filedrop resolve ID --sent "
     "MSG_NO, or filedrop resolve ID --send-again"
 )
+_LATE = "filedrop tries again by itself; resolve what each line says, or ask the access point's operator"
 _NOUNS: dict[Kind, str] = {
     "alert": "trouble",
     "folder": "folder",
@@ -58,6 +59,7 @@ _NOUNS: dict[Kind, str] = {
     "failed": "document",
     "rejected": "document",
     "stray": "file",
+    "late": "document",
     "overdue": "document",
     "doubt": "document",
     "stuck": "message",
@@ -119,6 +121,7 @@ def find(
     for name, company in status["companies"].items():
         found += _folders(_beside(away, company["folders"]), name, config, running=status["running"])
         found += _in_doubt(doubts, company, config.companies[name], config, now)
+        found += _late(company, name, config, now)
         found += _counted(company, config.companies[name], config)
         found += _strays(company, name, config)
     for name in (*status["companies"], ""):
@@ -338,6 +341,26 @@ def _in_doubt(
     for kind, documents, what, advice in kinds:
         items = [_doubtful(one, paths.get(one.id, "")) for one in documents[:LISTED]]
         yield from _several(kind, company.name, len(documents), what, advice=advice, items=items)
+
+
+def _late(status: CompanyStatus, company: str, config: Config, now: datetime) -> Iterator[Matter]:
+    """The documents that are waiting for too long, and not for what keeps all of the company's from being sent."""
+    longest = config.outbound.overdue
+    for_long = [
+        one
+        for one in status["documents"]
+        if one["state"] == "waiting" and (since := moment(one["since"])) and now - since > longest
+    ]
+    items = [
+        Item(
+            name=one["file"], known=f"[{one['id']}]" if one["id"] else "", path=one["path"], why=one["why"], do=[],
+            since=one["since"], order=_order(one["since"]),
+        )
+        for one in for_long
+    ]  # fmt: skip
+    if not status["why"]:
+        what = f"waiting for longer than {as_duration(longest)} (outbound.overdue)"
+        yield from _several("late", company, len(items), what, advice=_LATE, items=items[:LISTED])
 
 
 def _since(document: Document) -> datetime:

@@ -29,7 +29,8 @@ class DocumentStatus(TypedDict):
     """A document that somebody may want to look at, and where it lies, as far as is known.
 
     `state` is waiting (not ready, or tried in vain), doubt, sent (with warnings), overdue or failed. `since`: when it
-    failed, was accepted, or last got no clear answer; else None. `code`: of the fault that it failed with, else "".
+    failed, was accepted, was claimed, or last got no clear answer, or since when a file that isn't ready is as it is.
+    `code`: of the fault that it failed with, else "".
     """
 
     state: str
@@ -71,6 +72,7 @@ Kind = Literal[
     "failed",
     "rejected",
     "stray",
+    "late",
     "overdue",
     "stuck",
     "doubt",

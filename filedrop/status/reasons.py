@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import timedelta
 from heapq import nlargest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.outbound.question import question
 from filedrop.outbound.upload import IN_USE
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     from filedrop.outbound.readiness import Seen
     from filedrop.status.folders import FolderSnapshot
     from filedrop.status.model import AccountStatus, Count, Counts, FolderStatus
+
+
+class Left(NamedTuple):
+    """Why a dropped file wasn't ready, and since when it is as it is now (ISO 8601)."""
+
+    why: str
+    since: str
 
 
 def reasons(
@@ -125,15 +132,16 @@ def _mended(number: int, company: Company, documents: Iterable[DocumentStatus]) 
     )
 
 
-def dropped(told: Mapping[Path, str], outbound: Mapping[Path, FolderSnapshot]) -> list[DocumentStatus]:
+def dropped(told: Mapping[Path, Left], outbound: Mapping[Path, FolderSnapshot]) -> list[DocumentStatus]:
     """The files that the daemon told that it has left where they were dropped, as far as they are still there."""
     return [
         DocumentStatus(
-            state="waiting", file=path.name, path=str(path), why=why, code="", id=None, msg_no=None, since=None
+            state="waiting", file=path.name, path=str(path), why=left.why, code="", id=None, msg_no=None,
+            since=left.since,
         )
-        for path, why in told.items()
+        for path, left in told.items()
         if path.parent in outbound and path in outbound[path.parent].there
-    ][:LISTED]
+    ][:LISTED]  # fmt: skip
 
 
 def failed(outbound: Mapping[Path, FolderSnapshot]) -> list[DocumentStatus]:
@@ -165,10 +173,20 @@ def known(journal: Journal, documents: Iterable[Document], kind: str) -> list[Do
             code="",
             id=document.id,
             msg_no=document.msg_no,
-            since=stated(document.in_doubt_since if kind == "doubt" else document.accepted),
+            since=stated(_since(document, kind)),
         )
         for document in documents
     ]
+
+
+def _since(document: Document, kind: str) -> datetime | None:
+    match kind:
+        case "doubt":
+            return document.in_doubt_since
+        case "waiting":
+            return document.claimed
+        case _:
+            return document.accepted
 
 
 def stuck(account: str, config: Config) -> str:
@@ -202,13 +220,20 @@ def _why(document: Document, kind: str) -> str:
             return f"{last or 'it could not be read or sent'}{again}"
 
 
-def left_where_they_are(at: FolderContext, *, most: int, now: datetime) -> list[tuple[Path, str]]:
-    """The files of a folder that weren't ready when they were looked at, the newest of them first, each with why not.
+def left_where_they_are(at: FolderContext, *, most: int, now: datetime) -> list[tuple[Path, Left]]:
+    """The files of a folder that weren't ready when they were looked at, the newest of them first.
 
     `now` is the time by the wall clock.
     """
     newest = nlargest(most, at.scanner.seen.copy().items(), key=lambda one: one[1].since)
-    return [(at.folder.path / name, _why_left(at, name, seen, now)) for name, seen in newest]
+    begun = now - timedelta(seconds=at.shared.steady())
+    return [
+        (
+            at.folder.path / name,
+            Left(_why_left(at, name, seen, now), (begun + timedelta(seconds=seen.since)).isoformat(timespec="seconds")),
+        )
+        for name, seen in newest
+    ]
 
 
 def _why_left(at: FolderContext, name: str, seen: Seen, now: datetime) -> str:

@@ -25,7 +25,7 @@ from filedrop.status.folders import LISTED
 from filedrop.status.matters import in_a_line
 from filedrop.status.model import NO_REPORT, VERSION, AccountStatus, Status, folders_of
 from filedrop.status.page_file import ANYWAY, Pages, is_at_home, without_trifles
-from filedrop.status.reasons import left_where_they_are
+from filedrop.status.reasons import Left, left_where_they_are
 from filedrop.status.survey import DaemonReport, Survey, account_status
 from filedrop.storage import checked
 
@@ -210,7 +210,11 @@ def told_in(status: Status | None) -> DaemonReport:
             alerts=[*map(str, status["alerts"])],
             warnings={str(one["path"]): str(one["warning"]) for _, one in folders_of(status)},
             refused={str(one["path"]): str(one["refused"]) for _, one in folders_of(status)},
-            waiting={Path(one["path"]): str(one["why"]) for one in documents if one["state"] == "waiting"},
+            waiting={
+                Path(one["path"]): Left(str(one["why"]), str(one["since"]))
+                for one in documents
+                if one["state"] == "waiting"
+            },
             strays=strays.in_companies(status["companies"]),
             journal=str(status["journal"]),
             configured=str(status["configured"]),

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from filedrop.model.document import Document
     from filedrop.model.response import Response
     from filedrop.status.folders import FolderSnapshot
+    from filedrop.status.reasons import Left
 
 REJECTED_FOR = timedelta(days=7)  # for which a rejection is shown: nobody tells us when it was dealt with
 _ORDER = {str(count): place for place, count in enumerate(COUNTS)}
@@ -96,7 +97,7 @@ class DaemonReport:
     alerts: Sequence[str] = ()
     warnings: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
-    waiting: Mapping[Path, str] = field(default_factory=dict)
+    waiting: Mapping[Path, Left] = field(default_factory=dict)
     strays: Mapping[str, StrayReport] = field(default_factory=dict)
     journal: str = ""
     configured: str = ""
