@@ -8,11 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from lxml import etree
-
-from filedrop.errors import DocumentError
-from filedrop.identify.content import business_document
-from filedrop.identify.encoding import form_of, transcode
+from filedrop.readable.tree import NotReadable, tree
 from filedrop.readable.words import meaning
 
 if TYPE_CHECKING:
@@ -21,7 +17,6 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 ROOTS = frozenset({"ApplicationResponse", "OrderResponse"})
-LARGEST = 1_000_000  # bytes of a response
 MOST = 20  # documents that one response answers, and lines of each that it gives reasons for
 LONGEST = 500  # characters of a reason, and of any other value
 _ACTION = "OPStatusAction"  # the list of codes for what the receiver asks for
@@ -43,24 +38,19 @@ class Answer(NamedTuple):
 
 
 def answers_in(file: BinaryIO) -> list[Answer]:
-    """The answers in a response that was read before; none where it can't be understood. Raises OSError."""
-    content = file.read(LARGEST + 1)
-    if len(content) > LARGEST:
+    """The answers in a response that was read before; none where it can't be shown either (tree). Raises OSError."""
+    try:
+        root = tree(file)
+    except NotReadable:
         return []
-    try:  # in UTF-8, as lxml knows fewer names of encodings than Python
-        whole = b"".join(transcode([content], form_of(content)))
-        tree = etree.fromstring(whole, etree.XMLParser(resolve_entities=False, no_network=True))
-    except (etree.XMLSyntaxError, DocumentError):
-        return []
-    root = business_document(tree)
     found: list[Answer] = []
-    if etree.QName(root).localname == "OrderResponse":
+    if str(root.tag).endswith("}OrderResponse"):
         for order in root.findall("{*}OrderReference")[:1]:
             number, issued = _text(order, "{*}ID"), _text(order, "{*}IssueDate")
             reason = _joined([*_texts(root, "{*}Note"), *_reasons_of_order_lines(root)])
             found.append(Answer(number, _text(root, "{*}OrderResponseCode"), reason, _ORDER, issued))
     for answer in root.findall(".//{*}DocumentResponse")[:MOST]:
-        code = _text(answer, "{*}Response/{*}ResponseCode")
+        code = _text(answer, "{*}Response/{*}ResponseCode").upper()
         reason = _joined([*_reasons(answer.findall("{*}Response")), *_reasons_of_lines(answer)])
         for reference in answer.findall("{*}DocumentReference")[:MOST]:
             number, type_code = _text(reference, "{*}ID"), _text(reference, "{*}DocumentTypeCode")

@@ -1,4 +1,4 @@
-"""A document as a small tree, for the stylesheets: without what is embedded in it, comments and declarations.
+"""A document as a small tree, for stylesheets and responses: without what is embedded in it, comments and declarations.
 
 The parser is expat, which opens nothing, behind the same safeguards as when the document was read; lxml only gets
 names, attributes and texts. An embedded object keeps its attributes, and gets its number among all of them.
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 LARGEST = 2_000_000  # letters, without what is embedded: an invoice with 2,000 lines
 _ELEMENT = 20  # letters that an element counts for, besides its text and attributes
 _DEEPEST = 256  # elements inside each other, as for documents that are read
+_MOST_ATTRIBUTES = 200  # of an element; lxml looks through those that are there for each one more
 NUMBER = "filedrop-number"  # an attribute that only we set: one of the document's is left out
 
 
@@ -72,6 +73,8 @@ class _Growing:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise NotReadable(f"can't be shown: its elements are nested more than {_DEEPEST} deep")
+        if len(attributes) > _MOST_ATTRIBUTES:
+            raise NotReadable(f"can't be shown: an element has more than {_MOST_ATTRIBUTES} attributes")
         self._take(_ELEMENT + sum(len(key) + len(value) for key, value in attributes.items()))
         named: dict[str | bytes, str | bytes] = {
             _clark(key): value for key, value in attributes.items() if key != NUMBER

@@ -277,6 +277,25 @@ def test_in_any_encoding(encoding: str) -> None:
     assert [(one.number, one.code) for one in answers_in(io.BytesIO(text.encode(encoding)))] == [("1001", "RE")]
 
 
+EMBEDDED = b"<cbc:EmbeddedDocumentBinaryObject>%b</cbc:EmbeddedDocumentBinaryObject>" % (b"QUJD" * 400_000)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        b'<cbc:Note xml:id="a"/><cbc:Note xml:id="a"/>',
+        b'<cbc:Note xml:id="1 2"/>',
+        b"<cbc:Note%b/>" % (b"e" * 60_000),
+        b"<cac:Attachment>%b</cac:Attachment>" % EMBEDDED,
+    ],
+    ids=["an id twice", "an id that is none", "a long name", "a large attachment"],
+)
+def test_with_something_odd_in_it(more: bytes) -> None:
+    """What doesn't keep a response from being delivered doesn't keep a rejection from being known."""
+    odd = response("1001", "re").replace(b"<cac:DocumentResponse>", more + b"<cac:DocumentResponse>")
+    assert [(one.number, one.code) for one in answers_in(io.BytesIO(odd))] == [("1001", "RE")]
+
+
 def test_very_many_to_one(world: World) -> None:
     """However often a receiver answers one document, its sidecar stays one that can be read, and has the last."""
     world.drop("invoice.xml", invoice("1001"))

@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from copy import deepcopy
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,11 @@ def test_twice_as_much(kind: str, elements: int) -> None:
     root = rich()[kind]
     found = [grows(root, place, max(elements // size, 10)) for place, size in places(root)]
     assert not any(found), "\n".join(filter(None, found))
+
+
+@pytest.mark.parametrize("attribute", [b'a%d="1"', b'xmlns:p%d="u%d" p%d:a="1"'], ids=["", "each of a namespace"])
+def test_very_many_attributes(attribute: bytes) -> None:
+    """An element with thousands of attributes, for each of which lxml looks through all others, isn't shown."""
+    attributes = b" ".join(attribute.replace(b"%d", b"%d" % nth) for nth in range(10_000))
+    with pytest.raises(sheets.NotReadable, match="more than 200 attributes"):
+        sheets.sheet(BytesIO(b'<Invoice xmlns="%b"><a %b/></Invoice>' % (UBL.format("Invoice").encode(), attributes)))
