@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from contextlib import suppress
-from functools import partial
 from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filedrop.files import Directory
-from filedrop.files.patience import within
 from filedrop.status.folders import LISTED, why_failed
 from filedrop.status.model import StrayStatus
 from filedrop.storage.folders import OutboundFolder
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal
     from filedrop.outbound.pipeline import OutboundPipeline
 
-PATIENCE = 1.0  # seconds for a folder to answer that nobody serves
+PATIENCE = 1.0  # seconds for all folders to answer that nobody serves
 EVERY = 60.0  # seconds between two looks at such folders
 NOBODY_SENDS = "nobody sends it, since its company is no longer in the configuration"
 
@@ -89,20 +88,46 @@ class RemovedFolders:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._found: list[RemovedFolder] = []
+        self._found: dict[Path, RemovedFolder] = {}
+        self._looks: dict[Path, threading.Thread] = {}
         self._next = -math.inf
 
     def look(self, journal: Journal) -> list[RemovedFolder]:
-        """Those that still have their marker and files that would be sent, or have failed. Once a minute at most."""
+        """Those that still have their marker and files that would be sent, or have failed. Once a minute at most.
+
+        A folder that hangs is not looked at again before it answers; until then, what was found there last counts.
+        """
         if time.monotonic() >= self._next:
-            self._found = []
-            for folder, path in journal.folder_paths().items():
-                if path not in self._config.folders:
-                    with suppress(OSError):  # it is gone, or doesn't answer
-                        files = within(PATIENCE, partial(self._files, path, folder, journal.id))
-                        self._found += [RemovedFolder(path, files)] if files.number else []
+            folders = journal.folder_paths().items()
+            removed = {path: folder for folder, path in folders if path not in self._config.folders}
+            self._found = {path: found for path, found in self._found.items() if path in removed}
+            self._looks = {path: look for path, look in self._looks.items() if look.is_alive()}
+            begun = [
+                self._begin(path, folder, journal.id) for path, folder in removed.items() if path not in self._looks
+            ]
+            deadline = time.monotonic() + PATIENCE
+            for thread in filter(None, begun):
+                thread.join(max(0.0, deadline - time.monotonic()))
             self._next = time.monotonic() + EVERY
-        return self._found
+        return list(self._found.copy().values())
+
+    def _begin(self, path: Path, folder_id: str, journal_id: str) -> threading.Thread | None:
+        """The thread that looks at a folder; None where the system has none now."""
+        thread = threading.Thread(target=self._look, args=(path, folder_id, journal_id), daemon=True)
+        with suppress(RuntimeError):
+            thread.start()
+            self._looks[path] = thread
+            return thread
+        return None
+
+    def _look(self, path: Path, folder_id: str, journal_id: str) -> None:
+        files = StrayReport(0, ())
+        with suppress(OSError):  # it is gone
+            files = self._files(path, folder_id, journal_id)
+        if files.number:
+            self._found[path] = RemovedFolder(path, files)
+        else:
+            self._found.pop(path, None)
 
     def _files(self, path: Path, folder_id: str, journal_id: str) -> StrayReport:
         here = Directory.open(path)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
+from support.disks import foreign
 from support.documents import invoice
 from support.stepping import Life
 
@@ -13,6 +15,7 @@ from filedrop.status import status_file
 from filedrop.status.matters import heading, unseen, verdict
 from filedrop.status.page_file import of_company
 from filedrop.status.status_file import heard_from, told_in
+from filedrop.status.strays import RemovedFolders
 from filedrop.status.survey import DaemonReport, Survey
 
 if TYPE_CHECKING:
@@ -162,4 +165,28 @@ def test_folder_that_is_gone(world: World, clock: Clock) -> None:
     assert not status_of(world, life)["matters"]
     fjord.rename(world.base / "elsewhere")
     assert not status_of(world, life)["matters"]
+    life.drop()
+
+
+def test_folder_of_a_removed_company_that_hangs(world: World, clock: Clock) -> None:
+    """One whose server is gone for good is asked once, however often status is taken; others are reported meanwhile."""
+    world._companies["gamma"] = "{participants: ['0192:810418052']}"
+    life = Life(world, clock)
+    life.go_on(5)
+    life.stop()
+    for name in ("fjord", "gamma"):
+        del world._companies[name]
+        world.put(world.root / name / "outbound" / "waits.xml", invoice("2"))
+    life = Life(world, clock)
+    removed = RemovedFolders(world.configuration())
+    with foreign(world.root / "fjord" / "outbound", "fuse.sshfs", answers=False):
+        before = threading.active_count()
+        for _ in range(3):
+            removed._next = 0.0  # a minute later
+            found = removed.look(life.journal)
+            assert [folder.path for folder in found] == [world.root / "gamma" / "outbound"]
+        assert threading.active_count() <= before + 1
+    removed._next = 0.0
+    world.until(lambda: not any(look.is_alive() for look in removed._looks.values()))
+    assert len(removed.look(life.journal)) == 2
     life.drop()
