@@ -102,8 +102,8 @@ class OutboundFolder(Folder):
     def held_by(self, now: float | None = None) -> str:
         """The name of a hold file, because of which nothing of this folder may be posted; "" for none. Raises OSError.
 
-        `now` is the steady time: usual spellings are seen at once, others within a second. Without it, the folder is
-        listed in any case.
+        `now` is the steady time: usual spellings are seen at once, others within a second, or ten times as long as a
+        listing takes. Without it, the folder is listed in any case.
         """
         return self._hold_files.find(self.at(), now)
 

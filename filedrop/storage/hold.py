@@ -2,24 +2,27 @@
 
 People write them, by hand and on systems that hide or add endings. So the stem counts, in any case and with any
 endings, and a listing finds it. Senders ask before each post: a few spellings are looked up each time, which costs
-microseconds, and the folder is listed once a second for the others.
+microseconds, and the folder is listed once a second for the others. On a share with very many files a listing takes
+seconds: then it is listed less often.
 """
 
 from __future__ import annotations
 
 import math
 import threading
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from filedrop.files import Directory, Entry
 
 HOLD = "HOLD"  # the file that `filedrop hold` creates
 USUAL = (HOLD, "HOLD.txt", "hold", "hold.txt")  # looked up before each post
-LISTED_EVERY = 1.0  # seconds between two listings
+LISTED_EVERY = 1.0  # seconds between two listings,
+PER_LISTING = 9.0  # and as many times as long as the last one took: posts have nine tenths of the time
 
 
 def is_hold_name(name: str) -> bool:
@@ -35,19 +38,20 @@ def hold_files(folder: Directory) -> Iterator[str]:
 class HoldFiles:
     """What all threads together know of the hold files in one outbound folder. Thread-safe.
 
-    Moments are of the steady clock, in seconds.
+    Moments are of the steady clock, in seconds. `stopwatch` measures how long a listing takes, in seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stopwatch: Callable[[], float] = time.monotonic) -> None:
         self._known = ""
-        self._listed = -math.inf
+        self._next = -math.inf  # when the next listing is due
+        self._stopwatch = stopwatch
         self._looking = threading.Lock()
 
     def find(self, folder: Directory, now: float | None) -> str:
         """The name of a hold file, "" where there is none. Raises OSError.
 
-        At `now`, the folder is listed unless that was done in the last second; without `now`, in any case, as when a
-        hold file is gone: another may be there.
+        At `now`, the folder is listed if that is due; without `now`, in any case, as when a hold file is gone: another
+        may be there.
         """
         with self._looking:
             for name in (self._known, *USUAL) if self._known else USUAL:
@@ -55,13 +59,15 @@ class HoldFiles:
                     self._known = name
                     return name
             was_known, self._known = self._known, ""
-            if not (was_known or now is None or now - self._listed >= LISTED_EVERY):
+            if not (was_known or now is None or now >= self._next):
                 return ""
+            begun = self._stopwatch()
             found = next(hold_files(folder), "")
+            took = self._stopwatch() - begun
             if found:  # else a listing elsewhere may have noted one meanwhile
                 self._known = found
             if now is not None:
-                self._listed = now
+                self._next = now + took + max(LISTED_EVERY, PER_LISTING * took)
             return self._known
 
     def note(self, entries: Iterator[os.DirEntry[str]], now: float | None) -> Iterator[os.DirEntry[str]]:
@@ -71,7 +77,7 @@ class HoldFiles:
                 self._known = entry.name
             yield entry
         if now is not None:
-            self._listed = now
+            self._next = max(self._next, now + LISTED_EVERY)
 
 
 def holds(entry: os.DirEntry[str]) -> bool:
