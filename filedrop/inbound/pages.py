@@ -139,8 +139,8 @@ class OwedPages:
         return 0.0
 
     def is_done(self) -> bool:
-        """Whether no page is owed that can be made now. Raises JournalError."""
-        return all(self._kept_for(row) > 0 for row in self._journal.owed_pages())
+        """Whether no page is owed that can be made now, once each folder has answered or hangs. Raises JournalError."""
+        return all(self._wait(row) > 0 for row in self._journal.owed_pages())
 
     def end_if_idle(self) -> None:
         """End the process that shows documents if it has not been asked for a while. Called now and then."""
@@ -154,15 +154,10 @@ class OwedPages:
     def _wait(self, row: MessageRow) -> float:
         """The seconds until the page of this message may be made."""
         delivery = self._deliveries.get(row.folder)
-        if delivery is not None and not (delivery.trouble or delivery.folder.id):
-            return SOON
-        return self._kept_for(row)
-
-    def _kept_for(self, row: MessageRow) -> float:
-        """The seconds for which a fault keeps the page of this message from being made."""
-        delivery = self._deliveries.get(row.folder)
         if delivery is not None and delivery.trouble:
             return AGAIN
+        if delivery is not None and not delivery.folder.id:
+            return SOON
         return self._not_before.get(row.folder, 0.0) - time.monotonic()
 
     def _attempt(self, row: MessageRow) -> None:

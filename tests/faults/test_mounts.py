@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 from support.commands import ask
 from support.disks import foreign, share
-from support.documents import invoice
+from support.documents import SELLER, invoice
 from support.faults import answered
 from support.stepping import RULES, Clock, Life
 from support.world import PROJECT, World, whole_lines
 
 from filedrop import config
+from filedrop.daemon.folder_worker import FolderWorkers
 from filedrop.files.patience import within
+from filedrop.inbound.pages import OwedPages
 from filedrop.status.folders import folders
 from filedrop.status.status_file import StatusFile
 from filedrop.storage.folders import OutboundFolder
@@ -332,3 +334,24 @@ def started(world: World, daemon: subprocess.Popen[bytes]) -> bool:
 
 def logged(world: World) -> list[dict[str, str]]:
     return [json.loads(line) for line in whole_lines(world.base / "daemon.log") if line.startswith("{")]
+
+
+@pytest.mark.slow
+def test_a_folder_hangs_whose_page_is_owed(
+    make_world: Callable[..., World], beside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`run --once` ends though a page is owed to a folder that doesn't answer; the next run makes it."""
+    world = make_world(
+        companies={"acme": f"{{participants: ['{SELLER}'], inbound: '{beside}'}}"}, inbound={"readable": "html"}
+    )
+    world.receive(invoice("1"))
+    with monkeypatch.context() as patch:
+        patch.setattr(OwedPages, "turn", lambda _: 60.0)
+        with world.service():
+            world.until(lambda: not world.sandbox.store.inbox("acme"))
+    monkeypatch.setattr(FolderWorkers, "hung_after", 0.5)
+    with foreign(beside, "fuse", answers=False):
+        within(60.0, world.run_once)
+    assert not list(beside.glob("*.html"))
+    world.run_once()
+    assert len(list(beside.glob("*.html"))) == 1
