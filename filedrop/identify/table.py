@@ -144,6 +144,10 @@ class Table:
             header, entries = _parsed(content, self.columns)
             if self._look_at(path) != stamp:  # it was written meanwhile: the next look reads it
                 return
+            if self._entries and not entries:  # as after an export that has failed; a restart would believe it
+                raise ValueError(
+                    "no entries are left below its header; write them again, or restart filedrop if none is right"
+                )
             self._header, self._entries = header, entries
             self._composed = {composed(key): value for key, value in entries.items() if not key.isascii()}
             self.fault, self._stamp, self._was_read = "", stamp, True

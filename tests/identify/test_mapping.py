@@ -285,6 +285,21 @@ def test_table_changes(tmp_path: Path) -> None:
     assert (table.get("1"), table.trouble) == ("four", "")
 
 
+def test_table_that_was_emptied(tmp_path: Path) -> None:
+    """A table of which only the header is left, as after an export that failed, is reported, and its entries hold."""
+    path, rule = tmp_path / "customers.csv", "- {receiver: {table: customers, key: '1'}}"
+    path.write_text("key,value\n1,0192:1\n")
+    rules = rules_of(tmp_path, rule, f"{{customers: {path}}}")
+    assert mapped(rules, invoice()).receiver == "0192:1"
+    path.write_text("key,value\n")
+    assert mapped(rules, invoice()).receiver == "0192:1"
+    (trouble,) = rules.troubles
+    assert "no entries are left below its header" in trouble
+    path.write_text("key,value\n1,0192:22\n")
+    assert mapped(rules, invoice()).receiver == "0192:22"
+    assert rules.troubles == []
+
+
 def test_table_cut_off(tmp_path: Path) -> None:
     """While a table is half written, nobody is sent anything by the half of an id that is its last one."""
     path = tmp_path / "customers.csv"
