@@ -27,7 +27,8 @@ LONGEST_PART = 60  # letters of each part of an inbound name
 _IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})  # in lower case
 _SYSTEM_NAMES = frozenset(  # what operating systems and storage boxes put into shares, in lower case
     {"lost+found", "$recycle.bin", "recycler", "system volume information", "@eadir", "#recycle", "#snapshot",
-     "@recycle", "@recently-snapshot", "~snapshot", "network trash folder", "temporary items"}
+     "@recycle", "@recently-snapshot", "~snapshot", "network trash folder", "temporary items", "dfsrprivate", "@tmp",
+     "ehthumbs.db"}
 )  # fmt: skip
 _IGNORED_BEGINNINGS = (".", "~")
 _TEMPORARY_ENDINGS = (".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~")

@@ -141,7 +141,8 @@ def test_a_full_disk(telling: Telling) -> None:
     assert len(telling.told(5 * MINUTE)) == 1
     assert telling.told(2 * HOUR) == []
     (said,) = telling.teller.troubles()
-    assert "can't be written: after a restart alerts may come again" in said
+    assert f"{memory.NAME} can't be written: " in said
+    assert said.endswith("; after a restart alerts may come again")
     (telling.world.state / memory.NAME).rmdir()
     telling.pass_on(MINUTE)
     fail(telling, "b", 1)

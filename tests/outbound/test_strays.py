@@ -162,7 +162,16 @@ def test_expected_names(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench(rescan="30s", ignore='["*.pdf", "README*"]')
     for name in ("scan.PDF", "readme.txt", "Thumbs.db", "desktop.ini", "._invoice.xml"):
         put(bench, name)
-    for name in ("lost+found", "System Volume Information", "@eaDir", "#recycle", ".snapshot", "$RECYCLE.BIN"):
+    for name in (
+        "lost+found",
+        "System Volume Information",
+        "@eaDir",
+        "#recycle",
+        ".snapshot",
+        "$RECYCLE.BIN",
+        "DfsrPrivate",
+        "@tmp",
+    ):
         (bench.outbound / name).mkdir()
     put(bench, "scan.png")
     look(bench, 4)
