@@ -7,6 +7,7 @@ are known under any host.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from contextlib import suppress
 from functools import partial
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 LONGEST = 200  # characters of an identity: it may come from a forged sidecar
 LISTED = 20  # identities at most: for the same reason
+NAMED = 3  # files of a folder
 PATIENCE = 1.0  # seconds for a folder that nobody serves to say whether it is still there
 
 
@@ -52,8 +54,8 @@ def left_in_folders(served: Mapping[Path, str], journal: Journal) -> str:
     """The sentence about documents in other folders than those that are served; "" where there are none."""
     left = list(_left_in_folders(frozenset(served.values()), journal))
     return (
-        f"{listed(left)}, which the configuration doesn't name any more: nobody sends them or puts them away. Name it "
-        "again until they are done, or delete its .filedrop to give them up"
+        f"{listed(left)}, which the configuration no longer names: filedrop neither sends nor tracks documents there. "
+        "Name the folder again until it is empty, or delete its .filedrop to give its documents up"
         if left
         else ""
     )
@@ -65,10 +67,28 @@ def _left_in_folders(served: frozenset[str], journal: Journal) -> Iterator[str]:
         if folder in served or path is None:
             continue
         with suppress(OSError):  # who has removed it with what lay in it knows of that
-            marker = within(PATIENCE, partial(read_marker, path))
-            if marker is not None and marker.folder == folder:
-                number = sum(journal.counts(folder).values())
-                yield f"{number} unfinished {'document lies' if number == 1 else 'documents lie'} in {printable(path)}"
+            names = within(PATIENCE, partial(_names_left, folder, path, journal))
+            if names:
+                yield _in_folder(path, names)
+
+
+def _in_folder(path: Path, names: list[str]) -> str:
+    number, shown = len(names), [printable(name) for name in names[:NAMED]]
+    named = listed(shown) if number <= NAMED else f"{', '.join(shown)} and {number - NAMED} more"
+    return f"{number} unfinished {'document is' if number == 1 else 'documents are'} in {printable(path)} ({named})"
+
+
+def _names_left(folder: str, path: Path, journal: Journal) -> list[str]:
+    """The files of a folder's open documents that are still there: a person may have moved them to another folder."""
+    marker = read_marker(path)
+    if marker is None or marker.folder != folder:
+        return []
+    left: list[str] = []
+    for place in ("sending", "sent"):
+        with suppress(FileNotFoundError):
+            there = set(os.listdir(path / place))  # noqa: PTH208 - names alone
+            left += [name for name, _ in journal.files_in(folder, place) if name in there]
+    return left
 
 
 def _cut(sentences: list[str]) -> list[str]:

@@ -74,7 +74,7 @@ def test_a_folder_that_is_named_no_more(make_world: Callable[..., World]) -> Non
     world.settle(ends=("sent",))
     company = world._companies.pop("acme")
     world._companies["renamed"] = company
-    said = f"1 unfinished document lies in {world.outbound}, which the configuration doesn't name any more"
+    said = f"1 unfinished document is in {world.outbound} (sent.xml), which the configuration no longer names"
     with world.service():
         assert said in ask(world, "check").says
         assert said in ask(world, "status").says
@@ -82,5 +82,10 @@ def test_a_folder_that_is_named_no_more(make_world: Callable[..., World]) -> Non
     (world.outbound / ".filedrop").unlink()
     assert said not in ask(world, "status").says
     (world.outbound / ".filedrop").write_bytes(marker)
+    document = world.outbound / "sent" / "sent.xml"
+    document.rename(world.base / "sent.xml")  # a person moves it to where it is sent from now on
+    assert said not in ask(world, "status").says
+    (world.base / "sent.xml").rename(document)
+    assert said in ask(world, "status").says
     world._companies["renamed"] = f"{{participants: [], outbound: {world.outbound}}}"
     assert said not in ask(world, "status").says
