@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 ROOTS = frozenset({"ApplicationResponse", "OrderResponse"})
+LARGEST = (
+    200_000  # letters of a response, as `tree` counts them: it is read in the daemon, where a million takes a second
+)
 MOST = 20  # documents that one response answers, and lines of each that it gives reasons for
 LONGEST = 500  # characters of a reason, and of any other value
 _ACTION = "OPStatusAction"  # the list of codes for what the receiver asks for
@@ -38,9 +41,9 @@ class Answer(NamedTuple):
 
 
 def answers_in(file: BinaryIO) -> list[Answer]:
-    """The answers in a response that was read before; none where it can't be shown either (tree). Raises OSError."""
+    """The answers in a response that was read before; none where it is too large or odd (tree). Raises OSError."""
     try:
-        root = tree(file)
+        root = tree(file, LARGEST)
     except NotReadable:
         return []
     found: list[Answer] = []

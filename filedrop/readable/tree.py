@@ -33,12 +33,12 @@ class NotReadable(FiledropError):
     """The document can't be shown; the message continues a sentence that begins with its name."""
 
 
-def tree(file: BinaryIO) -> _Element:
+def tree(file: BinaryIO, largest: int = LARGEST) -> _Element:
     """The business document, without an envelope around it. `file` is at its start.
 
     Raises NotReadable where it is no XML, too large or nested too deeply.
     """
-    growing = _Growing()
+    growing = _Growing(largest)
     try:
         head = file.read(PIECE)
         pieces = chain([head], iter(partial(file.read, PIECE), b""))
@@ -55,12 +55,12 @@ def tree(file: BinaryIO) -> _Element:
 
 
 class _Growing:
-    def __init__(self) -> None:
+    def __init__(self, largest: int) -> None:
         from lxml import etree  # noqa: PLC0415 - costs 20 ms, and few show documents
 
         self.builder = etree.TreeBuilder()
         self.parser = parser = expat.ParserCreate("utf-8", SEPARATOR)
-        self._room = LARGEST
+        self._room = self._largest = largest
         self._numbers = self._depth = 0
         self._is_embedded = False
         parser.buffer_text = True
@@ -98,7 +98,9 @@ class _Growing:
     def _take(self, size: int) -> None:
         self._room -= size
         if self._room < 0:
-            raise NotReadable(f"is too large to be shown: it has more than {LARGEST} letters besides what is embedded")
+            raise NotReadable(
+                f"is too large to be shown: it has more than {self._largest} letters besides what is embedded"
+            )
 
 
 def _clark(name: str) -> str:
