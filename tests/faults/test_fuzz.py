@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import astuple, is_dataclass
+from dataclasses import astuple, is_dataclass, replace
 from encodings.aliases import aliases
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +123,7 @@ def test_documents(document: bytes, doctype: str) -> None:
 @TRIES
 @given(damaged(DOCUMENTS))
 def test_on_the_wire(document: bytes) -> None:
-    """What goes on the wire is UTF-8, and says the same as the file did."""
+    """What goes on the wire is UTF-8, and says the same as the file did, but of its former encoding."""
     try:
         reading = read(io.BytesIO(document))
     except DocumentError:
@@ -131,7 +131,9 @@ def test_on_the_wire(document: bytes) -> None:
     sent = b"".join(wire(io.BytesIO(document), reading))
     sent.decode("utf-8")
     arrived = read(io.BytesIO(sent))
-    assert (arrived.meaning, identify(arrived), arrived.encoding) == (reading.meaning, identify(reading), "utf-8")
+    stated = identify(reading)
+    stated = replace(stated, warnings=tuple(text for text in stated.warnings if not text.startswith("encoding: ")))
+    assert (arrived.meaning, identify(arrived), arrived.encoding) == (reading.meaning, stated, "utf-8")
 
 
 def texts(said: object) -> Iterator[str]:

@@ -262,7 +262,7 @@ def test_when_a_file_fails(make_world: Callable[..., World], clock: Clock) -> No
         fault = unreadable(world.outbound / name, error)
         at.scanner.remember(name, stamp, clock.steady(), look_again=30, unchanged=3600, fault=fault)
     now = clock.now()
-    assert dict(left_where_they_are(at, most=2, now=now)) == {
+    assert {path: left.why for path, left in left_where_they_are(at, most=2, now=now)} == {
         world.outbound
         / "locked.xml": f"the file can't be read: no; it fails at {local(now)} unless it can be read before",
         world.outbound
@@ -280,7 +280,7 @@ def test_a_ready_file_that_is_too_old(make_world: Callable[..., World], clock: C
     ready.touch()
     os.utime(ready, (0, 0))
     life.take(world, "a.xml")
-    said = dict(left_where_they_are(life.pipeline.at, most=1, now=clock.now()))
+    said = {path: left.why for path, left in left_where_they_are(life.pipeline.at, most=1, now=clock.now())}
     assert said == {world.outbound / "a.xml": "it waits for a.xml.ready, which must not be older than it"}
     life.stop()
 
