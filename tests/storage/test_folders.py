@@ -369,7 +369,7 @@ def test_hold(root: Path, name: str) -> None:
     folder = OutboundFolder(root, company="acme", below=root, patterns=["*"])
     assert folder.held_by() == ""
     (root / name).touch()
-    assert folder.held_by() == name
+    assert folder.held_by().lower() == name.lower()  # Windows tells no case apart
     assert list(folder.dropped()) == []
     (root / name).unlink()
     assert folder.held_by() == ""
@@ -413,7 +413,7 @@ def test_hold_costs_one_listing_a_second(root: Path, monkeypatch: pytest.MonkeyP
     assert len(listings) == 1
     for name in ("HOLD", "HOLD.txt", "hold", "hold.txt"):
         (root / name).touch()
-        assert folder.held_by(0.99) == name
+        assert folder.held_by(0.99).lower() == name.lower()  # Windows tells no case apart
         (root / name).unlink()
     listings.clear()
     (root / "Hold.TXT.txt").touch()
