@@ -1,9 +1,7 @@
 """The journal: a durable record of all requests to the access point and its answers, in one SQLite file.
 
 A record is on the disk when its call returns. Rows carry a revision, so that a step from a stale row (after a person's
-command) is refused with `Changed` and overwrites nothing. No other package contains SQL.
-
-No SQLAlchemy: it took a quarter of the CPU time of each document, 28 MB, and 150 ms at the start.
+command) is refused with `Changed` and overwrites nothing. No other package but the sandbox contains SQL.
 
     documents                       documents, and which of them are duplicates
     numbers, messages, folders, waivers    queries and records, by subject

@@ -13,7 +13,7 @@ only some servers do is added by name; `dialect` lists all of it. Real clients w
     message    the nouns of the store, and the query of /messages
     network    how ids look, what participants accept, and who may log in
 
-Flask, SQLAlchemy and waitress come with `filedrop[sandbox]`.
+Flask and waitress come with `filedrop[sandbox]`.
 """
 
 from __future__ import annotations

@@ -10,14 +10,14 @@ A store may be used by many threads, and by other processes on the same state fo
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import threading
 from contextlib import contextmanager
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
-
-import sqlalchemy as sa
 
 from filedrop.errors import FiledropError
 from filedrop.sandbox import network
@@ -28,53 +28,43 @@ if TYPE_CHECKING:
 
 PAGE = 25  # Limits 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PATIENCE = 30.0  # seconds for the lock of another process
 
-
-class _Moment(sa.types.TypeDecorator[datetime]):
-    """A moment as whole milliseconds, which is what the interface tells, and which SQLite compares rightly."""
-
-    impl = sa.BigInteger
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> int | None:  # noqa: ARG002 - SQLAlchemy's signature
-        return None if value is None else (value - _EPOCH) // timedelta(milliseconds=1)
-
-    def process_result_value(self, value: int | None, dialect: sa.Dialect) -> datetime | None:  # noqa: ARG002 - likewise
-        return None if value is None else _EPOCH + timedelta(milliseconds=value)
-
-
-_tables = sa.MetaData()
-_participant = sa.String(collation="NOCASE")  # ParticipantIDs are compared without case (Policy for identifiers 5)
-_participants = sa.Table(
-    "participants",
-    _tables,
-    sa.Column("participant", _participant, primary_key=True),
-    sa.Column("account", sa.String, nullable=False),
+# ParticipantIDs are compared without case (Policy for identifiers 5). Moments: milliseconds, as in the interface.
+_SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS participants (
+        participant TEXT COLLATE NOCASE NOT NULL PRIMARY KEY,
+        account TEXT NOT NULL
+    )""",
+    """CREATE TABLE IF NOT EXISTS messages (
+        msg_no INTEGER NOT NULL PRIMARY KEY,
+        account TEXT NOT NULL,
+        direction TEXT NOT NULL,
+        sender TEXT COLLATE NOCASE NOT NULL,
+        receiver TEXT COLLATE NOCASE NOT NULL,
+        channel TEXT NOT NULL,
+        document_id TEXT NOT NULL,
+        process_id TEXT NOT NULL,
+        uuid TEXT NOT NULL,
+        received INTEGER NOT NULL,
+        delivered INTEGER,
+        listed INTEGER NOT NULL,
+        due INTEGER
+    )""",
+    "CREATE INDEX IF NOT EXISTS messages_by_view ON messages (account, direction, listed, msg_no)",
+    "CREATE INDEX IF NOT EXISTS messages_by_due ON messages (due)",
 )
-_messages = sa.Table(
-    "messages",
-    _tables,
-    sa.Column("msg_no", sa.Integer, primary_key=True),
-    sa.Column("account", sa.String, nullable=False),
-    sa.Column("direction", sa.Enum(Direction, native_enum=False), nullable=False),
-    sa.Column("sender", _participant, nullable=False),
-    sa.Column("receiver", _participant, nullable=False),
-    sa.Column("channel", sa.String, nullable=False),
-    sa.Column("document_id", sa.String, nullable=False),
-    sa.Column("process_id", sa.String, nullable=False),
-    sa.Column("uuid", sa.String, nullable=False),
-    sa.Column("received", _Moment, nullable=False),
-    sa.Column("delivered", _Moment),
-    sa.Column("listed", sa.Boolean, nullable=False),
-    sa.Column("due", _Moment),
-    sa.Index("messages_by_view", "account", "direction", "listed", "msg_no"),
-    sa.Index("messages_by_due", "due"),
-)
-_told = [column for column in _messages.columns if column.name != "due"]
-_now = sa.bindparam("now", type_=_Moment)
-# Made once: every look asks for them, and to make one takes longer than to execute it.
-_due = sa.select(_messages).where(_messages.c.due <= _now).order_by(_messages.c.due, _messages.c.msg_no)
-_first_due = _due.limit(1)
+_COLUMNS = ", ".join(field.name for field in fields(Message))
+_SELECT = f"SELECT {_COLUMNS} FROM messages"
+_DUE = "due <= ?"
+_TRAFFIC = """
+    SELECT count(*) AS total,
+        count(*) FILTER (WHERE delivered IS NULL) AS undelivered,
+        max(received) AS last_received,
+        max(delivered) AS last_delivered,
+        min(received) FILTER (WHERE delivered IS NULL) AS oldest_undelivered
+    FROM messages WHERE account = ? AND direction = ?
+"""
 
 
 def utc_now() -> datetime:
@@ -88,35 +78,37 @@ class Store:
     def __init__(self, state: Path, *, clock: Callable[[], datetime] = utc_now) -> None:
         self._clock = clock
         self._documents = state / "documents"
-        self._writer = threading.Lock()  # one writer at a time, and threads wait better for a lock than for a file
-        self._engine = sa.create_engine(
-            f"sqlite:///{state / 'sandbox.sqlite'}", connect_args={"timeout": 30, "isolation_level": None}
-        )
-        sa.event.listen(self._engine, "connect", _prepare)
+        self._file = state / "sandbox.sqlite"
+        self._lock = threading.Lock()  # of the connection: each statement takes microseconds
+        self._connection: sqlite3.Connection | None = None
         try:
             self._documents.mkdir(parents=True, exist_ok=True)
             with self._writing() as connection:
-                _tables.create_all(connection)
-        except (OSError, sa.exc.DBAPIError) as error:
-            reason = error.orig if isinstance(error, sa.exc.DBAPIError) else error.strerror
+                for statement in _SCHEMA:
+                    connection.execute(statement)
+        except (OSError, sqlite3.Error) as error:
+            self.close()
+            reason = error.strerror if isinstance(error, OSError) else error
             raise FiledropError(
                 f"{state}: the sandbox can't keep its messages here: {reason}; give it a folder that it may write in"
             ) from error
 
     def close(self) -> None:
         """Lets go of the files; a store that is used again opens them again."""
-        self._engine.dispose()
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
     def connect(self, homes: Mapping[str, str]) -> None:
         """From now on exactly these participants are in the network, each on its account."""
         with self._writing() as connection:
-            connection.execute(_participants.delete())
-            for participant, account in homes.items():
-                connection.execute(_participants.insert().values(participant=participant, account=account))
+            connection.execute("DELETE FROM participants")
+            connection.executemany("INSERT INTO participants (participant, account) VALUES (?, ?)", homes.items())
 
     def connected(self, participant: str) -> bool:
         """Whether some account receives for this participant."""
-        with self._engine.connect() as connection:
+        with self._using() as connection:
             return _home(connection, participant) is not None
 
     def document(self, uuid: str) -> Path:
@@ -128,8 +120,9 @@ class Store:
 
         `header` is account, uuid, sender, receiver, channel, document_id and process_id.
         """
+        posted = {"direction": Direction.OUT, "received": _milliseconds(self._clock()), "due": _milliseconds(due)}
         with self._writing() as connection:
-            return _add(connection, **header, direction=Direction.OUT, received=self._clock(), listed=True, due=due)
+            return _add(connection, **header, **posted)
 
     def receive(
         self,
@@ -161,7 +154,7 @@ class Store:
             message = _add(
                 connection, account=account, direction=Direction.IN, sender=sender, receiver=receiver, channel=channel,
                 document_id=document_id, process_id=process_id, uuid=uuid,
-                received=received or self._clock(), listed=True,
+                received=_milliseconds(received or self._clock()),
             )  # fmt: skip
             return message.msg_no
 
@@ -175,11 +168,11 @@ class Store:
 
     def content(self, msg_no: int) -> bytes:
         """The document of a message, whole. KeyError: there is no such message."""
-        with self._engine.connect() as connection:
-            uuid = connection.scalar(sa.select(_messages.c.uuid).where(_messages.c.msg_no == msg_no))
-        if uuid is None:
+        with self._using() as connection:
+            row = connection.execute("SELECT uuid FROM messages WHERE msg_no = ?", (msg_no,)).fetchone()
+        if row is None:
             raise KeyError(msg_no)
-        return self.document(uuid).read_bytes()
+        return self.document(row["uuid"]).read_bytes()
 
     def page(self, account: str, search: Search, index: int) -> tuple[list[Message], bool]:
         """The messages of a page, the first being 1, and whether there are more after it."""
@@ -189,103 +182,136 @@ class Store:
     def count(self, account: str, search: Search) -> int:
         """How many messages are asked for."""
         self.deliver()
-        counted = sa.select(sa.func.count()).select_from(_messages).where(*_wanted(account, search))
-        with self._engine.connect() as connection:
-            return connection.scalar(counted) or 0
+        wanted, values = _wanted(account, search)
+        with self._using() as connection:
+            (count,) = connection.execute(f"SELECT count(*) FROM messages WHERE {wanted}", values).fetchone()
+            return int(count)
 
     def message(self, account: str, msg_no: int) -> Message | None:
         """The account's message of that number; another account's is unknown."""
         self.deliver()
-        mine = sa.and_(_messages.c.account == account, _messages.c.msg_no == msg_no)
-        with self._engine.connect() as connection:
-            row = connection.execute(sa.select(*_told).where(mine)).one_or_none()
+        with self._using() as connection:
+            row = connection.execute(f"{_SELECT} WHERE msg_no = ? AND account = ?", (msg_no, account)).fetchone()
         return None if row is None else _message(row)
 
     def mark_read(self, message: Message) -> Message:
         """The IN message, read now unless it was read before."""
-        unread = sa.and_(_messages.c.msg_no == message.msg_no, _messages.c.listed)
         with self._writing() as connection:
-            connection.execute(_messages.update().where(unread).values(delivered=self._clock(), listed=False))
-            return _message(connection.execute(sa.select(*_told).where(_messages.c.msg_no == message.msg_no)).one())
+            connection.execute(
+                "UPDATE messages SET delivered = ?, listed = FALSE WHERE msg_no = ? AND listed",
+                (_milliseconds(self._clock()), message.msg_no),
+            )
+            return _message(connection.execute(f"{_SELECT} WHERE msg_no = ?", (message.msg_no,)).fetchone())
 
     def traffic(self, account: str, direction: Direction) -> Traffic:
         """The account's statistics one way; a message that failed stays undelivered."""
         self.deliver()
-        received, delivered = _messages.c.received, _messages.c.delivered
-        counts = sa.select(
-            sa.func.count().label("total"),
-            sa.func.count().filter(delivered.is_(None)).label("undelivered"),
-            sa.func.max(received).label("last_received"),
-            sa.func.max(delivered).label("last_delivered"),
-            sa.func.min(received).filter(delivered.is_(None)).label("oldest_undelivered"),
-        ).where(_messages.c.account == account, _messages.c.direction == direction)
-        with self._engine.connect() as connection:
-            return Traffic(**connection.execute(counts).one()._mapping)  # noqa: SLF001 - SQLAlchemy's public name
+        with self._using() as connection:
+            row = connection.execute(_TRAFFIC, (account, direction)).fetchone()
+        return Traffic(
+            total=row["total"],
+            undelivered=row["undelivered"],
+            last_received=_moment(row["last_received"]),
+            last_delivered=_moment(row["last_delivered"]),
+            oldest_undelivered=_moment(row["oldest_undelivered"]),
+        )
 
     def deliver(self) -> None:
         """Moves the network: what is due reaches the account of its receiver, or fails for good."""
-        now = self._clock()
-        with self._engine.connect() as connection:
-            if connection.execute(_first_due, {"now": now}).first() is None:
+        now = _milliseconds(self._clock())
+        with self._using() as connection:
+            if connection.execute(f"SELECT 1 FROM messages WHERE {_DUE} LIMIT 1", (now,)).fetchone() is None:
                 return
         with self._writing() as connection:
-            for row in connection.execute(_due, {"now": now}).all():
-                can_travel = all(form.fullmatch(getattr(row, name)) for name, form in network.FORMS.items())
-                home = _home(connection, row.receiver) if can_travel else None
+            for row in connection.execute(f"{_SELECT} WHERE {_DUE} ORDER BY due, msg_no", (now,)).fetchall():
+                can_travel = all(form.fullmatch(row[name]) for name, form in network.FORMS.items())
+                home = _home(connection, row["receiver"]) if can_travel else None
                 connection.execute(
-                    _messages.update()
-                    .where(_messages.c.msg_no == row.msg_no)
-                    .values(due=None, listed=False, delivered=now if home else None)
+                    "UPDATE messages SET due = NULL, listed = FALSE, delivered = ? WHERE msg_no = ?",
+                    (None if home is None else now, row["msg_no"]),
                 )
                 if home is not None:
-                    changes = {"msg_no": None, "account": home, "direction": Direction.IN, "received": now, "due": None}
-                    connection.execute(_messages.insert().values({**row._mapping, **changes}))  # noqa: SLF001 - SQLAlchemy's public name
+                    changes = {"msg_no": None, "account": home, "direction": Direction.IN, "received": now}
+                    _add(connection, **{**row, **changes})
 
-    def _found(
-        self, account: str, search: Search, limit: int | None = None, offset: int | None = None
-    ) -> list[Message]:
+    def _found(self, account: str, search: Search, limit: int = -1, offset: int = 0) -> list[Message]:
         self.deliver()
-        rows = sa.select(*_told).where(*_wanted(account, search)).order_by(_messages.c.msg_no)
-        with self._engine.connect() as connection:
-            return [_message(row) for row in connection.execute(rows.limit(limit).offset(offset))]
+        wanted, values = _wanted(account, search)
+        page = f"{_SELECT} WHERE {wanted} ORDER BY msg_no LIMIT ? OFFSET ?"
+        with self._using() as connection:
+            return [_message(row) for row in connection.execute(page, (*values, limit, offset))]
 
     @contextmanager
-    def _writing(self) -> Iterator[sa.Connection]:
-        with self._writer, self._engine.begin() as connection:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")  # a deferred one doesn't wait for another process
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for this thread alone."""
+        with self._lock:
+            if self._connection is None:
+                self._connection = _connection(self._file)
+            yield self._connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """The connection in a transaction, which an error takes back."""
+        with self._using() as connection, connection:
+            connection.execute("BEGIN IMMEDIATE")  # a deferred one doesn't wait for another process
             yield connection
 
 
-def _wanted(account: str, search: Search) -> list[sa.ColumnElement[bool]]:
-    columns = _messages.c
-    wanted: list[sa.ColumnElement[bool]] = [columns.account == account]
-    if search.direction is not None:
-        wanted.append(columns.direction == search.direction)
-    if search.listed:
-        wanted.append(columns.listed)
-    if search.sender is not None:
-        wanted.append(columns.sender == search.sender)
-    if search.receiver is not None:
-        wanted.append(columns.receiver == search.receiver)
-    if search.since is not None:
-        wanted.append(columns.received >= search.since)
-    if search.before is not None:
-        wanted.append(columns.received < search.before)
-    return wanted
+def _connection(file: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(file, timeout=_PATIENCE, check_same_thread=False, isolation_level=None)
+    try:
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
-def _prepare(connection: Any, _record: object) -> None:
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=NORMAL")
+def _wanted(account: str, search: Search) -> tuple[str, list[object]]:
+    """The condition of a search, and its values."""
+    conditions: dict[str, object] = {
+        "account = ?": account,
+        "direction = ?": search.direction,
+        "sender = ?": search.sender,
+        "receiver = ?": search.receiver,
+        "received >= ?": search.since and _milliseconds(search.since),
+        "received < ?": search.before and _milliseconds(search.before),
+        "listed = ?": search.listed or None,
+    }
+    wanted = {condition: value for condition, value in conditions.items() if value is not None}
+    return " AND ".join(wanted), list(wanted.values())
 
 
-def _home(connection: sa.Connection, participant: str) -> str | None:
-    return connection.scalar(sa.select(_participants.c.account).where(_participants.c.participant == participant))
+def _home(connection: sqlite3.Connection, participant: str) -> str | None:
+    row = connection.execute("SELECT account FROM participants WHERE participant = ?", (participant,)).fetchone()
+    return None if row is None else row["account"]
 
 
-def _add(connection: sa.Connection, **row: object) -> Message:
-    return _message(connection.execute(_messages.insert().values(row).returning(*_told)).one())
+def _add(connection: sqlite3.Connection, **row: object) -> Message:
+    """A new message, which is listed."""
+    row = {**row, "listed": True}
+    names, values = ", ".join(row), ", ".join("?" * len(row))
+    insert = f"INSERT INTO messages ({names}) VALUES ({values}) RETURNING {_COLUMNS}"
+    return _message(connection.execute(insert, tuple(row.values())).fetchone())
 
 
-def _message(row: sa.Row[Any]) -> Message:
-    return Message(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
+def _message(row: sqlite3.Row) -> Message:
+    return Message(
+        **{
+            **row,
+            "direction": Direction(row["direction"]),
+            "received": _moment(row["received"]),
+            "delivered": _moment(row["delivered"]),
+            "listed": bool(row["listed"]),
+        }
+    )
+
+
+def _milliseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _moment(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else _EPOCH + timedelta(milliseconds=milliseconds)

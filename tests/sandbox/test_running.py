@@ -183,7 +183,7 @@ def test_a_folder_that_cannot_be_used(tmp_path: Path, acme: SandboxAccount) -> N
         Store(tmp_path)
 
 
-@pytest.mark.parametrize("library", ["flask", "sqlalchemy", "waitress"])
+@pytest.mark.parametrize("library", ["flask", "waitress"])
 def test_a_library_that_is_missing(library: str) -> None:
     """Without the extra `sandbox`, the command says what is missing, and what to install."""
     script = f"import sys; sys.modules[{library!r}] = None; from filedrop.cli import main; main()"
