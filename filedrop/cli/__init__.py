@@ -4,7 +4,7 @@ A command's module is imported when the command is called, so that no command pa
 `--help` says of each stands here. The commands: archive (messages, download, read, statistics), backup, check
 (checking, reaching), config, demo, document (show), history, hold (release), identify and explain, init, lookup,
 manual, reload, resolve, retry, run (dryrun, serving), sandbox, service, status, validate. What they share: opening,
-show, writing; completion is for the shell's Tab. Every FiledropError ends as a sentence on stderr and one of:
+show, writing, extras; completion is for the shell's Tab. Every FiledropError ends as a sentence on stderr and one of:
 
     0  done
     1  something failed
@@ -26,7 +26,6 @@ import click
 
 from filedrop import __version__
 from filedrop.errors import AccessPointError, ConfigError, FiledropError, Gone, Rejected
-from filedrop.text import command
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -57,7 +56,7 @@ COMMANDS = {  # name: the module of this room that has it, and what it does
     "sandbox": ("sandbox", "Run an access point of your own on this computer."),
     "demo": ("demo", "Watch an invoice go from one company to another."),
 }
-EXTRAS = {"sandbox": "sandbox", "demo": "sandbox"}  # what `pip install .` leaves out, and these need
+EXTRAS = {"sandbox": "sandbox", "demo": "sandbox"}  # what an installation without extras lacks, and these need
 FAILED, MISUSED, UNREACHABLE = 1, 2, 3
 
 
@@ -150,11 +149,10 @@ def _end_unreadable(ctx: click.Context, error: Exception) -> NoReturn:
 
 def _not_installed(name: str, library: str | None) -> click.Command:
     """The command of this name where its libraries are missing: it says so, and so does its `--help`."""
-    lacks = (
-        f"filedrop {name} needs libraries that aren't installed here ({library} is missing). In the folder that "
-        "filedrop was installed from, run:"
-    )
-    install = f'{command(sys.executable, "-m", "pip", "install")} ".[{EXTRAS[name]}]"'
+    from filedrop.cli.extras import install_command  # noqa: PLC0415 - all is installed, no need
+
+    lacks = f"filedrop {name} needs libraries that aren't installed here ({library} is missing). To get them, run:"
+    install = install_command(EXTRAS[name], name)
 
     def tell() -> None:
         raise FiledropError(f"{lacks}\n{install}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -149,17 +150,42 @@ def test_streams_that_are_closed(world: World, closed: str, said: str) -> None:
     world.invariants()
 
 
+WHEEL = {"url": "file:///tmp/with%20blank/filedrop.whl", "archive_info": {}}
+FOLDER = {"url": "file:///tmp/with%20blank", "dir_info": {"editable": True}}
+COMMIT = {"url": "https://example.org/filedrop", "vcs_info": {"vcs": "git", "commit_id": "1a2b"}}
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="not everybody may make symbolic links there")
-@pytest.mark.parametrize("command", ["sandbox", "demo"])
-def test_without_the_extra(tmp_path: Path, command: str) -> None:
-    """Where the libraries of `sandbox` and `demo` aren't installed, that and the remedy are said, by `--help` too."""
+@pytest.mark.parametrize(
+    ("command", "installer", "origin", "expected"),
+    [
+        ("demo", "pip", WHEEL, "PYTHON -m pip install 'filedrop[sandbox] @ file:///tmp/with%20blank/filedrop.whl'"),
+        ("sandbox", "pip", None, "PYTHON -m pip install 'filedrop[sandbox]'"),
+        ("sandbox", "pip", FOLDER, "PYTHON -m pip install -e '/tmp/with blank[sandbox]'"),
+        ("demo", "uv", WHEEL, "uvx --from 'filedrop[sandbox] @ file:///tmp/with%20blank/filedrop.whl' filedrop demo"),
+        ("demo", "uv", COMMIT, "uvx --from 'filedrop[sandbox] @ git+https://example.org/filedrop@1a2b' filedrop demo"),
+        ("demo", "pipx", None, "pipx install --force 'filedrop[sandbox]'"),
+    ],
+)  # fmt: skip
+def test_without_the_extra(
+    tmp_path: Path, command: str, installer: str, origin: dict[str, object] | None, expected: str
+) -> None:
+    """Where libraries of `sandbox` and `demo` are missing, the command that brings them is shown, by `--help` too."""
     python = without_extras(tmp_path)
+    recorded = next(tmp_path.rglob("site-packages")) / "filedrop-0.1.0.dist-info"
+    recorded.mkdir()
+    (recorded / "METADATA").write_text("Metadata-Version: 2.3\nName: filedrop\nVersion: 0.1.0\n")
+    (recorded / "INSTALLER").write_text("uv" if installer == "uv" else "pip\n")
+    if origin:
+        (recorded / "direct_url.json").write_text(json.dumps(origin))
+    if installer == "pipx":
+        (tmp_path / "environment/pipx_metadata.json").touch()
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         words = [str(python), "-m", "filedrop", *arguments]
         return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
 
-    install = f'{python} -m pip install ".[sandbox]"'
+    install = expected.replace("PYTHON", str(python))
     done = run(command, "--state", "here")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[1:] == [install]

@@ -64,6 +64,18 @@ def test_installed_from_it_alone(tmp_path: Path) -> None:
         assert f"ExecStart={filedrop} run" in unit
 
 
+def test_the_command_that_the_demo_asks_for(tmp_path: Path) -> None:
+    """Installed without the extra, `filedrop demo` shows a command, after which it works."""
+    made = build("wheel", PROJECT, tmp_path / "dist")
+    venv.create(tmp_path / "environment", with_pip=True)
+    programs = tmp_path / "environment" / ("Scripts" if sys.platform == "win32" else "bin")
+    run(programs / "python", "-m", "pip", "install", "-q", made, cwd=tmp_path)
+    refused = subprocess.run([programs / "filedrop", "demo"], capture_output=True, text=True, cwd=tmp_path, check=False)
+    _, install = refused.stderr.splitlines()
+    subprocess.run(install, shell=True, cwd=tmp_path, check=True)  # noqa: S602 - a person copies it into a shell
+    assert "delivered" in run(programs / "filedrop", "demo", cwd=tmp_path)
+
+
 def test_the_page_on_a_package_index(tmp_path: Path) -> None:
     """The description that an index shows has no link or picture that leads nowhere there."""
     with ZipFile(build("wheel", PROJECT, tmp_path / "dist")) as wheel:
