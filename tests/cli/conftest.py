@@ -56,7 +56,7 @@ def process(options: list[str]) -> Filedrop:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
 

@@ -98,7 +98,8 @@ def test_a_service(world: World, filedrop: Filedrop, ask: Callable[[str], Done])
     assert state() == "stopped"
 
     assert f"start it: filedrop service start {INSTANCE}\n" in filedrop("status").stdout
-    assert ask("start").stdout == f"Started {NAME}.\n"
+    done = ask("start")
+    assert done.stdout == f"Started {NAME}.\n", done.stderr
     assert ask("status").returncode == 0
     assert "a filedrop is running" in filedrop("check", "--as-service").stdout
     world.drop("first.xml", invoice("1"))
@@ -141,7 +142,8 @@ def test_a_reload(world: World, filedrop: Filedrop, ask: Callable[[str], Done]) 
     """A changed configuration is taken up by the service that runs, which another start doesn't claim to do."""
     config = world.base / "config.yaml"
     assert ask("install").returncode == 0
-    assert ask("start").stdout == f"Started {NAME}.\n"
+    done = ask("start")
+    assert done.stdout == f"Started {NAME}.\n", done.stderr
     assert ask("start").stdout == f"{NAME} is running already.\n"
     folder = world.root / "newcomer" / "outbound"
     folder.mkdir(parents=True)
