@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.postoffice import PostOffice
-from support.stepping import RULES, Clock, Life
+from support.stepping import RULES, Clock, Life, touch
 
 from filedrop.alerts.teller import EVERY, Teller
 from filedrop.daemon.clock import Clockwork
@@ -44,7 +44,7 @@ class Telling:
         """Look for what has been dropped."""
         for account in self.life.service.accounts:
             for pipeline in account.pipelines:
-                pipeline.at.scanner.look_now()
+                touch(pipeline)
 
     def pass_on(self, seconds: float) -> None:
         """Let so much time pass, and all be done that is due meanwhile; where that is hours, with fewer looks."""

@@ -13,7 +13,7 @@ import pytest
 from support.documents import invoice, order
 from support.faults import reset_before
 from support.rules import own_rules
-from support.stepping import RULES, Life
+from support.stepping import RULES, Life, touch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -430,7 +430,7 @@ def test_a_verdict_is_kept(make_world: Callable[..., World], clock: Clock, tmp_p
     for pipeline in pipelines:
         for nth in range(2):
             world.put(pipeline.folder.path / f"{nth}.xml", invoice(f"{pipeline.folder.company} {nth}"))
-        pipeline.at.scanner.look_now()
+        touch(pipeline)
     for _ in range(20):
         life.turn()
         life.do_all(but="send")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def take_until_posted(life: Life, clock: Clock) -> None:
     """Have what was dropped seen, and taken until its sender would post it."""
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     for _ in range(3):  # it is seen, has settled, and is about to be posted
         life.turn()
         life.do_all(but="send")
@@ -188,7 +188,7 @@ def test_a_step_begins_while_it_is_asked_whether_all_is_done(
     life.go_on(10)
     assert account.is_done()
     world.drop("invoice.xml", invoice("1"))
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     is_asked.set()
     is_done = account.is_done()
     is_told.set()
@@ -213,7 +213,7 @@ def test_no_room_for_what_is_compared(
 
     world.front.next("POST /outbox", lost)
     world.drop("large.xml", invoice("large", size=2 * IN_MEMORY))
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     life.go_on(600)
     assert not account.is_done()
     life.go_on(400)

@@ -30,7 +30,7 @@ def of(*names: str) -> Callable[[Request], bool]:
 
 def drop(life: Life, world: World, name: str) -> None:
     world.drop(name, invoice(name))
-    life.pipeline.at.scanner.look_now()
+    life.touch()
 
 
 @REFUSALS
@@ -96,7 +96,7 @@ def test_all_documents_are_refused(make_world: Callable[..., World], clock: Cloc
         world.front.always("POST /outbox", refusal)
         for number in range(20):
             world.drop(f"{number}.xml", invoice(str(number)))
-        life.pipeline.at.scanner.look_now()
+        life.touch()
         life.go_on(60)
         assert life.service.accounts[0].breaker.report.condition != "ok"
         life.go_on(4 * 3600)

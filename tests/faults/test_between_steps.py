@@ -16,7 +16,7 @@ from support.documents import invoice
 from support.faults import answered, cut_after, exactly, instead
 from support.plug import tapped
 from support.rights import as_anyone
-from support.stepping import RULES, Clock, Life
+from support.stepping import RULES, Clock, Life, report_closed, touch
 from support.systems import processes_shown
 
 from filedrop.errors import JournalError
@@ -111,7 +111,7 @@ def test_a_folder_is_compared_beside_its_steps(world: World, life: Life) -> None
     life.turn()
     life.do(life.jobs.index("step"))
     life._clock.pass_on(3)
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     while not world.accepted():
         life.do(len(life.jobs) - 1)
     assert life.pipeline.reconciliation.is_under_way
@@ -225,7 +225,7 @@ def test_what_an_earlier_journal_may_have_posted_and_cannot_be_read(world: World
 def look_twice(life: Life) -> None:
     """Find what was dropped, see that it has settled and take it as far as it goes."""
     for _ in range(2):
-        life.pipeline.at.scanner.look_now()
+        life.touch()
         life.turn()
         life.do_all()
         life._clock.pass_on(3)
@@ -467,22 +467,22 @@ def test_a_name_in_sending_is_anothers_while_it_is_compared(world: World, life: 
     hold = world.outbound / "HOLD"
     world.drop("invoice.xml", invoice("1"))
     hold.touch()
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     life.go_on(100)
     clock.pass_on(130)
     life.turn()
     life.do(life.jobs.index("step"))
     hold.unlink()
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     while not world.places()["invoice.xml"].startswith("sent"):
         life.do(len(life.jobs) - 1)
     hold.touch()
     world.drop("another.xml", invoice("2"))
     (world.outbound / "another.xml").rename(world.outbound / "invoice.xml")
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     life.do(life.jobs.index("step"))
     clock.pass_on(3)
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     while not (world.outbound / "sending" / "invoice.xml").exists():
         life.do(life.jobs.index("step"))
     assert life.pipeline.reconciliation.is_under_way
@@ -608,7 +608,7 @@ def test_another_lies_where_the_journal_has_a_moved_document(
     world.drop("moved.xml", invoice("1", receiver=receiver))
     with monkeypatch.context() as patch:
         patch.setattr(life.journal, "record_places", not_told)
-        life.pipeline.at.scanner.look_now()
+        life.touch()
         life.go_on(5)
     assert world.places() == {"moved.xml": "sent" if receiver else "failed"}
     put_into_sending(world, "moved.xml", invoice("2"))
@@ -630,7 +630,7 @@ def test_its_like_lies_where_the_journal_has_a_moved_document(
         with monkeypatch.context() as patch:
             if number == 1:
                 patch.setattr(life.journal, "record_places", not_told)
-            life.pipeline.at.scanner.look_now()
+            life.touch()
             life.go_on(5)
     assert {path.name for path in (world.outbound / "sent").glob("*.xml")} == {"moved.xml", "moved-2.xml"}
     world.put(world.outbound / "sending" / "moved.xml", invoice("1"))
@@ -685,7 +685,7 @@ def test_exchanged_during_its_validation(make_world: Callable[..., World], clock
 def work_until(life: Life, job: str) -> None:
     """Look at the folder until this job may be done."""
     while job not in life.jobs:
-        life.pipeline.at.scanner.look_now()
+        life.touch()
         life.turn()
         life.do_each("step")
         life._clock.pass_on(1)
@@ -725,7 +725,7 @@ def test_a_share_hangs_after_its_documents_were_validated(make_world: Callable[.
     life.validator_hangs = True
     for name in ("a.xml", "b.xml"):
         world.drop(name, invoice(name))
-    hangs.at.scanner.look_now()
+    touch(hangs)
     life.go_on(10)
     assert len(hangs.at.under_way) == hangs.at.shared.window.size
     life.hang(hangs)
@@ -733,7 +733,7 @@ def test_a_share_hangs_after_its_documents_were_validated(make_world: Callable[.
     life.validator_hangs = False
     life.go_on(10)
     world.put(answers.folder.path / "c.xml", invoice("c"))
-    answers.at.scanner.look_now()
+    touch(answers)
     life.go_on(60)
     assert len(world.front.asked("POST /outbox")) == 1
     life.answer(hangs)
@@ -761,13 +761,13 @@ def test_a_share_hangs_just_before_its_documents_are_posted(make_world: Callable
         if step == "replace" and not posted:  # of its marker
             life.service.workers.hung_after = -1.0
             world.put(answers.folder.path / "c.xml", invoice("c"))
-            answers.at.scanner.look_now()
+            touch(answers)
             life.go_on(60)
             posted.append(len(world.front.asked("POST /outbox")))
 
     for name in ("a.xml", "b.xml"):
         world.drop(name, invoice(name))
-        hangs.at.scanner.was_closed(name)
+        report_closed(hangs, name)
     with tapped(hang):
         life.do_each("step")
     life.go_on(60)

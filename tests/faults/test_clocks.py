@@ -46,7 +46,7 @@ def under_way(world: World, life: Life) -> None:
         world.front.next("POST /outbox", *faults)
         world.drop(name, invoice(name))
         for _ in range(3):  # it is seen, has settled, and is taken as far as it goes
-            life.pipeline.at.scanner.look_now()
+            life.touch()
             life.go_on(3)
     world.front.always("POST /outbox", instead(429))
     number = world.receive(invoice("stuck"))
@@ -138,7 +138,7 @@ def accepted_and_gone(world: World, life: Life) -> Life:
     life.go_on(10)
     world.drop("invoice.xml", invoice())
     for _ in range(3):  # it is seen, has settled, and is taken as far as it goes
-        life.pipeline.at.scanner.look_now()
+        life.touch()
         life.go_on(3)
     assert world.places() == {"invoice.xml": "sent"}
     return life
@@ -151,7 +151,7 @@ def test_a_file_that_is_being_written_when_the_clock_is_set(world: World, clock:
     life = Life(world, clock)
     life.go_on(10)
     (world.outbound / "slow.xml").write_bytes(content[: len(content) // 2])
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     life.go_on(30)
     clock.skew += timedelta(days=365)
     for _ in range(15):

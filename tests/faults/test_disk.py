@@ -119,7 +119,7 @@ def test_full_while_a_request_takes_long(make_world: Callable[..., World], clock
 
     with tapped(full):
         for _ in range(4):
-            life.pipeline.at.scanner.look_now()
+            life.touch()
             life.turn()
             life.do_all(but="send")
             clock.pass_on(60)

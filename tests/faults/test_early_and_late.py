@@ -41,7 +41,7 @@ def test_a_response_before_what_it_answers_is_recorded(
         life.go_on(10)
         world.front.next("POST /outbox", cut_after if "lost" in fate else answered)
         world.drop("invoice.xml", invoice("1001"))
-        life.pipeline.at.scanner.look_now()
+        life.touch()
         on_the_way(life, clock, 60, but="record")
         assert len(world.front.asked("POST /outbox")) == 1
         number = world.receive(response("1001"))
@@ -75,7 +75,7 @@ def test_a_validator_that_hangs(make_world: Callable[..., World], clock: Clock, 
         for nth in range(3):
             world.drop(f"{nth}.xml", invoice(str(nth)))
         world.receive(order("1", sender=BUYER, receiver=SELLER))
-        life.pipeline.at.scanner.look_now()
+        life.touch()
         life.go_on(3600)
         assert world.delivered()
         assert not world.front.asked("POST /outbox")

@@ -128,7 +128,7 @@ def test_an_older_copy(
 
 def dropped(life: Life) -> None:
     """What was dropped is seen at once, and taken as far as it goes."""
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     for _ in range(10):
         life.go_on(2)
 

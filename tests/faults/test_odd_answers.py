@@ -346,7 +346,7 @@ def test_a_connection_that_falls_behind_before_anything_is_recorded(make_world: 
     life.go_on(10)
     for number in range(4):
         world.drop(f"invoice-{number}.xml", invoice(f"{number}"))
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     while life.jobs.count("send") < len(world.dropped):
         clock.pass_on(max(life.turn(), 0.01))
         life.do_each("step")

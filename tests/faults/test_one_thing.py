@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 import pytest
 from support.documents import BUYER, SELLER, invoice
 from support.faults import cut_after, exactly, instead
-from support.stepping import RULES, Life
+from support.stepping import RULES, Life, touch
 from support.world import PASSWORD
 
 from filedrop.daemon.lock import locked_state
@@ -179,7 +179,7 @@ def test_a_share_that_is_away_after_a_kill(make_world: Callable[..., World], clo
     world.drop("invoice.xml", invoice("1"))
     world.put(other / "other.xml", invoice("2"))
     for pipeline in life.service.accounts[0].pipelines:
-        pipeline.at.scanner.look_now()
+        touch(pipeline)
     for _ in range(4):
         life.turn()
         life.do_each("step")

@@ -461,14 +461,14 @@ def test_retried_and_failed_again_at_once(make_world: Callable[..., World], cloc
     world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
     life = Life(world, clock)
     world.drop("invoice.xml", invoice("1", receiver=None))
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     life.go_on(60)
     assert world.places() == {"invoice.xml": "failed"}
     before = world.sidecar("invoice.xml")["id"]
 
     def fail_again(what: str) -> None:
         if what == "unlink" and tap.steps.count(what) == 1:
-            life.pipeline.at.scanner.look_now()
+            life.touch()
             life.go_on(60)
 
     with tapped(fail_again) as tap:

@@ -87,14 +87,14 @@ def test_the_first_of_two_alike_is_refused(make_world: Callable[..., World], clo
     world.drop("one.xml", invoice("1"))
     world.put(world.outbound / "same.xml", invoice("1"))
     world.front.next("POST /outbox", instead(413, "Too large for today"))
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     life.go_on(30)
     said = {name: json.loads((failed / f"{name}.json").read_bytes())["error"] for name in ("one.xml", "same.xml")}
     assert {name: error["code"] for name, error in said.items()} == {"one.xml": "rejected", "same.xml": "duplicate"}
     assert said["same.xml"]["message"].endswith(" and is sending")
     assert len(world.front.asked("POST /outbox")) == 1
     (failed / again).rename(world.outbound / again)
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     life.go_on(300)
     life.drop()
     assert world.accepted() == {"one.xml": 1}
@@ -216,7 +216,7 @@ def about_to_fail(world: World, clock: Clock) -> Life:
     life.go_on(10)
     for number in range(BATCH):
         world.drop(f"{number:02}.xml", invoice(f"{number:02}", receiver=None))
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     life.do_all()
     clock.pass_on(5)
     return life

@@ -133,7 +133,7 @@ def test_written_while_it_is_read(bench: Bench) -> None:
 def test_what_is_not_whole_yet(bench: Bench) -> None:
     """Half a document is looked at at each rescan until `incomplete_after` has passed; then it fails."""
     bench.put(content=CONTENT[:500])
-    bench.at.scanner.was_closed("invoice.xml")
+    bench.life.report_closed("invoice.xml")
     assert bench.again_in() == RESCAN
     seen = bench.at.scanner.seen["invoice.xml"]
     assert seen.fault is not None
@@ -362,7 +362,7 @@ def test_what_somebody_opens_before_it_is_moved(bench: Bench, monkeypatch: pytes
         raise InUse(EACCES, "another process has it")
 
     bench.put()
-    bench.at.scanner.was_closed("invoice.xml")
+    bench.life.report_closed("invoice.xml")
     with monkeypatch.context() as patched:
         patched.setattr("filedrop.files.system._renameat2", refused)
         assert bench.again_in() == 0.02

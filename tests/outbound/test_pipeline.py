@@ -37,13 +37,13 @@ def test_while_all_senders_are_busy(make_world: Callable[..., World], clock: Clo
     life.go_on(10)
     for nth in range(files):
         world.drop(f"{nth:03}.xml", invoice(str(nth)))
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     for _ in range(10):  # one after the other, they have settled
         wait = life.turn()
         step_while_due(life)
         clock.pass_on(wait)
     assert life.jobs.count("send") == life.pipeline.at.shared.window.size
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     step_while_due(life)
     clock.pass_on(200)  # the folder is compared anew
     step_while_due(life)
@@ -59,7 +59,7 @@ def test_more_files_than_a_listing_has(make_world: Callable[..., World], clock: 
     life.go_on(10)
     for nth in range(LISTED + 1):
         (world.outbound / f"{nth}.xml").write_bytes(b"<Invoice>")
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     life.do_each("step")
     assert len(life.pipeline.at.scanner.seen) == LISTED + 1
     life.drop()
@@ -148,7 +148,7 @@ def test_the_access_point_is_back_amid_a_claim(make_world: Callable[..., World],
     account.look_round()
     clock.pass_on(10)
     world.drop("a.xml", invoice("a"))
-    life.pipeline.at.scanner.look_now()
+    life.touch()
 
     def amid(step: str) -> None:
         if step == "commit":  # of its row
@@ -173,7 +173,7 @@ def test_a_file_comes_amid_a_step(
         looks += 1
         if looks == comes_at:
             world.drop(name, invoice(name))
-            life.pipeline.at.scanner.was_closed(name)
+            life.report_closed(name)
         return steady()
 
     monkeypatch.setattr(clock, "steady", looked_at)
@@ -198,7 +198,7 @@ def test_a_step_meets_a_journal_that_fails(make_world: Callable[..., World], clo
     life = Life(world, clock)
     life.go_on(10)
     world.drop("a.xml", invoice("a"))
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     life.journal._writer.execute("PRAGMA query_only=1")
     life.do_each("step")
     life.turn()

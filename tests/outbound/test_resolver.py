@@ -47,8 +47,8 @@ def doubtful(bench: Bench, fault: Fault, name: str = "invoice.xml", content: byt
     known = {document.id for document in bench.life.journal.in_state(State.DOUBT)}
     bench.world.front.next("POST /outbox", fault)
     bench.put(name, content or invoice(name))
-    bench.at.scanner.was_closed(name)
-    bench.at.scanner.look_now()
+    bench.life.report_closed(name)
+    bench.life.touch()
     bench.life.do_all()
     (document,) = [one for one in bench.life.journal.in_state(State.DOUBT) if one.id not in known]
     return document
@@ -510,8 +510,8 @@ def test_how_far_back_where_messages_are_dated_back(bench: Bench) -> None:
         bench.life.turn()
         bench.life.do_all()
         bench.put("known.xml")
-        bench.at.scanner.was_closed("known.xml")
-        bench.at.scanner.look_now()
+        bench.life.report_closed("known.xml")
+        bench.life.touch()
         bench.life.do_all()
         document = doubtful(bench, cut_after)
         bench.life.journal.record(document.but(first_attempt=None))
@@ -526,8 +526,8 @@ def test_clocks_of_an_access_point_that_was_set_up_anew(bench: Bench) -> None:
 
     def send(number: int) -> None:
         bench.put(f"{number}.xml", invoice(str(number)))
-        bench.at.scanner.was_closed(f"{number}.xml")
-        bench.at.scanner.look_now()
+        bench.life.report_closed(f"{number}.xml")
+        bench.life.touch()
         bench.life.do_all()
 
     for number in range(22):

@@ -39,7 +39,7 @@ def sent(world: World, life: Life, *names: str) -> None:
     """Send these documents, and see them delivered."""
     for name in names:
         world.drop(name, invoice(name))
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     life.go_on(300)
     assert all(world.places()[name].startswith("archive/") for name in names)
 
@@ -72,7 +72,7 @@ def test_a_month_that_is_wholly_older(world: World, clock: Clock) -> None:
     assert known == ["july.xml"]
     for name, earlier in (("again.xml", "june.xml"), ("july again.xml", "july.xml")):
         (world.outbound / name).write_bytes(invoice(earlier))
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     life.go_on(600)
     life.stop()
     assert (world.outbound / "archive" / "2020-09" / "again.xml").exists()
@@ -85,7 +85,7 @@ def test_what_stays(world: World, clock: Clock) -> None:
     sent(world, life, "done.xml")
     world.sandbox.store.deliver_after = 10**9
     world.drop("on its way.xml", invoice("on its way"))
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     life.go_on(30)
     life.stop()
     month = world.outbound / "archive" / "2020-06"
@@ -107,7 +107,7 @@ def test_what_else_has_a_sidecar(world: World, clock: Clock) -> None:
     sent(world, life, "done.xml")
     world.receive(invoice("received"))
     (world.outbound / "broken.xml").write_bytes(invoice("done.xml"))
-    life.pipeline.at.scanner.look_now()
+    life.touch()
     life.go_on(900)
     month = world.outbound / "archive" / "2020-06"
     theirs = [*world.inbound.glob("*.xml*"), *(world.outbound / "failed").glob("*.xml*")]

@@ -26,7 +26,7 @@ def test_one_after_the_other(make_world: Callable[..., World], clock: Clock) -> 
     names = [f"{nth:02}.xml" for nth in range(20)]
     for name in names:
         world.drop(name, invoice(name))
-        life.pipeline.at.scanner.look_now()
+        life.touch()
         life.go_on(1)
     life.go_on(150)
     life.stop()
@@ -62,7 +62,7 @@ def test_what_the_outbox_lists_is_on_its_way(make_world: Callable[..., World], c
     for nth in ("1", "2"):
         world.drop(f"{nth}.xml", invoice(nth))
     for _ in range(3):  # they are seen, have settled, and are taken as far as they go
-        life.pipeline.at.scanner.look_now()
+        life.touch()
         life.go_on(3)
     life.go_on(3 * 3600)
     life.stop()
@@ -93,7 +93,7 @@ def test_a_list_that_moves_up(make_world: Callable[..., World], clock: Clock) ->
     for name in names:
         world.drop(name, invoice(name))
     for _ in range(20):
-        life.pipeline.at.scanner.look_now()
+        life.touch()
         life.go_on(3)
     assert set(world.places().values()) == {"sent"}
     life.stop()

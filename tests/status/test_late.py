@@ -44,7 +44,7 @@ def test_a_document_that_waits_alone(make_world: Callable[..., World], clock: Cl
         if hindrance == "refused at once":
             world.front.always("POST /outbox", instead(404))
         world.drop("bad.xml", invoice("1"))
-        life.pipeline.at.scanner.look_now()
+        life.touch()
         life.go_on(3000)
         assert not late(status_of(world, life))
         life.go_on(1800)

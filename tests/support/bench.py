@@ -69,7 +69,7 @@ class Bench:
 
     def claimed(self, name: str = "invoice.xml") -> Claimed:
         """A file of which it was told that its writer has closed it, claimed."""
-        self.at.scanner.was_closed(name)
+        self.life.report_closed(name)
         claimed = self.claim(name)
         assert claimed is not None
         return claimed
@@ -90,7 +90,7 @@ class Bench:
 
     def opened(self, path: Path) -> OpenedDocument:
         """A file that was opened before something happened to it."""
-        self.at.scanner.was_closed(path.name)
+        self.life.report_closed(path.name)
         return OpenedDocument.open(path)
 
 

@@ -253,11 +253,19 @@ class Life:
             self.do_all()
             self._clock.pass_on(min(max(wait, 0.01), max(until - self._clock.passed, 0.0)))
 
+    def touch(self) -> None:
+        """Report that something has happened in the only outbound folder, as a file event does."""
+        touch(self.pipeline)
+
+    def report_closed(self, name: str) -> None:
+        """Report that a file's writer has closed it, as a file event does."""
+        report_closed(self.pipeline, name)
+
     def take(self, world: World, name: str, *faults: Fault) -> None:
         """Drop an invoice whose upload meets with these faults, and take it as far as it goes at once."""
         world.front.next("POST /outbox", *faults)
         world.drop(name, invoice(name))
-        self.pipeline.at.scanner.look_now()
+        self.touch()
         for _ in range(6):  # it is seen, has settled, is posted, and looked for
             self.go_on(10)
 
@@ -284,6 +292,16 @@ class Life:
         self._stack.close()
         for account in self.service.accounts:
             account.access_point.close()
+
+
+def touch(pipeline: OutboundPipeline) -> None:
+    """Report that something has happened in a folder, as a file event does."""
+    pipeline.at.scanner.look_now()
+
+
+def report_closed(pipeline: OutboundPipeline, name: str) -> None:
+    """Report that a file's writer has closed it, as a file event does."""
+    pipeline.at.scanner.was_closed(name)
 
 
 @lru_cache(maxsize=8)

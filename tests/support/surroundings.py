@@ -84,8 +84,7 @@ class Surroundings(Story):
     def tell(self, name: str, *, told: bool) -> None:
         """What the system may tell of a file in `outbound/`: that it was closed, or moved in."""
         if self.life is not None and told:
-            self.life.pipeline.at.scanner.closed.add(name)
-            self.life.pipeline.at.scanner.look_now()
+            self.life.report_closed(name)
 
     # A neighbour
 
