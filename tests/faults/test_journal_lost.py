@@ -439,6 +439,31 @@ def test_duplicates_are_known_before_the_first_post(make_world: Callable[..., Wo
     assert len(world.front.asked("POST /outbox")) == 1
 
 
+def test_an_older_copy_while_another_folder_hangs(make_world: Callable[..., World]) -> None:
+    """A journal put back by hand posts nothing before all folders of the account were seen: it calls each settled."""
+    two = Two(make_world)
+    world, orders = two.world, two.orders
+    world.run_once()
+    copy = world.copy_of_journal()
+    world.put(orders / "sent.xml", invoice("1"))
+    with world.service():
+        world.until(lambda: two.lies_in("sent"))
+    world.put_back(copy)
+    world.put(world.outbound / "copy.xml", invoice("1"))
+    life = Life(world, Clock())
+    pipelines = life.service.accounts[0].pipelines
+    (slow,) = (pipeline for pipeline in pipelines if pipeline.folder.path == orders)
+    life.hang(slow)  # its marker, which is ahead of the copy, isn't read yet
+    life.go_on(25)
+    assert all(life.journal.is_settled(pipeline.folder.id) for pipeline in pipelines if pipeline is not slow)
+    assert (world.outbound / "sending" / "copy.xml").exists()
+    life.answer(slow)
+    life.go_on(60)
+    assert (world.outbound / "failed" / "copy.xml").exists()
+    life.stop()
+    assert len(world.front.asked("POST /outbox")) == 1
+
+
 @pytest.mark.parametrize("damage", ["its beginning", "its middle", "its end", "all of it"])
 def test_the_latest_records_are_lost(make_world: Callable[..., World], damage: str) -> None:
     """Where the newest part of the journal (-wal) is damaged, which SQLite takes for its end, it is an older copy."""

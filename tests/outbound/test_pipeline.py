@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.documents import invoice
 from support.plug import tapped
-from support.stepping import RULES, Life
+from support.stepping import RULES, Life, report_closed, report_written
 from support.systems import by_os_open
 
 from filedrop.errors import Unavailable
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
     from support.stepping import Clock
     from support.world import World
+
+BURST = 100_000  # files
 
 
 def step_while_due(life: Life) -> None:
@@ -190,6 +194,70 @@ def test_a_file_comes_amid_a_step(
         assert world.places()[name] != ".", f"{name} waits for a rescan"
     life.stop()
     assert world.dropped
+
+
+def test_a_file_written_amid_a_step(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file whose writer goes on at any moment of a step before its claim isn't claimed: it has to settle again."""
+    clocks = {"steady": clock.steady, "now": clock.now}
+    looks, comes_at, was_claimed = 0, 0, False
+
+    def looked_at(which: str) -> Any:
+        nonlocal looks, was_claimed
+        looks += 1
+        if looks == comes_at:
+            was_claimed = world.places()[name] != "."
+            report_written(life.pipeline, name)
+        return clocks[which]()
+
+    for which in clocks:
+        monkeypatch.setattr(clock, which, partial(looked_at, which))
+    world = make_world(outbound=RULES | {"rescan": "1h"}, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    moments = 0
+    for nth in range(1, 100):
+        name = f"{nth}.xml"
+        world.drop(name, invoice(name))
+        life.report_closed(name)
+        looks, comes_at, was_claimed = 0, nth, False
+        life.pipeline.step()
+        if was_claimed or looks < nth:
+            break
+        moments += 1
+        assert world.places()[name] == ".", f"claimed although it was written at moment {nth} of the step"
+        life.go_on(10)
+    life.go_on(60)
+    life.stop()
+    assert moments > 5
+    assert world.accepted() == dict.fromkeys(world.dropped, 1)
+
+
+def test_a_burst_amid_the_first_comparison(make_world: Callable[..., World], clock: Clock) -> None:
+    """However many files are dropped while nobody can read of them, their events take little memory, and all go on."""
+    world = make_world(outbound=RULES | {"rescan": "1h"}, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    grown = 0
+
+    def drop_many(_step: str) -> None:
+        nonlocal grown
+        if grown or not life.pipeline.reconciliation.is_under_way:
+            return
+        tracemalloc.start()
+        for number in range(BURST):
+            for report in (report_written, report_closed):
+                report(life.pipeline, f"{number:06}-of-very-many-with-a-long-name.xml")
+        grown, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        world.drop("last.xml", invoice("last"))
+        life.report_closed("last.xml")
+
+    with tapped(drop_many):
+        life.go_on(60)
+    life.stop()
+    assert 0 < grown < 50 * BURST  # bytes: each name takes more
+    assert world.accepted()["last.xml"] == 1
 
 
 def test_a_step_meets_a_journal_that_fails(make_world: Callable[..., World], clock: Clock) -> None:

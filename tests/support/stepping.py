@@ -304,6 +304,11 @@ def report_closed(pipeline: OutboundPipeline, name: str) -> None:
     pipeline.at.scanner.was_closed(name)
 
 
+def report_written(pipeline: OutboundPipeline, name: str) -> None:
+    """Report that a file is written again, as a file event does."""
+    pipeline.at.scanner.is_written(name)
+
+
 @lru_cache(maxsize=8)
 def _parsed(text: str) -> config.Config:
     return config.parse(text)
