@@ -1,4 +1,4 @@
-"""The container: built as its file says, and the example of compose.yaml by its words.
+"""The container, on Debian 13: built as its file says, and the example of compose.yaml by its words.
 
 What is built is run with its own user and command, in a mount namespace instead of a container: those need more of a
 machine's control groups than a test may take.
@@ -61,7 +61,7 @@ def podman(tmp_path: Path) -> Iterator[Callable[..., str]]:
         assert done.returncode == 0, f"{words}\n{done.stdout.decode()}\n{done.stderr.decode()}"
         return done.stdout.decode().strip()
 
-    system = machine.system()
+    system = machine.system(13)
     with subprocess.Popen(["tar", "-C", system, "-c", "."], stdout=subprocess.PIPE) as files:
         podman("import", "-q", "-", "localhost/debian", stdin=files.stdout)
     yield podman
@@ -80,7 +80,7 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 def test_the_example(tmp_path: Path, packages: Path, podman: Callable[..., str]) -> None:
     """A document dropped in the mounted folder arrives; it and what is made belong to the given uid and gid."""
-    shutil.copytree(packages, tmp_path / "dist", ignore=shutil.ignore_patterns(f"*_{LATER}_*"))
+    shutil.copytree(packages, tmp_path / "dist", ignore=shutil.ignore_patterns(f"*_{LATER}+*"))
     podman(
         "build", "-q", "--isolation=chroot", "-t", "filedrop", "--build-arg=BASE=localhost/debian",
         f"--build-arg=UID={OWNER}", f"--build-arg=GID={OWNER}", "--format=docker", "-f", EXAMPLE / "Containerfile",

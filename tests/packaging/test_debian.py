@@ -1,4 +1,7 @@
-"""The Debian package, in a booted Debian: installed as the manual says, and its service in what befalls one."""
+"""The packages for Debian 12 and 13, each in its booted Debian: installed as the manual says, and the service at work.
+
+A sample runs most tests on Debian 13 only, a full run all of them on both.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,9 @@ import pytest
 from support.debian import LATER, build
 from support.documents import invoice
 from support.faults import answered
-from support.machine import booted, missing
+from support.machine import RELEASES, booted, missing
 from support.manual import PAGES, fenced
+from support.matrix import is_full
 from support.world import World
 
 if TYPE_CHECKING:
@@ -36,11 +40,17 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(params=sorted(RELEASES) if is_full() else [13])
+def release(request: pytest.FixtureRequest) -> int:
+    """The release of Debian: for each that is drawn, a test runs once."""
+    return int(request.param)
+
+
 @pytest.fixture
-def machine(tmp_path: Path, packages: Path) -> Iterator[Machine]:
-    with booted(tmp_path) as machine:
-        for package in packages.iterdir():
-            (machine.root / "root" / package.name).write_bytes(package.read_bytes())
+def machine(tmp_path: Path, release: int, packages: Path) -> Iterator[Machine]:
+    with booted(tmp_path, release) as machine:
+        for package in packages.iterdir():  # by one name for both releases
+            (machine.root / "root" / package.name.replace(f"+deb{release}", "")).write_bytes(package.read_bytes())
         yield machine
 
 
@@ -81,11 +91,11 @@ def send(world: World, number: str) -> None:
     assert world.places()[f"{number}.xml"].startswith("archive"), world.places()
 
 
-def test_the_same_bytes(packages: Path, tmp_path: Path) -> None:
+def test_the_same_bytes(release: int, packages: Path, tmp_path: Path) -> None:
     """Built twice, the package has the same bytes, whatever the umask and the place."""
     umask = os.umask(0o077)
     try:
-        again = build(tmp_path / "again")
+        again = build(release, tmp_path / "again")
     finally:
         os.umask(umask)
     assert again.read_bytes() == (packages / again.name).read_bytes()
@@ -93,10 +103,11 @@ def test_the_same_bytes(packages: Path, tmp_path: Path) -> None:
 
 def test_as_the_manual_says(machine: Machine, world: World) -> None:
     """The commands of the manual, one by one, lead to a document that is sent; nothing is started before."""
-    chapter = PAGES["docs/install.md"].partition("\n## Debian 12\n")[2].partition("\n## ")[0]
+    chapter = PAGES["docs/install.md"].partition("\n## Debian 12 and 13\n")[2].partition("\n## ")[0]
     (_, commands), *_ = fenced(chapter)
     first, *others = commands.splitlines()
-    assert first == "packaging/debian/build"
+    assert first == "packaging/debian/build 13"
+    assert "0.1.0+deb13_amd64.deb" in others[0]
     assert len(others) < 15
     for line in others:
         program, *words = line.removeprefix("sudo ").split()
@@ -106,7 +117,7 @@ def test_as_the_manual_says(machine: Machine, world: World) -> None:
             configure(machine, world)
             assert words == [CONFIG, PASSWORD]
         else:
-            machine.run(program, *(word.replace("./dist/", "/root/") for word in words))
+            machine.run(program, *(word.replace("./dist/", "/root/").replace("+deb13", "") for word in words))
     machine.until("active")
     world.until((world.outbound / ".filedrop").exists, 60)
     send(world, "1")
@@ -121,6 +132,7 @@ def test_as_the_manual_says(machine: Machine, world: World) -> None:
     world.invariants()
 
 
+@pytest.mark.parametrize("release", sorted(RELEASES), indirect=True)
 def test_what_stays(machine: Machine, world: World) -> None:
     """An upgrade restarts it; removed, it leaves all but itself; installed again, it goes on; purged, folders stay."""
     start(machine, world)

@@ -1,6 +1,6 @@
 """A Debian of one's own, booted with systemd as process 1: in namespaces, from a system that is made once and kept.
 
-    with booted(tmp_path) as machine:
+    with booted(tmp_path, 13) as machine:
         machine.run("systemctl", "start", "filedrop")
 
 What happens in it stays in it: its files are a layer above the system's. It shares the network, so that a test's access
@@ -24,7 +24,8 @@ from filelock import FileLock
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SYSTEM = Path(os.environ.get("FILEDROP_TEST_SYSTEM", "/var/cache/filedrop-tests/bookworm"))
+SYSTEMS = Path("/var/cache/filedrop-tests")
+RELEASES = {12: "bookworm", 13: "trixie"}  # of Debian
 PACKAGES = "systemd-sysv,dbus,python3,ca-certificates,tzdata"
 TOOLS = ("debootstrap", "unshare", "nsenter", "dpkg-deb", "mount")
 DEADLINE = 120.0  # seconds for a condition: the machine may be busy
@@ -114,9 +115,9 @@ class Machine:
 
 
 @contextmanager
-def booted(base: Path) -> Iterator[Machine]:
-    """A machine whose files are below `base`; it ends with this."""
-    layer = system()
+def booted(base: Path, release: int) -> Iterator[Machine]:
+    """A machine with this release of Debian, whose files are below `base`; it ends with this."""
+    layer = system(release)
     root = base / "machine"
     layers = [base / name for name in ("changes", "work")]
     for folder in (root, *layers):
@@ -178,15 +179,17 @@ def _wait_for_boot(machine: Machine, console: Path) -> None:
         time.sleep(0.1)
 
 
-def system() -> Path:
-    """The system that all machines begin with: made once, and kept."""
-    SYSTEM.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{SYSTEM}.lock"):
-        if not SYSTEM.is_dir():
-            draft = SYSTEM.with_name(f"{SYSTEM.name}.draft")
+def system(release: int) -> Path:
+    """The system that all machines with this release begin with: made once, and kept."""
+    name = RELEASES[release]
+    made = SYSTEMS / name
+    SYSTEMS.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{made}.lock"):
+        if not made.is_dir():
+            draft = made.with_name(f"{name}.draft")
             shutil.rmtree(draft, ignore_errors=True)
-            make = ("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", draft)
+            make = ("debootstrap", "--variant=minbase", f"--include={PACKAGES}", name, draft)
             done = subprocess.run(make, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-            draft.rename(SYSTEM)
-    return SYSTEM
+            draft.rename(made)
+    return made
