@@ -1,6 +1,7 @@
 """The manual, README.md and docs/: what it shows a reader to type or to write is tried here."""
 
 import html
+import os
 import re
 import shlex
 import subprocess
@@ -200,6 +201,9 @@ def test_what_contributors_type(line: str) -> None:
         assert all(extra in project["project"]["optional-dependencies"] for extra in re.findall(r"\[(\w+)\]", line))
     elif program == ".ci/prose":
         subprocess.run([sys.executable, program, *words], cwd=PROJECT, capture_output=True, check=True)
+    elif program == ".ci/pythons" or program.startswith("packaging/"):  # these build for minutes
+        assert os.access(PROJECT / program, os.X_OK)
+        assert all((PROJECT / word).exists() for word in words if not word.startswith("-"))
     elif words[:2] == ["config", "core.hooksPath"]:
         assert (PROJECT / words[2] / "commit-msg").exists()
     else:
