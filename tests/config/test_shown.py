@@ -150,7 +150,7 @@ def test_the_schema_explains(validator: Draft202012Validator) -> None:
     """A key that the example explains has the same words in the schema, and its default."""
     schema = validator.schema
     settle = schema["$defs"]["Outbound"]["properties"]["settle"]
-    assert "unchanged where the system doesn't tell" in settle["description"]
+    assert "can't notice that the file was closed" in settle["description"]
     assert settle["default"] == "2s"
     for name in ("Account", "Company", "Outbound", "Inbound", "Log"):
         for key, form in schema["$defs"][name]["properties"].items():
