@@ -97,9 +97,9 @@ def load(path: Path, *, keys_only: bool = False) -> Config:
         data = path.read_bytes()
     except OSError as error:
         is_denied = isinstance(error, PermissionError)
-        advice = "or run this as somebody who may read it" if is_denied else "write it with filedrop init"
-        why = f"{explain(error, path)}; {advice}, or name another with --config"
-        raise ConfigError([f"{path}: cannot be read: {why}"]) from error
+        advice = "or run this as a user who may read it" if is_denied else "create it with filedrop init"
+        why = f"{explain(error, path)}; {advice}, or name another file with --config"
+        raise ConfigError([f"{path}: can't be read: {why}"]) from error
     try:
         return parse(data.decode("utf-8-sig"), str(path), keys_only=keys_only)
     except UnicodeDecodeError as error:

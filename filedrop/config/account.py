@@ -70,7 +70,7 @@ class Account(Section):
     def exposed(self) -> tuple[str, str] | None:
         """Which key lets others see the password, and what to do about it; None where nothing does."""
         if self.password is not None:
-            return "password", "stands here for all who may read this file; move it to a file of its own, password_file"
+            return "password", "everybody who may read this file can read it; move it to a file, with password_file"
         exposed = why_exposed(self.password_file)
         return ("password_file", exposed) if exposed else None
 
@@ -86,14 +86,14 @@ class Account(Section):
                 raise self._error(
                     "password_env",
                     f"the environment variable {name} is not set, or empty; set it for filedrop (in the unit: "
-                    "Environment=), or write the password into a file and use password_file",
+                    "Environment=), or use password_file",
                 )
             return password
         if self.password_credential is not None:
             folder = os.environ.get("CREDENTIALS_DIRECTORY")
             if not folder:
                 advice = f"write LoadCredential={self.password_credential}:... into the unit, or use password_file"
-                raise self._error("password_credential", f"systemd has handed over no credentials; {advice}")
+                raise self._error("password_credential", f"systemd passed no credentials to filedrop; {advice}")
             return read_secret(Path(folder, self.password_credential), partial(self._error, "password_credential"))
         return self.password.get_secret_value() if self.password else ""  # never "": one of the four is there
 
@@ -115,11 +115,11 @@ def read_secret(path: Path, error: Callable[[str], ConfigError]) -> str:
     try:
         text = path.read_text("utf-8-sig")  # Notepad begins UTF-8 with a byte order mark
     except OSError as failure:
-        raise error(f"cannot read {path}: {explain(failure, path)}") from failure
+        raise error(f"can't read {path}: {explain(failure, path)}") from failure
     except UnicodeDecodeError:
         # `from None`: that error carries the password.
         raise error(f"{path} is not UTF-8; save it as UTF-8") from None
     password = text.rstrip("\r\n")
     if not password or "\n" in password:
-        raise error(f"{path} must hold the password and nothing else, in one line; write it so")
+        raise error(f"{path} must contain one line with the password, and nothing else")
     return password

@@ -57,7 +57,7 @@ def _check_accounts(config: Config, complaints: Complaints) -> None:
             if company.account not in config.accounts:
                 advice = advise(company.account, config.accounts)
                 complaints.add(
-                    f'"{company.account}" is none of the accounts; {advice}', keys, ("accounts", company.account)
+                    f'there is no account "{company.account}"; {advice}', keys, ("accounts", company.account)
                 )
         elif config.accounts:
             complaints.add(f"missing; write one of {', '.join(config.accounts)}", keys)
@@ -68,7 +68,7 @@ def _check_mail(config: Config, complaints: Complaints) -> None:
     if config.alerts.mail is None:
         wanted: list[Keys] = [("companies", name, "mail") for name, one in config.companies.items() if one.mail]
         for keys in (*wanted, *([("digest",)] if config.digest else [])):
-            complaints.add("has no mail server to send with; write alerts.mail, too", keys, ("alerts", "mail"))
+            complaints.add("needs a mail server; write alerts.mail, too", keys, ("alerts", "mail"))
 
 
 def _check_validation(config: Config, complaints: Complaints) -> None:
@@ -76,24 +76,24 @@ def _check_validation(config: Config, complaints: Complaints) -> None:
     rules: Keys = ("validation", "rules")
     command: Keys = ("validation", "command")
     if config.validation.rules is not None and config.validation.command is not None:
-        complaints.add("goes with no command; write one of the two", rules, command)
+        complaints.add("can't be used together with validation.command; keep one of the two", rules, command)
     elif config.outbound.validate_ != "off" and config.validation.rules is None and config.validation.command is None:
-        sentence = "has nothing to validate by; write validation.rules or validation.command, too"
+        sentence = "needs rules or a program; write validation.rules or validation.command, too"
         complaints.add(sentence, ("outbound", "validate"), rules, command)
     for index, excepted in enumerate(config.validation.except_):
         keys: Keys = ("validation", "except", index)
         if config.validation.command is not None:
-            complaints.add("is for validation.rules; take it out, as a program has no such rules", keys, command)
+            complaints.add("works only with validation.rules, not with a program; delete it", keys, command)
         if excepted.company is not None and excepted.company not in config.companies:
             advice = advise(excepted.company, config.companies)
-            complaints.add(f'"{excepted.company}" is none of the companies; {advice}', (*keys, "company"))
+            complaints.add(f'there is no company "{excepted.company}"; {advice}', (*keys, "company"))
 
 
 def _check_passed(config: Config, complaints: Complaints) -> None:
     """Whether no password is passed on to programs."""
     for name, account in config.accounts.items():
         if account.password_env and account.password_env.upper() in map(str.upper, config.pass_environment):
-            sentence = "has the variable of a password, which programs don't get; take it out"
+            sentence = "contains the variable of a password, which programs never get; remove it"
             complaints.add(sentence, ("pass_environment",), ("accounts", name, "password_env"))
 
 
@@ -103,7 +103,8 @@ def _check_names(config: Config, complaints: Complaints) -> None:
         keys = ("companies", name)
         first = known.setdefault(unicodedata.normalize("NFC", name).casefold(), name)
         if first != name:
-            complaints.add(f"is companies.{first} but for its case; write another", keys, ("companies", first))
+            sentence = f"differs from companies.{first} only in upper and lower case; write another name"
+            complaints.add(sentence, keys, ("companies", first))
 
 
 def _check_participants(config: Config, complaints: Complaints) -> None:
@@ -112,7 +113,7 @@ def _check_participants(config: Config, complaints: Complaints) -> None:
         for index, participant in enumerate(company.participants):
             first = known.setdefault(participant_key(participant), name)
             if first != name:
-                sentence = f'"{participant}" also belongs to companies.{first}; take it out of one of them'
+                sentence = f'"{participant}" also belongs to companies.{first}; remove it from one of them'
                 keys = complaints.written(("companies", name, "participants", index))
                 complaints.add(sentence, keys, ("companies", first))
 
@@ -128,7 +129,7 @@ def _check_folders(config: Config, complaints: Complaints) -> None:
             continue
         (_, (keys, path)), (_, (others, other)) = inner, outer
         where = "the same folder as" if inner[0] == outer[0] else "inside"
-        sentence = f"{path} is {where} {shown(others)} ({other}); write folders that lie apart"
+        sentence = f"{path} is {where} {shown(others)} ({other}); write separate folders"
         complaints.add(sentence, complaints.written(keys), complaints.written(others))
 
 
@@ -163,17 +164,17 @@ def _check_rule(rule: Rule, config: Config, complaints: Complaints) -> None:
     keys = _place(rule)
     if rule.company is not None and rule.company not in config.companies:
         advice = advise(rule.company, config.companies)
-        sentence = f'"{rule.company}" is none of the companies; {advice}'
+        sentence = f'there is no company "{rule.company}"; {advice}'
         complaints.add(sentence, (*keys, "company"), ("companies", rule.company))
     if not rule.values:
         sets = ((*keys, field) for field in Rule.SETS)
         complaints.add("sets nothing; write what it sets, like receiver:", keys, *sets)
     for field, value in rule.values.items():
         if isinstance(value, Lookup) and value.table not in config.tables:
-            sentence = f'"{value.table}" is none of the tables; {advise(value.table, config.tables)}'
+            sentence = f'there is no table "{value.table}"; {advise(value.table, config.tables)}'
             complaints.add(sentence, (*keys, field), ("tables", value.table))
         for group in sorted(groups_in(value).difference(rule.file.groupindex if rule.file else ())):
-            sentence = f"{{{group}}} is no group of this rule's file; write it there as (?P<{group}>...)"
+            sentence = f"{{{group}}} is not a group of this rule's file; write it there as (?P<{group}>...)"
             complaints.add(sentence, (*keys, field), (*keys, "file"))
 
 
@@ -193,10 +194,10 @@ def _check_conditions(rule: Rule, complaints: Complaints) -> None:
     if rule.document is not None and not _LOCAL_NAME.fullmatch(rule.document):
         bare = re.split(r"[:/}]", rule.document.strip())[-1]
         advice = f'"{bare}"' if _LOCAL_NAME.fullmatch(bare) else "one like Invoice, without a prefix"
-        sentence = f'"{rule.document}" is the local name of no element; write {advice}'
+        sentence = f'"{rule.document}" is not the name of an element; write {advice}'
         complaints.add(sentence, (*_place(rule), "document"))
     if rule.file is not None and _matches_no_name(rule.file):
-        sentence = r"can match no file's name, which is all that it is compared with; write one like INV-.*\.xml"
+        sentence = r"matches no file name, and it is compared only with names; write one like INV-.*\.xml"
         complaints.add(sentence, (*_place(rule), "file"))
     if rule.customization is not None and rule.customization != rule.customization.strip():
         sentence = "begins or ends with a blank, which no CustomizationID does; write it without"
@@ -222,11 +223,11 @@ def _check_values(rule: Rule, earlier: Sequence[Rule], complaints: Complaints) -
         for field in values:
             fields[str(lost[field])].append(field)
         sets = ", ".join(f"{winner} sets {' and '.join(won)}" for winner, won in fields.items())
-        sentence = f"can never win: {sets} for all of its documents; delete it, or put it before"
+        sentence = f"has no effect: {sets} for all of its documents; delete it, or move it up"
         complaints.add(sentence, _place(rule))
         return
     for field, other in lost.items():
-        sentence = f"can never win: {other} sets it for all of the rule's documents; delete one of them"
+        sentence = f"has no effect: {other} sets it for all of the rule's documents; delete one of them"
         complaints.add(sentence, (*_place(rule), field))
 
 

@@ -47,7 +47,7 @@ class Mail(Section):
             missing = "password_file" if self.password_file is None else "username"
             raise ValueError(f"half a login; write {missing} too, or neither")
         if self.username is not None and self.security == "none" and not is_loopback(self.host):
-            raise ValueError("would send the password in the clear; write security: starttls, or tls")
+            raise ValueError("would send the password unencrypted; write security: starttls, or tls")
         return self
 
     @property

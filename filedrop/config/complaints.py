@@ -18,19 +18,19 @@ from filedrop.config.models import Company, Config, ExceptedRule
 from filedrop.config.reading import Keys, Written
 from filedrop.errors import ConfigError
 
-_TEXT = "text is wanted; write it, in quotes if need be"
-_NUMBER = "a whole number is wanted; write one like 4"
-_KEYS = "keys are wanted; write them below it, each in a line of its own and indented"
-_ENTRIES = 'a list is wanted; write "- " before the first key of each entry'
-_OTHER = "something else is wanted; write it as in config.example.yaml"
+_TEXT = "text is expected; write text, in quotes if necessary"
+_NUMBER = "a whole number is expected; write one like 4"
+_KEYS = "keys are expected; write them below it, indented, one in each line"
+_ENTRIES = 'a list is expected; write "- " before the first key of each entry'
+_OTHER = "something else is expected; write it as in config.example.yaml"
 _WANTED = {  # by the type of pydantic's error
     "string_type": _TEXT,
     "is_instance_of": _TEXT,
     "int_type": _NUMBER,
-    "path_type": f"a path is wanted; write one like {Path('/srv/filedrop').absolute()}",
-    "time_delta_type": "a duration is wanted; write one like 30s",
-    "time_type": 'a time of day is wanted; write one like "07:00"',
-    "tuple_type": 'a list is wanted; write one like ["one", "two"]',
+    "path_type": f"a path is expected; write one like {Path('/srv/filedrop').absolute()}",
+    "time_delta_type": "a duration is expected; write one like 30s",
+    "time_type": 'a time of day is expected; write one like "07:00"',
+    "tuple_type": 'a list is expected; write one like ["one", "two"]',
     "dict_type": _KEYS,
     "mapping_type": _KEYS,
     "model_type": _KEYS,
@@ -160,7 +160,7 @@ def _sentence(details: ErrorDetails) -> str:
             key = str(details["loc"][-1])
             return f"missing; write {key}: {''.join(_examples(key))}"
         case "literal_error":
-            return f"is none of the words known here; write {context['expected']}"
+            return f"is not one of the possible values; write {context['expected']}"
         case "greater_than" | "greater_than_equal":
             return "too small; write a larger one"
     wanted = _ENTRIES if kind == "tuple_type" and isinstance(details["input"], dict) else _WANTED.get(kind, _OTHER)

@@ -69,7 +69,7 @@ class NamePattern:
                 self.groupindex = re.compile(pattern, re.IGNORECASE).groupindex
         except re.error as error:
             where = "" if error.pos is None else f" at character {error.pos + 1}"
-            raise ValueError(f"is no regular expression: {error.msg}{where}; mend it there") from error
+            raise ValueError(f"is not a regular expression: {error.msg}{where}; correct it there") from error
         except FutureWarning as warning:
             raise ValueError(f"can be read in two ways: {warning}; {_BACKSLASH}") from warning
         misread = next((piece for piece in _PIECE.finditer(pattern) if _MISREAD.fullmatch(piece[0])), None)
@@ -79,7 +79,7 @@ class NamePattern:
         try:
             self._compiled = regex.compile(pattern, regex.IGNORECASE | regex.VERSION0)
         except regex.error as error:
-            raise ValueError(f"can't be used as a regular expression: {error}; write it otherwise") from error
+            raise ValueError(f"can't be used as a regular expression: {error}; write it differently") from error
         self._composed = self._compiled
         with suppress(regex.error):  # composed, it may be no expression: then only the name is composed
             again = regex.compile(composed(pattern), regex.IGNORECASE | regex.VERSION0)
@@ -135,9 +135,7 @@ def _without_table(written: Any) -> Template | XPath:
     match written:
         case str(text):
             if re.search(r"[{}]", _NAMED.sub("", text)):
-                raise ValueError(
-                    "has a brace that is no {group}; write the name of a group of this rule's file in braces"
-                )
+                raise ValueError("contains a brace that is not a {group}; write a group of this rule's file in braces")
             return Template(text)
         case {"xpath": str(text), **rest} if not rest:
             return XPath(text)
@@ -150,7 +148,7 @@ def _without_table(written: Any) -> Template | XPath:
 def _filled_in(value: Value) -> Value:
     """An id that is written out has none of the placeholders of a note."""
     if isinstance(value, Template) and (left := _PLACEHOLDER.findall(value.text)):
-        raise ValueError(f"still says {listed(left)}; write what is meant instead, without < and >")
+        raise ValueError(f"still contains {listed(left)}; replace it with the value, without < and >")
     return value
 
 
@@ -201,7 +199,7 @@ class TableFile(Section):
     def _names_both(self) -> Self:
         if (self.key is None) != (self.value is None):
             missing = "key" if self.key is None else "value"
-            raise ValueError(f"names only one column; write {missing} too, or neither where the file has two columns")
+            raise ValueError(f"names only one column; write {missing} too, or neither if the file has two columns")
         return self
 
     @property
@@ -217,7 +215,7 @@ def _file_alone(written: Any) -> Any:
         case dict() | TableFile():
             return written
         case _:
-            raise PydanticCustomError("path_type", "a path is wanted")
+            raise PydanticCustomError("path_type", "a path is expected")
 
 
 def _table_as_written(table: TableFile) -> Any:

@@ -26,20 +26,20 @@ _TOO_DEEP = "nested too deep; write the values out"
 _MOST_ALIASED = 10_000  # values that aliases stand for
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")  # YAML 1.1, 5.1
 _TAG = "tag:yaml.org,2002:"
-_BACKSLASH = "a \\ in double quotes means something else than in a path; write the path in single quotes or in none"
+_BACKSLASH = "a \\ in double quotes has a special meaning; write the path in single quotes or without quotes"
 _ADVICE = {
     "mapping values are not allowed": "a colon too many, or a wrong indentation; put text that contains ': ' in quotes",
     "single document": "a second document begins; keep one, without --- between",
-    "alias": "an alias without its anchor; put text that begins with * in quotes",
-    "anchor": "the name of an anchor is used twice or unreadable; put text that begins with & in quotes",
-    "tag": "a tag that means nothing here; put text that begins with ! in quotes",
+    "alias": "an alias that has no anchor; put text that begins with * in quotes",
+    "anchor": "an anchor that is defined twice, or has no readable name; put text that begins with & in quotes",
+    "tag": "an unknown tag; put text that begins with ! in quotes",
     "unknown escape": _BACKSLASH,
     "hexdecimal number": _BACKSLASH,  # so in libyaml, for the \U of C:\Users
     "quoted": "a quote that is not closed, or text after it; close it, or put the other quotes around the text",
-    "flow": "a bracket that is not closed, or a comma missing in it; mend it",
+    "flow": "a bracket that is not closed, or a missing comma in it; correct it",
     "cannot start": "text can't begin with this character; put it in quotes",
 }
-_OTHERWISE = "a colon is missing here or above, or the line is indented wrongly; mend it"
+_OTHERWISE = "a colon is missing here or above, or the line is indented wrongly; correct it"
 
 
 class _Loader(SafeLoader):
@@ -89,7 +89,7 @@ def read(text: str, source: str) -> Written:
         if isinstance(node, yaml.MappingNode):
             written.values = _mapping(node, (), (), written)
             return written
-        complaint = f"{node.start_mark.line + 1}: no keys; write accounts: and companies: and what belongs to them"
+        complaint = f"{node.start_mark.line + 1}: the file has no keys; write accounts: and companies: with their keys"
     raise ConfigError([f"{source}:{complaint}"])
 
 
@@ -155,15 +155,15 @@ def _plain(node: yaml.Node, keys: Keys, above: tuple[yaml.Node, ...], written: W
         case yaml.ScalarNode, "null":
             pass
         case _:
-            written.flaw(keys, node, "a tag that means nothing here; put text that begins with ! in quotes")
+            written.flaw(keys, node, _ADVICE["tag"])
     return value
 
 
 def _text(node: yaml.Node, keys: Keys, written: Written) -> str:
     text = str(node.value)
     if "\n" in text or not text.isprintable():
-        path = ", a path with \\ in single quotes or in none" if getattr(node, "style", None) == '"' else ""
-        sentence = f"more than one line, or a character that can't be seen; write it in one line{path}"
+        path = ", and a path with \\ in single quotes" if getattr(node, "style", None) == '"' else ""
+        sentence = f"text of several lines, or with an invisible character; write it in one line{path}"
         written.flaw(keys, node, sentence)
     return text
 
@@ -172,10 +172,10 @@ def _mapping(node: yaml.Node, keys: Keys, above: tuple[yaml.Node, ...], written:
     values: dict[str, Any] = {}
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode):
-            written.flaw((*keys, "?"), key, "a key that is no text; write a word and a colon")
+            written.flaw((*keys, "?"), key, "a key that is not text; write a word and a colon")
         elif ":" in key.value and key.end_mark.index == value.start_mark.index:  # the rest may be a password
             here = (*keys, key.value.partition(":")[0])
-            written.flaw(here, key, "a blank is missing after the colon; write one")
+            written.flaw(here, key, "a space is missing after the colon; add one")
         elif key.value in values:
             here = (*keys, key.value)
             written.flaw(here, key, f"written twice, first in line {written.lines[here]}; keep one")

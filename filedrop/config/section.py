@@ -20,7 +20,7 @@ def advise(written: str, known: Iterable[str]) -> str:
     meant = next(iter(get_close_matches(written, known, n=1)), None)
     if meant:
         return f'did you mean "{meant}"?'
-    return f"write one of {', '.join(known)}" if known else "write one that is there"
+    return f"write one of {', '.join(known)}" if known else "add it, or write another"
 
 
 class Section(BaseModel):

@@ -49,7 +49,7 @@ def duration(value: str) -> timedelta:
     """`500ms 2s 5m 1h 1d`."""
     match = re.fullmatch(r"(\d{1,9})(ms|s|m|h|d)", value, re.ASCII)
     if match is None:
-        raise ValueError(f'"{value}" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s')
+        raise ValueError(f'"{value}" is not a duration; write a whole number and its unit (ms, s, m, h, d), like 30s')
     length = timedelta(**{_UNITS[match[2]]: int(match[1])})
     if length > LONGEST:
         raise ValueError(f'"{value}" is too long; write at most {LONGEST.days}d')
@@ -65,7 +65,7 @@ def kept_for(value: Any) -> Any:
         raise ValueError('write a duration, like 400d, or "forever"')  # noqa: TRY004 - pydantic wants this one
     if length < KEPT_AT_LEAST:
         raise ValueError(
-            f'"{value}" is too short: what was removed is not known any more, and would be sent again; '
+            f'"{value}" is too short, because filedrop sends a removed document again if it is dropped again; '
             f"write at least {KEPT_AT_LEAST.days}d, or forever"
         )
     return length
@@ -75,7 +75,7 @@ def size(value: str) -> int:
     """`100MB`: KB, MB and GB are powers of 1000, KiB, MiB and GiB powers of 1024."""
     match = re.fullmatch(r"(\d{1,15})([KMG]i?B|B)", value, re.ASCII | re.IGNORECASE)
     if match is None:
-        raise ValueError(f'"{value}" is no size; write a whole number and its unit (KB, MB, GB, KiB, MiB, GiB)')
+        raise ValueError(f'"{value}" is not a size; write a whole number and its unit (KB, MB, GB, KiB, MiB, GiB)')
     return int(match[1]) * _BYTES[match[2].upper().replace("I", "i")]
 
 
@@ -91,20 +91,20 @@ def participant(value: str) -> str:
         return bare
     example = f"0192:{bare}" if re.fullmatch(r"\d{9}", bare, re.ASCII) else "0192:987654321"
     if ":" not in bare:
-        like = "" if bare in example else "its four digits and a colon before it, like "
+        like = "" if bare in example else "four digits and a colon before it, like "
         raise ValueError(f'"{value}" has no scheme; write {like}"{example}"')
-    raise ValueError(f'"{value}" is no ParticipantID; write four digits, a colon and the number, like "{example}"')
+    raise ValueError(f'"{value}" is not a ParticipantID; write four digits, a colon and the number, like "{example}"')
 
 
 def base_url(value: str) -> str:
     """The address of an access point, without a slash at its end."""
     url = _address(value)
     if url.username is not None or "@" in url.path:  # a password may have a slash in it
-        raise ValueError("has a user name in it; write that as username, and the password in a file")
+        raise ValueError("contains a user name; write that as username, and the password in a file")
     if url.query or url.fragment:
-        raise ValueError("has a ? or # in it; write it as far as the path, like https://ap.example.com/rest")
+        raise ValueError("contains a ? or #; write only the part before it, like https://ap.example.com/rest")
     if url.scheme != "https" and not (url.scheme == "http" and is_loopback(url.hostname or "")):
-        raise ValueError("would send the password in the clear; write https:// (http:// is for loopback only)")
+        raise ValueError("would send the password unencrypted; write https:// (http:// works only for this computer)")
     return value.rstrip("/")
 
 
@@ -112,7 +112,7 @@ def proxy(value: str) -> str:
     """The address of a proxy, with user name and password if it wants them."""
     url = _address(value)
     if url.scheme not in ("http", "https") or url.path.strip("/") or url.query or url.fragment:
-        raise ValueError("is no address of a proxy; write one like http://proxy.example.com:3128")
+        raise ValueError("is not the address of a proxy; write one like http://proxy.example.com:3128")
     return value
 
 
@@ -123,7 +123,7 @@ def _address(value: str) -> SplitResult:
     except ValueError:
         whole = False
     if not whole or re.search(r"[\s\\\x00-\x1f]", value):
-        raise ValueError("is no address; write one like https://ap.example.com")
+        raise ValueError("is not an address; write one like https://ap.example.com")
     return url
 
 
@@ -131,21 +131,21 @@ def heartbeat_url(value: SecretStr) -> SecretStr:
     """The address that a heartbeat asks for. It is a secret: whoever knows it can feign one."""
     url = _address(value.get_secret_value())
     if url.scheme not in ("https", "http") or url.username is not None:
-        raise ValueError("is no address that can be asked for; write one like https://hc.example.com/ping/...")
+        raise ValueError("is not a web address; write one like https://hc.example.com/ping/...")
     return value
 
 
 def alert_url(value: SecretStr) -> SecretStr:
     """An address of Apprise's, which mostly holds a secret."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\x00-\x1f]+", value.get_secret_value()):
-        raise ValueError("is no address of Apprise's; write one like ntfys://ntfy.example.com/filedrop")
+        raise ValueError("is not an Apprise address; write one like ntfys://ntfy.example.com/filedrop")
     return value
 
 
 def port(value: int) -> int:
     """The number of a server's port."""
     if not 0 < value < 2**16:
-        raise ValueError("is no port; write a number from 1 to 65535, like 587")
+        raise ValueError("is not a port; write a number from 1 to 65535, like 587")
     return value
 
 
@@ -153,7 +153,7 @@ def time_of_day(value: str) -> time:
     """`07:00`."""
     match = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", value, re.ASCII)
     if match is None:
-        raise ValueError(f'"{value}" is no time of day; write one like 07:00')
+        raise ValueError(f'"{value}" is not a time of day; write one like 07:00')
     return time(int(match[1]), int(match[2]))
 
 
@@ -162,7 +162,7 @@ def day(value: str) -> date:
     try:
         return date.fromisoformat(value)
     except ValueError:
-        raise ValueError(f'"{value}" is no day; write one like 2026-05-18') from None
+        raise ValueError(f'"{value}" is not a date; write one like 2026-05-18') from None
 
 
 def is_loopback(host: str) -> bool:
@@ -176,7 +176,7 @@ def is_loopback(host: str) -> bool:
 def username(value: str) -> str:
     """A user name for HTTP Basic, which ends it at the first colon (RFC 7617 section 2)."""
     if not value.strip() or re.search(r"[:\x00-\x1f\x7f]", value):
-        raise ValueError("is no user name; write it as the access point gave it to you (it has no colon)")
+        raise ValueError("is not a user name; write it as you got it from the access point (it has no colon)")
     return value
 
 
@@ -190,9 +190,9 @@ def folder_name(value: str) -> str:
         or len(value) > _LONGEST_NAME
     ):
         rule = f'at most {_LONGEST_NAME} characters, none of <>:"/\\|?*, no dot or space at the end'
-        raise ValueError(f"can't be the name of a folder everywhere; write another ({rule})")
+        raise ValueError(f"can't be the name of a folder on every system; write another ({rule})")
     if _TAKEN_NAMES.fullmatch(value):
-        raise ValueError("is a name with a meaning of its own, on Windows or here; write another")
+        raise ValueError("is a reserved name, on Windows or in filedrop; write another")
     return value
 
 
@@ -200,14 +200,14 @@ def absolute(path: Path) -> Path:
     """A place that doesn't depend on where filedrop was started."""
     if not path.is_absolute():
         example = Path("/srv/filedrop").absolute()
-        raise ValueError(f'"{path}" is no full path; write it from the root on, like {example}')
+        raise ValueError(f'"{path}" is not a full path; write one like {example}')
     return path
 
 
 def not_empty(several: tuple[Any, ...]) -> tuple[Any, ...]:
     """At least one."""
     if not several:
-        raise ValueError("an empty list; write at least one into it, or leave the key out")
+        raise ValueError("an empty list; write at least one entry, or leave the key out")
     return several
 
 
@@ -224,9 +224,7 @@ def beside_configuration(path: Path, info: ValidationInfo) -> Path:
 def command_line(arguments: tuple[str, ...]) -> tuple[str, ...]:
     """A program, by its full path or by a name that is looked for in PATH, and its arguments."""
     if os.path.dirname(arguments[0]) and not Path(arguments[0]).is_absolute():  # noqa: PTH120 - of what was written
-        raise ValueError(
-            f'"{arguments[0]}" depends on the folder that filedrop was started in; write the full path of the program'
-        )
+        raise ValueError(f'"{arguments[0]}" is a relative path; write the full path of the program')
     return arguments
 
 
@@ -288,11 +286,11 @@ HeartbeatUrl = Annotated[Secret, AfterValidator(heartbeat_url)]
 SecretUrl = Annotated[Secret, AfterValidator(alert_url)]
 HostName = Annotated[
     str,
-    _form(r"(?![.-]|[^:]*:[^:]*$)[\w.:-]{1,253}(?<![.-])", "is no name of a server; write one like mail.example.com"),
+    _form(r"(?![.-]|[^:]*:[^:]*$)[\w.:-]{1,253}(?<![.-])", "is not a server's name; write one like mail.example.com"),
 ]
 Port = Annotated[int, read_by(number), Strict(), AfterValidator(port)]
 MailAddress = Annotated[
-    str, _form(r"[^\s@<>,;:()\[\]\\\"]+@[A-Za-z0-9.-]+", "is no mail address; write one like it@example.com")
+    str, _form(r"[^\s@<>,;:()\[\]\\\"]+@[A-Za-z0-9.-]+", "is not a mail address; write one like it@example.com")
 ]
 Addresses = OneOrSeveral[MailAddress]
 TimeOfDay = Annotated[time, read_by(time_of_day), Strict(), in_words(lambda at: f"{at:%H:%M}"), _TIME_OF_DAY]
@@ -305,9 +303,11 @@ RuleFile = Annotated[
 ]
 FolderName = Annotated[str, AfterValidator(folder_name)]
 VariableName = Annotated[
-    str, _form(r"[A-Za-z_][\w()]*", '"{}" is no name of an environment variable; write one like JAVA_HOME')
+    str, _form(r"[A-Za-z_][\w()]*", '"{}" is not the name of an environment variable; write one like JAVA_HOME')
 ]
-Suffix = Annotated[str, _form(r"\..+", '"{}" is no suffix; write one that begins with a dot, like .ready'), _ONE_NAME]
+Suffix = Annotated[
+    str, _form(r"\..+", '"{}" is not a suffix; write one that begins with a dot, like .ready'), _ONE_NAME
+]
 FileNames = Several[FileName]
 IgnoredNames = tuple[FileName, ...]  # there may be none
 FullPath = Annotated[Path, AfterValidator(absolute)]

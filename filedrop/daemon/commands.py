@@ -252,6 +252,6 @@ def _why_not(folder: Path, inside: str) -> str:
         return f"it can't be opened: {error.strerror}"
     except OSError as error:
         if error.errno in NO_FILE or isinstance(error, NotADirectoryError):
-            return "somebody has put a link, a folder or the like in its place"
+            return "somebody has replaced it with a link, a folder or something else"
         raise
     return ""

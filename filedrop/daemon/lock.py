@@ -62,12 +62,12 @@ def locked_state(state: Path) -> Iterator[Journal]:
                 (state / name).chmod(0o600)
         lies_on = file_system(state)
         if lies_on.network:
-            damaged = f"lies on a network file system ({lies_on.kind}), where the journal can be damaged"
+            damaged = f"is on a network file system ({lies_on.kind}), where the journal can be damaged"
             raise ConfigError([f"the state folder {state} {damaged}: set `state` to a folder on a local disk"])
         held = FileLock(state / LOCK, mode=0o600).acquire(timeout=A_GLANCE)
     except Timeout:
         raise ConfigError(
-            [f"another filedrop runs with the state {state}: stop that one, or give this one a `state` of its own"]
+            [f"another filedrop is running with the state {state}: stop it, or set another `state` for this one"]
         ) from None
     except OSError as error:
         raise FiledropError(

@@ -58,7 +58,7 @@ def open_log(log: Log, listener: Callable[[Event], None] | None = None) -> struc
     except OSError as error:
         # No ConfigError: the disk may come later, and with it, the service is started again.
         said = explain(error, log.file, to_write=True)
-        why = f"log.file can't be written: {log.file}: {said}; see that its folder is there, or name another"
+        why = f"log.file can't be written: {log.file}: {said}; create its folder, or name another file"
         raise FiledropError(why) from error
     console = log.format == "console" or (log.format == "auto" and log.file is None and sys.stderr.isatty())
     renderer: structlog.typing.Processor = (

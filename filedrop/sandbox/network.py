@@ -97,13 +97,13 @@ def parse_account(text: str) -> SandboxAccount:
     participants = tuple(participant.strip() for participant in listed.split(","))
     if not (name and password and listed):
         raise ValueError(
-            f"{text!r} is no account; write NAME:PASSWORD:PARTICIPANT[,PARTICIPANT...], "
+            f"{text!r} is not an account; write NAME:PASSWORD:PARTICIPANT[,PARTICIPANT...], "
             "such as acme:secret:0192:987654325"
         )
     for participant in participants:
         if not is_participant(participant):
             raise ValueError(
-                f"{participant!r} in account {name!r} is no ParticipantID; write four digits, a colon and the "
+                f"{participant!r} in account {name!r} is not a ParticipantID; write four digits, a colon and the "
                 "identifier, such as 0192:987654325 (and no colon in the password)"
             )
     return SandboxAccount(name, password, participants)

@@ -198,7 +198,7 @@ def test_a_link_in_its_place(with_commands: Callable[..., World], tmp_path: Path
     with world.service() as service:
         world.until(lambda: not service.journal.errands())
         assert "was not run for" in service.troubles()["commands.after_received of acme"]
-        assert "somebody has put a link" in service.troubles()["commands.after_received of acme"]
+        assert "somebody has replaced it with a link" in service.troubles()["commands.after_received of acme"]
     assert not told(tmp_path)
 
 

@@ -202,10 +202,10 @@ companies: {acme: {participants: ["0192:987654321"]}}
 @pytest.mark.parametrize(
     ("written", "complaint"),
     [
-        ("pass_environment: [JAVA_HOME, AP_PASSWORD]", "pass_environment: has the variable of a password"),
-        ("pass_environment: ['JAVA_HOME=/opt']", '"JAVA_HOME=/opt" is no name of an environment variable'),
-        ("commands: {after_failed: [./tell]}", '"./tell" depends on the folder that filedrop was started in'),
-        ("validation: {command: scripts/check}", '"scripts/check" depends on the folder'),
+        ("pass_environment: [JAVA_HOME, AP_PASSWORD]", "pass_environment: contains the variable of a password"),
+        ("pass_environment: ['JAVA_HOME=/opt']", '"JAVA_HOME=/opt" is not the name of an environment variable'),
+        ("commands: {after_failed: [./tell]}", '"./tell" is a relative path'),
+        ("validation: {command: scripts/check}", '"scripts/check" is a relative path'),
     ],
 )
 def test_complaints(written: str, complaint: str) -> None:

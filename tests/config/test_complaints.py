@@ -12,95 +12,95 @@ from filedrop.errors import ConfigError
 
 # What is written (lines 9 and on, below BASE), and what is said about it.
 APPENDED = {
-    "inbound: {poll: 30}": '9: inbound.poll: "30" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s',
+    "inbound: {poll: 30}": '9: inbound.poll: "30" is not a duration; write a whole number and its unit (ms, s, m, h, d), like 30s',
     "keep: {archive: 30d}": (
-        '9: keep.archive: "30d" is too short: what was removed is not known any more, and would be sent again; '
+        '9: keep.archive: "30d" is too short, because filedrop sends a removed document again if it is dropped again; '
         "write at least 31d, or forever"
     ),
     "keep: {archive: always}": (
-        '9: keep.archive: "always" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s'
+        '9: keep.archive: "always" is not a duration; write a whole number and its unit (ms, s, m, h, d), like 30s'
     ),
     "keep: {archive: [1]}": '9: keep.archive: write a duration, like 400d, or "forever"',
     "inbound: {poll: 36501d}": '9: inbound.poll: "36501d" is too long; write at most 36500d',
-    "inbound: {poll: 5M}": '9: inbound.poll: "5M" is no duration; write a whole number and its unit (ms, s, m, h, d), like 30s',
+    "inbound: {poll: 5M}": '9: inbound.poll: "5M" is not a duration; write a whole number and its unit (ms, s, m, h, d), like 30s',
     "inbound: {poll: 0s}": "9: inbound.poll: too small; write a larger one",
-    "inbound: {poll: [1m]}": "9: inbound.poll: a list where a duration is wanted; write one like 30s",
-    "inbound: {max_size: 100}": '9: inbound.max_size: "100" is no size; write a whole number and its unit (KB, MB, GB, KiB, MiB, GiB)',
+    "inbound: {poll: [1m]}": "9: inbound.poll: a list where a duration is expected; write one like 30s",
+    "inbound: {max_size: 100}": '9: inbound.max_size: "100" is not a size; write a whole number and its unit (KB, MB, GB, KiB, MiB, GiB)',
     "inbound: {max_size: 0MB}": "9: inbound.max_size: too small; write a larger one",
     "inbound:\n  polll: 1m": '10: inbound.polll: unknown key; did you mean "poll"?',
     "inbound:\n  colour: red": "10: inbound.colour: unknown key; the keys here are poll, min_free, max_size, attachments, "
     "readable, readable_language",
-    "inbound: [poll]": "9: inbound: a list where keys are wanted; write them below it, each in a line of its own and indented",
+    "inbound: [poll]": "9: inbound: a list where keys are expected; write them below it, indented, one in each line",
     "LOG: {level: info}": '9: LOG: unknown key; did you mean "log"?',
-    "mapping:\n  channel: x": '9: mapping: keys with values where a list is wanted; write "- " before the first key of each entry',
+    "mapping:\n  channel: x": '9: mapping: keys with values where a list is expected; write "- " before the first key of each entry',
     'root: "C:\\filedrop"': (
-        "9: root: more than one line, or a character that can't be seen; write it in one line, a path with \\ in single "
-        "quotes or in none"
+        "9: root: text of several lines, or with an invisible character; write it in one line, and a path with \\ in "
+        "single quotes"
     ),
-    "alerts:\n  mail: {host: 'm.example:587', from: a@b.example, to: a@b.example}": "10: alerts.mail.host: is no name of a server; write one like mail.example.com",
-    "log: {level:info}": "9: log.level: a blank is missing after the colon; write one",
+    "alerts:\n  mail: {host: 'm.example:587', from: a@b.example, to: a@b.example}": "10: alerts.mail.host: is not a server's name; write one like mail.example.com",
+    "log: {level:info}": "9: log.level: a space is missing after the colon; add one",
     "alerts: {mail: {host: m.example, from: a@b.example, to: a@b.example, password:secret}}": (
-        "9: alerts.mail.password: a blank is missing after the colon; write one"
+        "9: alerts.mail.password: a space is missing after the colon; add one"
     ),
     "warnings: x": "9: warnings: unknown key; delete it",
-    "log: {level: loud}": "9: log.level: is none of the words known here; write 'debug', 'info', 'warning' or 'error'",
-    "log: {file: here.log}": '9: log.file: "here.log" is no full path; write it from the root on, like /srv/filedrop',
-    "root: filedrop": '9: root: "filedrop" is no full path; write it from the root on, like /srv/filedrop',
-    "state: [/srv/x]": "9: state: a list where a path is wanted; write one like /srv/filedrop",
+    "log: {level: loud}": "9: log.level: is not one of the possible values; write 'debug', 'info', 'warning' or 'error'",
+    "log: {file: here.log}": '9: log.file: "here.log" is not a full path; write one like /srv/filedrop',
+    "root: filedrop": '9: root: "filedrop" is not a full path; write one like /srv/filedrop',
+    "state: [/srv/x]": "9: state: a list where a path is expected; write one like /srv/filedrop",
     "outbound: {doubt: 0s}": "9: outbound.doubt: too small; write a larger one",
     "outbound: {workers: 0}": "9: outbound.workers: too small; write a larger one",
-    "outbound: {workers: many}": "9: outbound.workers: text where a whole number is wanted; write one like 4",
-    "outbound: {workers: true}": "9: outbound.workers: true where a whole number is wanted; write one like 4",
-    "outbound: {files: []}": "9: outbound.files: an empty list; write at least one into it, or leave the key out",
-    "outbound: {files: '*.xml'}": '9: outbound.files: text where a list is wanted; write one like ["one", "two"]',
+    "outbound: {workers: many}": "9: outbound.workers: text where a whole number is expected; write one like 4",
+    "outbound: {workers: true}": "9: outbound.workers: true where a whole number is expected; write one like 4",
+    "outbound: {files: []}": "9: outbound.files: an empty list; write at least one entry, or leave the key out",
+    "outbound: {files: '*.xml'}": '9: outbound.files: text where a list is expected; write one like ["one", "two"]',
     "outbound: {files: [in/*.xml]}": "9: outbound.files: is not a single name; write one without slashes",
-    "outbound: {files: [[x]]}": "9: outbound.files: a list where text is wanted; write it, in quotes if need be",
-    "outbound: {ready_suffix: ready}": '9: outbound.ready_suffix: "ready" is no suffix; write one that begins with a dot, like .ready',
+    "outbound: {files: [[x]]}": "9: outbound.files: a list where text is expected; write text, in quotes if necessary",
+    "outbound: {ready_suffix: ready}": '9: outbound.ready_suffix: "ready" is not a suffix; write one that begins with a dot, like .ready',
     "outbound:\n  retry:\n    first: 2s\n    longest: 1s": "12: outbound.retry.longest: shorter than first; write a longer one",
-    'digest: "7"': '9: digest: "7" is no time of day; write one like 07:00',
-    "digest: 07:00": "9: digest: has no mail server to send with; write alerts.mail, too",
-    "heartbeat: {url: ping}": "9: heartbeat.url: is no address; write one like https://ap.example.com",
-    "heartbeat: {url: 'ftp://x.example/'}": "9: heartbeat.url: is no address that can be asked for; write one like https://hc.example.com/ping/...",
-    "alerts: {urls: [token]}": "9: alerts.urls: is no address of Apprise's; write one like ntfys://ntfy.example.com/filedrop",
-    "alerts:\n  mail:\n    host: m.example\n    from: a@b.example\n    to: it": "13: alerts.mail.to: is no mail address; write one like it@example.com",
-    "alerts:\n  mail: {host: m.example, from: a@b.example, to: 'mailto://u:secret@m.example'}": "10: alerts.mail.to: is no mail address; write one like it@example.com",
+    'digest: "7"': '9: digest: "7" is not a time of day; write one like 07:00',
+    "digest: 07:00": "9: digest: needs a mail server; write alerts.mail, too",
+    "heartbeat: {url: ping}": "9: heartbeat.url: is not an address; write one like https://ap.example.com",
+    "heartbeat: {url: 'ftp://x.example/'}": "9: heartbeat.url: is not a web address; write one like https://hc.example.com/ping/...",
+    "alerts: {urls: [token]}": "9: alerts.urls: is not an Apprise address; write one like ntfys://ntfy.example.com/filedrop",
+    "alerts:\n  mail:\n    host: m.example\n    from: a@b.example\n    to: it": "13: alerts.mail.to: is not a mail address; write one like it@example.com",
+    "alerts:\n  mail: {host: m.example, from: a@b.example, to: 'mailto://u:secret@m.example'}": "10: alerts.mail.to: is not a mail address; write one like it@example.com",
     "alerts:\n  mail:\n    fro: a@b.example\n    host: m.example\n    to: a@b.example": '11: alerts.mail.fro: unknown key; did you mean "from"?',
     "alerts:\n  mail: {host: m.example, from: a@b.example, to: a@b.example, username: x}": "10: alerts.mail: half a login; write password_file too, or neither",
-    "alerts:\n  mail: {host: m.example, from: a@b.example, to: a@b.example, username: x, password_file: y, security: none}": "10: alerts.mail: would send the password in the clear; write security: starttls, or tls",
-    "alerts:\n  mail: {host: m.example, port: 0, from: a@b.example, to: a@b.example}": "10: alerts.mail.port: is no port; write a number from 1 to 65535, like 587",
-    "alerts:\n  mail: {host: -, from: a@b.example, to: a@b.example}": "10: alerts.mail.host: is no name of a server; write one like mail.example.com",
-    "alerts:\n  mail: {host: 'smtp://u:secret@m.example', from: a@b.example, to: a@b.example}": "10: alerts.mail.host: is no name of a server; write one like mail.example.com",
-    "metrics: {textfile: x.prom}": '9: metrics.textfile: "x.prom" is no full path; write it from the root on, like /srv/filedrop',
-    "unassigned: keep": '9: unassigned: "keep" is no full path; write it from the root on, like /srv/filedrop',
+    "alerts:\n  mail: {host: m.example, from: a@b.example, to: a@b.example, username: x, password_file: y, security: none}": "10: alerts.mail: would send the password unencrypted; write security: starttls, or tls",
+    "alerts:\n  mail: {host: m.example, port: 0, from: a@b.example, to: a@b.example}": "10: alerts.mail.port: is not a port; write a number from 1 to 65535, like 587",
+    "alerts:\n  mail: {host: -, from: a@b.example, to: a@b.example}": "10: alerts.mail.host: is not a server's name; write one like mail.example.com",
+    "alerts:\n  mail: {host: 'smtp://u:secret@m.example', from: a@b.example, to: a@b.example}": "10: alerts.mail.host: is not a server's name; write one like mail.example.com",
+    "metrics: {textfile: x.prom}": '9: metrics.textfile: "x.prom" is not a full path; write one like /srv/filedrop',
+    "unassigned: keep": '9: unassigned: "keep" is not a full path; write one like /srv/filedrop',
     "outbound: {}\ninbound: {}\noutbound: {}": "11: outbound: written twice, first in line 9; keep one",
     "outbound:\n  settle: 1s\n  settle: 1s": "11: outbound.settle: written twice, first in line 10; keep one",
-    "? [a]\n: b": "9: ?: a key that is no text; write a word and a colon",
+    "? [a]\n: b": "9: ?: a key that is not text; write a word and a colon",
     "mapping: &a [*a]": "9: mapping 1: nested too deep, or in itself; write the values out",
-    "tables: {a: !x y}": "9: tables.a: a tag that means nothing here; put text that begins with ! in quotes",
-    "tables: !!map secret": "9: tables: a tag that means nothing here; put text that begins with ! in quotes",
-    "mapping: !!seq secret": "9: mapping: a tag that means nothing here; put text that begins with ! in quotes",
-    "digest: !!bool [secret]": "9: digest: a tag that means nothing here; put text that begins with ! in quotes",
+    "tables: {a: !x y}": "9: tables.a: an unknown tag; put text that begins with ! in quotes",
+    "tables: !!map secret": "9: tables: an unknown tag; put text that begins with ! in quotes",
+    "mapping: !!seq secret": "9: mapping: an unknown tag; put text that begins with ! in quotes",
+    "digest: !!bool [secret]": "9: digest: an unknown tag; put text that begins with ! in quotes",
     'tables: {a: "x\\ny"}': (
-        "9: tables.a: more than one line, or a character that can't be seen; write it in one line, a path with \\ in single "
-        "quotes or in none"
+        "9: tables.a: text of several lines, or with an invisible character; write it in one line, and a path with \\ in "
+        "single quotes"
     ),
     "tables: {a: {file: x.csv, keys: n, value: id}}": '9: tables.a.keys: unknown key; did you mean "key"?',
     "tables: {a: {file: x.csv, value: id}}": (
-        "9: tables.a: names only one column; write key too, or neither where the file has two columns"
+        "9: tables.a: names only one column; write key too, or neither if the file has two columns"
     ),
     "tables: {a: {key: n, value: id}}": "9: tables.a.file: missing; write file: customers.csv",
-    "tables: {a: [x.csv]}": "9: tables.a: a list where a path is wanted; write one like /srv/filedrop",
-    "tables: {a: true}": "9: tables.a: true where a path is wanted; write one like /srv/filedrop",
+    "tables: {a: [x.csv]}": "9: tables.a: a list where a path is expected; write one like /srv/filedrop",
+    "tables: {a: true}": "9: tables.a: true where a path is expected; write one like /srv/filedrop",
     "validation:\n  rules: r\n  except:\n    - {rule: X, company: acmee}": (
-        '12: validation.except 1.company: "acmee" is none of the companies; did you mean "acme"?'
+        '12: validation.except 1.company: there is no company "acmee"; did you mean "acme"?'
     ),
     "validation:\n  command: v\n  except:\n    - {rule: X}": (
-        "12: validation.except: is for validation.rules; take it out, as a program has no such rules"
+        "12: validation.except: works only with validation.rules, not with a program; delete it"
     ),
     "validation:\n  except:\n    - {company: acme}": "11: validation.except 1.rule: missing; write rule: PEPPOL-EN16931-R010",
-    "mapping:\n  - {company: acmee, channel: x}": '10: mapping 1.company: "acmee" is none of the companies; did you mean "acme"?',
+    "mapping:\n  - {company: acmee, channel: x}": '10: mapping 1.company: there is no company "acmee"; did you mean "acme"?',
     "mapping:\n  - {channel: x}\n  - {file: '(', channel: x}": (
-        "11: mapping 2.file: is no regular expression: missing ), unterminated subpattern at character 1; mend it there"
+        "11: mapping 2.file: is not a regular expression: missing ), unterminated subpattern at character 1; correct it there"
     ),
     "mapping:\n  - {file: '[[:alpha:]]+', channel: x}": (
         "10: mapping 1.file: can be read in two ways: Possible nested set at position 1;"
@@ -110,16 +110,16 @@ APPENDED = {
         "10: mapping 1.file: can be read in two ways: { at character 4;"
         " write a backslash before each character that stands for itself"
     ),
-    "mapping:\n  - {file: [x], channel: x}": "10: mapping 1.file: a list where text is wanted; write it, in quotes if need be",
-    "mapping:\n  - {receiver: {table: t, key: x}}": '10: mapping 1.receiver: "t" is none of the tables; write one that is there',
+    "mapping:\n  - {file: [x], channel: x}": "10: mapping 1.file: a list where text is expected; write text, in quotes if necessary",
+    "mapping:\n  - {receiver: {table: t, key: x}}": '10: mapping 1.receiver: there is no table "t"; add it, or write another',
     "tables: {names: n.csv}\nmapping:\n  - receiver: {table: name, key: x}": (
-        '11: mapping 1.receiver: "name" is none of the tables; did you mean "names"?'
+        '11: mapping 1.receiver: there is no table "name"; did you mean "names"?'
     ),
     "mapping:\n  - {file: '(?P<a>.)', channel: '{a}{b}'}": (
-        "10: mapping 1.channel: {b} is no group of this rule's file; write it there as (?P<b>...)"
+        "10: mapping 1.channel: {b} is not a group of this rule's file; write it there as (?P<b>...)"
     ),
     "mapping:\n  - {channel: '{a'}": (
-        "10: mapping 1.channel: has a brace that is no {group}; write the name of a group of this rule's file in braces"
+        "10: mapping 1.channel: contains a brace that is not a {group}; write a group of this rule's file in braces"
     ),
     "mapping:\n  - {sender: '123456789'}": '10: mapping 1.sender: "123456789" has no scheme; write "0192:123456789"',
     "mapping:\n  - {channel: {xpath: //Note, table: t}}": (
@@ -131,7 +131,7 @@ APPENDED = {
         "write text, {table: customers, key: '{customer}'} or {xpath: '//Note'}"
     ),
     "mapping:\n  - {company: acme}": "10: mapping 1: sets nothing; write what it sets, like receiver:",
-    "mapping:\n  - x": "10: mapping 1: text where keys are wanted; write them below it, each in a line of its own and indented",
+    "mapping:\n  - x": "10: mapping 1: text where keys are expected; write them below it, indented, one in each line",
     "mapping:\n  - {channel: x, number: 3}": "10: mapping 1.number: unknown key; delete it",
 }
 
@@ -158,31 +158,31 @@ ACCOUNT = {
     ),
     "username: u\npassword_env: E": "2: accounts.main.base_url: missing; write base_url: https://ap.example.com",
     "base_url: http://ap.example.com\nusername: u\npassword_env: E": (
-        "3: accounts.main.base_url: would send the password in the clear; write https:// (http:// is for loopback only)"
+        "3: accounts.main.base_url: would send the password unencrypted; write https:// (http:// works only for this computer)"
     ),
     "base_url: https://u:secret@x\nusername: u\npassword_env: E": (
-        "3: accounts.main.base_url: has a user name in it; write that as username, and the password in a file"
+        "3: accounts.main.base_url: contains a user name; write that as username, and the password in a file"
     ),
     "base_url: ap.example.com\nusername: u\npassword_env: E": (
-        "3: accounts.main.base_url: is no address; write one like https://ap.example.com"
+        "3: accounts.main.base_url: is not an address; write one like https://ap.example.com"
     ),
     "base_url: https://x/?a=b\nusername: u\npassword_env: E": (
-        "3: accounts.main.base_url: has a ? or # in it; write it as far as the path, like https://ap.example.com/rest"
+        "3: accounts.main.base_url: contains a ? or #; write only the part before it, like https://ap.example.com/rest"
     ),
     "base_url: https://x\nusername: u:v\npassword_env: E": (
-        "4: accounts.main.username: is no user name; write it as the access point gave it to you (it has no colon)"
+        "4: accounts.main.username: is not a user name; write it as you got it from the access point (it has no colon)"
     ),
     "base_url: https://x\nusername: true\npassword_env: E": (
-        "4: accounts.main.username: true where text is wanted; write it, in quotes if need be"
+        "4: accounts.main.username: true where text is expected; write text, in quotes if necessary"
     ),
     "base_url: https://x\nusername: u\npassword_env: E\nproxy: socks5://u:secret@x": (
-        "6: accounts.main.proxy: is no address of a proxy; write one like http://proxy.example.com:3128"
+        "6: accounts.main.proxy: is not the address of a proxy; write one like http://proxy.example.com:3128"
     ),
     "base_url: https://x\nusername: u\npassword_env: E\nproxy: http://u:12/secret@x:3128": (
-        "6: accounts.main.proxy: is no address of a proxy; write one like http://proxy.example.com:3128"
+        "6: accounts.main.proxy: is not the address of a proxy; write one like http://proxy.example.com:3128"
     ),
     "base_url: https://u:12/secret@x\nusername: u\npassword_env: E": (
-        "3: accounts.main.base_url: has a user name in it; write that as username, and the password in a file"
+        "3: accounts.main.base_url: contains a user name; write that as username, and the password in a file"
     ),
     "base_url: https://x\nusername: u\npassword_env: E\nname: x": "6: accounts.main.name: unknown key; delete it",
 }
@@ -195,43 +195,43 @@ COMPANIES = {
         '10: companies.acme.participants: "987654321" has no scheme; write "0192:987654321"'
     ),
     "acme: {participants: [x]}": (
-        '7: companies.acme.participants: "x" has no scheme; write its four digits and a colon before it, like "0192:987654321"'
+        '7: companies.acme.participants: "x" has no scheme; write four digits and a colon before it, like "0192:987654321"'
     ),
     "acme: {participants: [NO:ORGNR:987654321]}": (
-        '7: companies.acme.participants: "NO:ORGNR:987654321" is no ParticipantID; '
+        '7: companies.acme.participants: "NO:ORGNR:987654321" is not a ParticipantID; '
         'write four digits, a colon and the number, like "0192:987654321"'
     ),
     "acme: {participants: [0192:blåbær]}": (
-        '7: companies.acme.participants: "0192:blåbær" is no ParticipantID; '
+        '7: companies.acme.participants: "0192:blåbær" is not a ParticipantID; '
         'write four digits, a colon and the number, like "0192:987654321"'
     ),
-    "acme: {participants: 0192:1}": '7: companies.acme.participants: text where a list is wanted; write one like ["one", "two"]',
+    "acme: {participants: 0192:1}": '7: companies.acme.participants: text where a list is expected; write one like ["one", "two"]',
     "acme:": '7: companies.acme.participants: missing; write participants: ["0192:987654321"], or [] if it only sends',
-    "acme: {participants: [], account: mian}": '7: companies.acme.account: "mian" is none of the accounts; did you mean "main"?',
+    "acme: {participants: [], account: mian}": '7: companies.acme.account: there is no account "mian"; did you mean "main"?',
     "acme: {participants: [], watch: always}": (
-        "7: companies.acme.watch: is none of the words known here; write 'auto', 'events' or 'scan'"
+        "7: companies.acme.watch: is not one of the possible values; write 'auto', 'events' or 'scan'"
     ),
     "acme: {participants: [], outbound: []}": (
-        "7: companies.acme.outbound: an empty list; write at least one into it, or leave the key out"
+        "7: companies.acme.outbound: an empty list; write at least one entry, or leave the key out"
     ),
     "acme: {participants: [0192:1]}\nb: {participants: [iso6523-actorid-upis::0192:1]}": (
-        '8: companies.b.participants: "0192:1" also belongs to companies.acme; take it out of one of them'
+        '8: companies.b.participants: "0192:1" also belongs to companies.acme; remove it from one of them'
     ),
     "acme: {participants: [9930:de1]}\nb: {participants: [9930:DE1]}": (
-        '8: companies.b.participants: "9930:DE1" also belongs to companies.acme; take it out of one of them'
+        '8: companies.b.participants: "9930:DE1" also belongs to companies.acme; remove it from one of them'
     ),
     "acme: {participants: []}\nAcme: {participants: [], outbound: /srv/x, inbound: /srv/y}": (
-        "8: companies.Acme: is companies.acme but for its case; write another"
+        "8: companies.Acme: differs from companies.acme only in upper and lower case; write another name"
     ),
     "acme: {participants: [], outbound: /srv/x, inbound: /srv/x/in}": (
-        "7: companies.acme.inbound: /srv/x/in is inside companies.acme.outbound (/srv/x); write folders that lie apart"
+        "7: companies.acme.inbound: /srv/x/in is inside companies.acme.outbound (/srv/x); write separate folders"
     ),
     "acme: {participants: [], outbound: [/srv/x, /srv/y/../x]}": (
         "7: companies.acme.outbound: /srv/y/../x is the same folder as companies.acme.outbound (/srv/x); "
-        "write folders that lie apart"
+        "write separate folders"
     ),
     "acme: {participants: [], outbound: /srv/y/x}\nb: {participants: [], inbound: /srv/y}": (
-        "7: companies.acme.outbound: /srv/y/x is inside companies.b.inbound (/srv/y); write folders that lie apart"
+        "7: companies.acme.outbound: /srv/y/x is inside companies.b.inbound (/srv/y); write separate folders"
     ),
 }
 
@@ -322,7 +322,9 @@ def test_an_empty_file_says_what_it_lacks(text: str) -> None:
 
 def test_no_keys_at_all() -> None:
     """A file that is a list or a text says what it should be."""
-    assert _complaints("\n- a") == ["config.yaml:2: no keys; write accounts: and companies: and what belongs to them"]
+    assert _complaints("\n- a") == [
+        "config.yaml:2: the file has no keys; write accounts: and companies: with their keys"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -331,14 +333,14 @@ def test_no_keys_at_all() -> None:
         ("a: b: c", "1: not YAML at character 5: a colon too many, or a wrong indentation; put text that contains ': ' in quotes"),
         ("a:\n\tb: c", "2: not YAML at character 1: a tab; indent with spaces"),
         ("a:\n  b: c\n\td: e", "3: not YAML at character 1: a tab; indent with spaces"),
-        ("a:\n  b: c\n d: e", "3: not YAML at character 2: a colon is missing here or above, or the line is indented wrongly; mend it"),
+        ("a:\n  b: c\n d: e", "3: not YAML at character 2: a colon is missing here or above, or the line is indented wrongly; correct it"),
         ("a: 1\nb: 'x\nc: d", "2: not YAML at character 4: a quote that is not closed, or text after it; close it, or put the other quotes around the text"),
-        (r'a: "C:\Users\acme"', r"1: not YAML at character 4: a \ in double quotes means something else than in a path; write the path in single quotes or in none"),
-        (r'a: "D:\share"', r"1: not YAML at character 4: a \ in double quotes means something else than in a path; write the path in single quotes or in none"),
-        ("a: [b\nc: d", "1: not YAML at character 4: a bracket that is not closed, or a comma missing in it; mend it"),
+        (r'a: "C:\Users\acme"', r"1: not YAML at character 4: a \ in double quotes has a special meaning; write the path in single quotes or without quotes"),
+        (r'a: "D:\share"', r"1: not YAML at character 4: a \ in double quotes has a special meaning; write the path in single quotes or without quotes"),
+        ("a: [b\nc: d", "1: not YAML at character 4: a bracket that is not closed, or a missing comma in it; correct it"),
         ("a: @b", "1: not YAML at character 4: text can't begin with this character; put it in quotes"),
-        ("a: *secret", "1: not YAML at character 4: an alias without its anchor; put text that begins with * in quotes"),
-        ("a: !x!secret", "1: not YAML at character 4: a tag that means nothing here; put text that begins with ! in quotes"),
+        ("a: *secret", "1: not YAML at character 4: an alias that has no anchor; put text that begins with * in quotes"),
+        ("a: !x!secret", "1: not YAML at character 4: an unknown tag; put text that begins with ! in quotes"),
         ("a: b\n---\nc: d", "2: not YAML at character 1: a second document begins; keep one, without --- between"),
         ("a: b\nc: \x07", "2: a character that can't be printed (U+0007); delete it"),
         ("a: \ud800", "1: a character that can't be printed (U+D800); delete it"),
@@ -460,18 +462,18 @@ inboud: {poll: 1}
 """
     assert [complaint.split(";")[0].removeprefix("config.yaml:") for complaint in _complaints(text)] == [
         "2: accounts.main.password: missing",
-        "3: accounts.main.base_url: would send the password in the clear",
+        "3: accounts.main.base_url: would send the password unencrypted",
         "4: accounts.main.usernam: unknown key",
         '7: companies.acme.participants: "987654321" has no scheme',
-        "10: companies.CON: is a name with a meaning of its own, on Windows or here",
+        "10: companies.CON: is a reserved name, on Windows or in filedrop",
         '11: companies.CON.participants: "x" has no scheme',
         '14: companies.b.participants: "0192:1" also belongs to companies.acme',
         local("15: companies.b.inbound: /srv/x/y is inside companies.acme.outbound (/srv/x)"),
-        "17: mapping 1.file: is no regular expression: missing ), unterminated subpattern at character 1",
+        "17: mapping 1.file: is not a regular expression: missing ), unterminated subpattern at character 1",
         "19: mapping 2.chanel: unknown key",
-        '19: mapping 2.company: "c" is none of the companies',
+        '19: mapping 2.company: there is no company "c"',
         "20: inboud: unknown key",
-        '20: inbound.poll: "1" is no duration',
+        '20: inbound.poll: "1" is not a duration',
     ]  # fmt: skip
 
 
@@ -516,4 +518,4 @@ def test_nothing_is_so_wrong_that_it_cannot_be_said(tree: dict[str, object]) -> 
 def test_names_that_are_filedrops_own(name: str) -> None:
     """No company has a name by which filedrop calls something of its own, in any case."""
     text = BASE.replace("  acme:", f"  {name}:")
-    assert any("is a name with a meaning of its own" in complaint for complaint in _complaints(text))
+    assert any("is a reserved name" in complaint for complaint in _complaints(text))

@@ -305,13 +305,13 @@ def test_a_file_is_read_whoever_wrote_it(tmp_path: Path) -> None:
 def test_a_file_of_somebody_else(tmp_path: Path) -> None:
     """Who may not read the file isn't told to write another."""
     (tmp_path / "c.yaml").touch(0)
-    with as_anyone(), pytest.raises(ConfigError, match=r"Permission denied.*; or run this as somebody who may read it"):
+    with as_anyone(), pytest.raises(ConfigError, match=r"Permission denied.*; or run this as a user who may read it"):
         load(tmp_path / "c.yaml")
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     """A file that isn't there, or isn't UTF-8, is an error of the configuration."""
-    with pytest.raises(ConfigError, match=f"^{re.escape(str(tmp_path / 'no.yaml'))}: cannot be read: .* filedrop init"):
+    with pytest.raises(ConfigError, match=f"^{re.escape(str(tmp_path / 'no.yaml'))}: can't be read: .* filedrop init"):
         load(tmp_path / "no.yaml")
     (tmp_path / "latin.yaml").write_bytes(BASE.encode() + b"    channel: caf\xe9\n")
     with pytest.raises(ConfigError, match=r"latin\.yaml:9: not UTF-8; save the file as UTF-8$"):

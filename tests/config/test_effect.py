@@ -17,29 +17,27 @@ from filedrop.errors import ConfigError
 from filedrop.identify import identify, read
 from filedrop.identify.mapping import Rules
 
-NO_NAME = (
-    r"10: mapping 1.file: can match no file's name, which is all that it is compared with; write one like INV-.*\.xml"
-)
+NO_NAME = r"10: mapping 1.file: matches no file name, and it is compared only with names; write one like INV-.*\.xml"
 
 # Rules, the first in line 10, and what is said of them.
 REFUSED = {
     "- {document: 'ubl:Invoice', channel: x}": (
-        '10: mapping 1.document: "ubl:Invoice" is the local name of no element; write "Invoice"'
+        '10: mapping 1.document: "ubl:Invoice" is not the name of an element; write "Invoice"'
     ),
     "- {document: '{urn:x}Invoice', channel: x}": (
-        '10: mapping 1.document: "{urn:x}Invoice" is the local name of no element; write "Invoice"'
+        '10: mapping 1.document: "{urn:x}Invoice" is not the name of an element; write "Invoice"'
     ),
     "- {document: /Invoice, channel: x}": (
-        '10: mapping 1.document: "/Invoice" is the local name of no element; write "Invoice"'
+        '10: mapping 1.document: "/Invoice" is not the name of an element; write "Invoice"'
     ),
     "- {document: 'Invoice ', channel: x}": (
-        '10: mapping 1.document: "Invoice " is the local name of no element; write "Invoice"'
+        '10: mapping 1.document: "Invoice " is not the name of an element; write "Invoice"'
     ),
     "- {document: '', channel: x}": (
-        '10: mapping 1.document: "" is the local name of no element; write one like Invoice, without a prefix'
+        '10: mapping 1.document: "" is not the name of an element; write one like Invoice, without a prefix'
     ),
     "- {document: 380, channel: x}": (
-        '10: mapping 1.document: "380" is the local name of no element; write one like Invoice, without a prefix'
+        '10: mapping 1.document: "380" is not the name of an element; write one like Invoice, without a prefix'
     ),
     "- {file: '', channel: x}": NO_NAME,
     "- {file: '^$', channel: x}": NO_NAME,
@@ -52,22 +50,22 @@ REFUSED = {
     ),
     "- {company: acme, channel: ''}": "10: mapping 1.channel: an empty text sets nothing; write one, or delete the key",
     "- {channel: x}\n  - {channel: x}": (
-        "11: mapping 2: can never win: mapping 1 (line 10) sets channel for all of its documents;"
-        " delete it, or put it before"
+        "11: mapping 2: has no effect: mapping 1 (line 10) sets channel for all of its documents;"
+        " delete it, or move it up"
     ),
     "- {document: Invoice, channel: x}\n  - {document: Invoice, file: 'a.*', channel: '{{xpath: //Note}}'}".replace(
         "'{{xpath: //Note}}'", "{xpath: //Note}"
     ): (
-        "11: mapping 2: can never win: mapping 1 (line 10) sets channel for all of its documents;"
-        " delete it, or put it before"
+        "11: mapping 2: has no effect: mapping 1 (line 10) sets channel for all of its documents;"
+        " delete it, or move it up"
     ),
     "- {customization: '*', channel: x}\n  - {receiver: '0192:1', sender: '0192:2'}\n"
     "  - {company: acme, channel: y, receiver: '0192:1'}": (
-        "12: mapping 3: can never win: mapping 2 (line 11) sets receiver, mapping 1 (line 10) sets channel"
-        " for all of its documents; delete it, or put it before"
+        "12: mapping 3: has no effect: mapping 2 (line 11) sets receiver, mapping 1 (line 10) sets channel"
+        " for all of its documents; delete it, or move it up"
     ),
     "- {file: 'a.*', channel: x}\n  - file: 'a.*'\n    receiver: '0192:1'\n    channel: y": (
-        "13: mapping 2.channel: can never win: mapping 1 (line 10) sets it for all of the rule's documents;"
+        "13: mapping 2.channel: has no effect: mapping 1 (line 10) sets it for all of the rule's documents;"
         " delete one of them"
     ),
 }

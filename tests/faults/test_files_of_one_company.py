@@ -182,7 +182,7 @@ def test_password_file_of_one_account(tmp_path: Path) -> None:
     with TwoAccounts(tmp_path, f"password_file: '{path}'") as world, world.service():
         world.drop("invoice.xml", invoice("1"))
         world.until(lambda: world.places().get("invoice.xml", "").startswith("archive"))
-        world.until(lambda: f"accounts.other.password_file: cannot read {path}" in heard_of(world))
+        world.until(lambda: f"accounts.other.password_file: can't read {path}" in heard_of(world))
         path.write_text(PASSWORD)
         path.chmod(0o600)
         world.until(lambda: any((world.root / "globex/inbound").glob("*-Invoice-*.xml")))

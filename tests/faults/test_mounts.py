@@ -242,7 +242,7 @@ def test_a_journal_on_a_network_file_system(world: World) -> None:
         for command, status in ((("run", "--once"), 2), (("check",), 1)):
             told = ask(world, *command)
             assert told.status == status
-            assert f"{world.state} lies on a network file system (fuse.sshfs)" in told.says
+            assert f"{world.state} is on a network file system (fuse.sshfs)" in told.says
     assert not world.front.asked("POST")
 
 

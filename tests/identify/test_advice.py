@@ -108,12 +108,12 @@ def test_for_whom_the_rule_is() -> None:
 @pytest.mark.parametrize(
     ("document", "says"),
     [
-        (invoice(sender=None), "sender: still says <ParticipantID of the sender>"),
-        (invoice(receiver="0192:98 76"), "receiver: still says <ParticipantID of the receiver>"),
-        (invoice(customization=""), "document_id: still says <CustomizationID>"),
-        (b"<Note/>", "document_id: still says <CustomizationID> and <version>"),
-        (b"<x xmlns='urn:x y'/>", "document_id: still says <namespace>, <name>, <CustomizationID> and <version>"),
-        (invoice(customization="urn:x", process=""), "process_id: still says <process id>"),
+        (invoice(sender=None), "sender: still contains <ParticipantID of the sender>"),
+        (invoice(receiver="0192:98 76"), "receiver: still contains <ParticipantID of the receiver>"),
+        (invoice(customization=""), "document_id: still contains <CustomizationID>"),
+        (b"<Note/>", "document_id: still contains <CustomizationID> and <version>"),
+        (b"<x xmlns='urn:x y'/>", "document_id: still contains <namespace>, <name>, <CustomizationID> and <version>"),
+        (invoice(customization="urn:x", process=""), "process_id: still contains <process id>"),
     ],
 )
 def test_the_rule_as_it_stands(document: bytes, says: str) -> None:
@@ -121,7 +121,7 @@ def test_the_rule_as_it_stands(document: bytes, says: str) -> None:
     rule = rule_for(document, "a.xml")
     with pytest.raises(ConfigError) as refused:
         parse(f"{BASE}mapping:\n{rule}\n")
-    complaint = f"config.yaml:10: mapping 1.{says}; write what is meant instead, without < and >"
+    complaint = f"config.yaml:10: mapping 1.{says}; replace it with the value, without < and >"
     assert complaint in refused.value.complaints
     assert parse(f"{BASE}mapping:\n{filled_in(rule)}\n").mapping
 

@@ -266,7 +266,7 @@ def test_saxonche_is_missing(rules: Path, tmp_path: Path, monkeypatch: pytest.Mo
         ("documents:\n  - {document: Invoice, rules: [own.sch]}", "neither compiled Schematron"),
         ("documents:\n  - {document: Invoice}", "rules.yaml:2: documents 1.rules: missing"),
         ("documents:\n  - {dokument: Invoice, rules: [a.xsd]}", 'did you mean "document"'),
-        ("released: May\ndocuments:\n  - {document: Invoice, rules: [a.xsd]}", "is no day; write one like"),
+        ("released: May\ndocuments:\n  - {document: Invoice, rules: [a.xsd]}", "is not a date; write one like"),
         ("documents", "rules.yaml:1"),
     ],
 )
