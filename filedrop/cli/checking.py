@@ -58,7 +58,7 @@ def commands_found(config: Config) -> Iterator[CheckResult]:
     """Are the programs of `commands` there?"""
     for event, (program, *_) in config.commands.wanted().items():
         if find(program) is None:
-            says = f"there is no program {program}, or it may not be run: name another, with its whole path"
+            says = f"{program} doesn't exist, or filedrop may not run it: write the full path of a program"
             yield CheckResult(f"commands.after_{event}", "failed", says)
 
 
@@ -79,17 +79,30 @@ def validation_found(config: Config) -> Iterator[CheckResult]:
         yield CheckResult(VALIDATION, "failed", f"{error}")
         return
     rule = config.outbound.validate_
-    does = {"off": "is off, so that nothing is", "warn": "warns", "refuse": "refuses what is invalid"}[rule]
+    does = {"off": "is off", "warn": "warns", "refuse": "refuses invalid documents"}[rule]
     yield CheckResult(VALIDATION, "ok", f"{by} can be used; outbound.validate {does}")
+    if config.validation.rules is not None:
+        yield from _mistyped(config, config.validation.rules)
+
+
+def _mistyped(config: Config, folder: Path) -> Iterator[CheckResult]:
+    """The rules of `validation.except` that no file of the rules names. Raises OSError."""
+    rules = {rule for excepted in config.validation.except_ for rule in excepted.rule}
+    for path in folder.rglob("*.xs*") if rules else ():
+        text = path.read_bytes()
+        rules = {rule for rule in rules if rule.encode() not in text}
+    for rule in sorted(rules):
+        says = f"{config.source}: validation.except: no rule in {folder} is named {rule}; correct the name"
+        yield CheckResult(CONFIGURATION, "warning", says)
 
 
 def _age(folder: Path, today: date) -> CheckResult:
     """How old rules are. Raises ConfigError."""
     rules = load_rules(folder)
     if rules.released is None or rules.next_due is None:
-        return CheckResult(VALIDATION, "warning", f"{folder}: rules.yaml doesn't say how old they are; write released:")
+        return CheckResult(VALIDATION, "warning", f"{folder}: rules.yaml has no date; write released: and the date")
     due = f"{rules.next_due:%B %Y}"
     if today < rules.next_due:
         return CheckResult(VALIDATION, "ok", f"{folder} has the rules of {rules.released}; the next are due in {due}")
-    says = f"{folder} has the rules of {rules.released}, and newer ones were due in {due}: put these there"
+    says = f"{folder} has the rules of {rules.released}, and newer ones were due in {due}: install the newer rules"
     return CheckResult(VALIDATION, "warning", says)

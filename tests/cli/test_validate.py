@@ -86,8 +86,17 @@ def test_check_says_how_old_they_are(
     assert works == {
         "about": "validation",
         "result": "ok",
-        "says": f"the rules in {rules} can be used; outbound.validate refuses what is invalid",
+        "says": f"the rules in {rules} can be used; outbound.validate refuses invalid documents",
     }
+
+
+def test_check_warns_of_a_mistyped_exception(world: World, tmp_path: Path) -> None:
+    """A rule in `validation.except` that the rules don't have is a warning, and one that they have is none."""
+    rules = own_rules(tmp_path / "rules")
+    world.more = f"validation: {{rules: {rules}, timeout: 10m, except: [{{rule: [OWN-1, OWN-l]}}]}}"
+    findings = [json.loads(line) for line in world.filedrop("check", "--json").stdout.splitlines()]
+    (warning,) = [one["says"] for one in findings if "validation.except" in one["says"]]
+    assert warning.endswith(f"no rule in {rules} is named OWN-l; correct the name")
 
 
 def test_check_says_what_is_wrong(world: World, tmp_path: Path) -> None:
@@ -98,7 +107,7 @@ def test_check_says_what_is_wrong(world: World, tmp_path: Path) -> None:
         (f"rules: {rules}", "own.xslt is no stylesheet that can be used"),
         (
             f"rules: {tmp_path}",
-            "rules.yaml: cannot be read: No such file or directory; filedrop manual validation shows",
+            "rules.yaml: can't be read: No such file or directory; filedrop manual validation shows",
         ),
         (f"command: [{tmp_path / 'nothing'}]", "isn't there, or filedrop's user may not run it"),
     ):
