@@ -8,7 +8,11 @@ from pathlib import Path
 
 PROJECT = Path(__file__).parents[2]
 PAGES = {  # name and section: its page of the manual, what NAME says, and where else to look
-    ("filedrop", 1): ("commands.md", "carries business documents between folders and a PEPPOL access point", 5),
+    ("filedrop", 1): (
+        "commands.md",
+        "sends and receives business documents between folders and a PEPPOL access point",
+        5,
+    ),
     ("filedrop", 5): ("configuration.md", "the configuration of filedrop", 1),
 }
 

@@ -50,7 +50,7 @@ Var status
     !insertmacro installation "halt"
     ${If} $status != 0
         !insertmacro installation "resume"
-        !insertmacro failed "A filedrop that runs can't be stopped, so nothing was ${done}. Stop it, and try again. Where none runs, delete $INSTDIR first."
+        !insertmacro failed "A running filedrop can't be stopped, so nothing was ${done}. Stop it, and try again. If none is running, delete $INSTDIR first."
     ${EndIf}
     ; Windows lets nobody write to a program that runs; one that was stopped needs a moment to be gone.
     StrCpy $1 0
@@ -63,7 +63,7 @@ Var status
         ${EndIf}
         ${If} $1 == 20
             !insertmacro installation "resume"
-            !insertmacro failed "filedrop.exe still runs, so nothing was ${done}. End it, and try again."
+            !insertmacro failed "filedrop.exe is still running, so nothing was ${done}. End it, and try again."
         ${EndIf}
         Sleep 500
         IntOp $1 $1 + 1
@@ -95,7 +95,7 @@ Section
     ClearErrors
     File /r "${STAGE}/*"
     ${If} ${Errors}
-        !insertmacro failed "$INSTDIR can't be written. See to its rights and to the space on its disk, and try again."
+        !insertmacro failed "$INSTDIR can't be written. Check its rights and the free space on its disk, and try again."
     ${EndIf}
     WriteUninstaller "$INSTDIR\uninstall.exe"
     WriteRegStr HKLM "${PROGRAMS}" DisplayName "filedrop"
@@ -111,9 +111,9 @@ Section
     SendMessage ${HWND_BROADCAST} ${WM_SETTINGCHANGE} 0 "STR:Environment" /TIMEOUT=5000
     ${If} $status == 2
         SetErrorLevel 2
-        DetailPrint "Installed, but not started: see above, and the manual."
+        DetailPrint "filedrop is installed, but not started. The lines above say why."
     ${ElseIf} $status != 0
-        !insertmacro failed "filedrop is there, but its service isn't as it should be: see install.log, beside its configuration."
+        !insertmacro failed "filedrop is installed, but its service can't be set up or started. install.log, next to the configuration, says why."
     ${EndIf}
 SectionEnd
 
@@ -122,7 +122,7 @@ Section Uninstall
     !insertmacro installation "leave"
     ${If} $status != 0
         !insertmacro installation "resume"
-        !insertmacro failed "filedrop's service can't be removed, so all is still there. Stop it, and try again."
+        !insertmacro failed "filedrop's service can't be removed, so nothing was removed. Stop the service, and try again."
     ${EndIf}
     SendMessage ${HWND_BROADCAST} ${WM_SETTINGCHANGE} 0 "STR:Environment" /TIMEOUT=5000
     RMDir /r "$INSTDIR\Lib"
@@ -131,5 +131,5 @@ Section Uninstall
     Delete "$INSTDIR\uninstall.exe"
     RMDir "$INSTDIR"
     DeleteRegKey HKLM "${PROGRAMS}"
-    DetailPrint "The configuration, the state and all folders stay."
+    DetailPrint "The configuration, the state and all folders stay on this computer."
 SectionEnd

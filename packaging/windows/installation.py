@@ -5,8 +5,8 @@ r"""What the installer has filedrop do: `filedrop.exe -m installation halt | res
     finish  after that: register the service, put `filedrop` on the path; start what ran, or what is new and configured
     leave   before files are removed: remove its services, take it off the path
 
-The exit status is that of filedrop's commands: 1, it failed; 2, installed, but the configuration must be mended before
-it can start. What is said is in %PROGRAMDATA%\filedrop\install.log, too, since a silent installer shows nothing.
+The exit status is that of filedrop's commands: 1, it failed; 2, installed, but the configuration must be corrected
+before it can start. What is said is in %PROGRAMDATA%\filedrop\install.log, too, since a silent installer shows nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def halt() -> int:
     if ran:
         RAN.write_text("\n".join(dict.fromkeys([*remembered(), *ran])), encoding="utf-8")
     for name in ran:
-        tell(f"{name} is stopped for the time being.")
+        tell(f"{name} is stopped for now.")
         manager.stop(name)
         if is_up(name):
             raise FiledropError(f"{name} doesn't stop")
@@ -76,7 +76,7 @@ def finish() -> int:
         return resume() or status
     if status == 0 and run("check") == 0:
         return run("service", "start")
-    tell(f"{CONFIGURATION} has to be mended first; then run: filedrop service install --now")
+    tell(f"Correct {CONFIGURATION} first. Then run: filedrop service install --now")
     return MISUSED
 
 

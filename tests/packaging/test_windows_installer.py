@@ -161,7 +161,7 @@ def of_service() -> int:
 def test_from_an_empty_computer(world: World) -> None:
     """Killed and upgraded while it works, and removed in the end, it loses nothing, and sends nothing twice."""
     install()
-    assert "is new, and an example" in log()
+    assert "is a new example" in log()
     assert r"C:\Program Files\filedrop" in path()
     assert "it is stopped" in filedrop("service", "status", status=1)
 
@@ -194,7 +194,7 @@ def test_from_an_empty_computer(world: World) -> None:
     stray.touch()
     install()  # over what runs
     assert not stray.exists(), "files of the version before are gone"
-    assert "filedrop is stopped for the time being" in log()
+    assert "filedrop is stopped for now" in log()
     assert (OURS / "config.yaml").read_text() == mine
     filedrop("service", "status")
     world.until(world.settled, LONGEST, what="all is sent, and all received")
