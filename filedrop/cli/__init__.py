@@ -31,30 +31,30 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 COMMANDS = {  # name: the module of this room that has it, and what it does
-    "run": ("run", "Watch, send, track and fetch until stopped; --once: what is there now."),
-    "init": ("init", "Write a first configuration, by questions or options; try the login."),
-    "check": ("check", "Look over configuration, folders, login, TLS and clock."),
-    "identify": ("identify", "Show the ids of files, and where each comes from."),
-    "validate": ("validate", "Look whether files keep the rules of the network, before they are sent."),
+    "run": ("run", "Run the daemon: send, track and receive documents until stopped."),
+    "init": ("init", "Write a first configuration from your answers, then test it."),
+    "check": ("check", "Test the configuration, folders, login, TLS and clock."),
+    "identify": ("identify", "Show the ids of files, and where each id comes from."),
+    "validate": ("validate", "Check files against the rules of the network before they are sent."),
     "show": ("document", "Show a document for reading, or write it as a page."),
-    "status": ("status", "Show what waits, is on its way, in doubt, overdue or failed, and why."),
-    "history": ("history", "Show all that has happened to a document or a message."),
-    "retry": ("retry", "Put failed documents back in line."),
-    "resolve": ("resolve", "End a doubt yourself: it was sent, or is to be sent again."),
-    "hold": ("hold", "Send nothing more for a company until it is released."),
-    "release": ("hold", "Send again for a company that was held."),
-    "reload": ("reload", "Have the running daemon take up the changed configuration."),
-    "backup": ("backup", "Copy the journal to a file, while filedrop runs."),
-    "config": ("config", "Show what the configuration means, or its JSON Schema."),
-    "lookup": ("lookup", "Ask the directory: can a receiver be reached, and what does it accept?"),
-    "service": ("service", "Install filedrop as a service, start, stop or remove it, or see how it stands."),
-    "messages": ("archive", "List the access point's archive."),
-    "download": ("archive", "Fetch a message's document, also into its inbound folder again."),
-    "read": ("archive", "Mark a message of the inbox as read."),
+    "status": ("status", "Show the status of all documents, and what needs attention."),
+    "history": ("history", "Show everything that happened to a document or a message."),
+    "retry": ("retry", "Send failed documents again."),
+    "resolve": ("resolve", "End a doubt: the document was sent, or filedrop sends it again."),
+    "hold": ("hold", "Stop sending for a company."),
+    "release": ("hold", "Send again for a company that is held."),
+    "reload": ("reload", "Make the running daemon use the changed configuration."),
+    "backup": ("backup", "Copy the journal to a file while filedrop runs."),
+    "config": ("config", "Show the configuration with all defaults, or its JSON Schema."),
+    "lookup": ("lookup", "Ask the directory whether a receiver can be reached, and what it accepts."),
+    "service": ("service", "Install, start, stop or remove filedrop as a service, or show its status."),
+    "messages": ("archive", "List the messages in the access point's archive."),
+    "download": ("archive", "Download a message's document, or put it into its inbound folder again."),
+    "read": ("archive", "Mark a message in the inbox as read."),
     "statistics": ("archive", "Show the account's figures."),
-    "manual": ("manual", "Show the pages of the manual."),
-    "sandbox": ("sandbox", "Run an access point of your own on this computer."),
-    "demo": ("demo", "Watch an invoice go from one company to another."),
+    "manual": ("manual", "Show a page of the manual."),
+    "sandbox": ("sandbox", "Run an access point on this computer, for tests."),
+    "demo": ("demo", "Watch an invoice travel from one company to another."),
 }
 EXTRAS = {"sandbox": "sandbox", "demo": "sandbox"}  # what an installation without extras lacks, and these need
 FAILED, MISUSED, UNREACHABLE = 1, 2, 3
@@ -138,9 +138,9 @@ def _end_unreadable(ctx: click.Context, error: Exception) -> NoReturn:
     for module in (__file__, click.__file__, os.__file__):
         if denial := denied(Path(module)):
             click.echo(  # `complain` may need a library that can't be read either
-                "the account that owns filedrop's state can't read this filedrop or its Python, and a service can't "
-                f"run it either: {denial.facts}. Install it where every user can read it, such as /opt/filedrop: "
-                f"filedrop manual install ({error})",
+                "the account that owns filedrop's state can't read this filedrop or its Python, so a service can't run "
+                f"it either: {denial.facts}. Install filedrop where every user can read it, such as /opt/filedrop. "
+                f"See: filedrop manual install ({error})",
                 err=True,
             )
             ctx.exit(FAILED)
@@ -178,12 +178,12 @@ def exit_status(error: FiledropError) -> int:
     "--config",
     metavar="FILE",
     type=click.Path(readable=False),  # whether it can be read, its reader says
-    help="The configuration (else $FILEDROP_CONFIG, else the system's).",
+    help="The configuration file. Without it: $FILEDROP_CONFIG, or else the system's file.",
 )
 @click.version_option(__version__, prog_name="filedrop")
 @click.pass_context
 def filedrop(ctx: click.Context, config: str | None) -> None:
-    """Carry documents between shared folders and a PEPPOL access point."""
+    """Send and receive business documents between shared folders and a PEPPOL access point."""
     ctx.obj = config
 
 

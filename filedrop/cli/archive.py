@@ -46,16 +46,16 @@ COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": oper
 COMPARISONS |= {"=>": operator.ge, "=<": operator.le}  # as the interface writes them
 WINDOWS = (1, 10, 100, 1000)  # days back: the archive is listed oldest first, and may hold years
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
-ACCOUNT = click.option("--account", metavar="NAME", help="Whose; may be left out where there is one account.")
+ACCOUNT = click.option("--account", metavar="NAME", help="The account. Not needed if there is only one.")
 
 
 @click.command(epilog="\b\nExample: filedrop messages --direction IN --sent '>=2026-11-01'")
-@click.option("--sent", metavar="'>=2026-11-01'", help="A day after one of >= <= > < =")
-@click.option("--sender", metavar="PARTICIPANT")
-@click.option("--receiver", metavar="PARTICIPANT")
-@click.option("--direction", type=click.Choice(["IN", "OUT"], case_sensitive=False))
-@click.option("--limit", type=click.IntRange(1), help="At most so many, the newest.")
-@click.option("--json", "as_json", is_flag=True, help="One object a line.")
+@click.option("--sent", metavar="'>=2026-11-01'", help="Only messages of these days: >=, <=, >, < or =, and a date.")
+@click.option("--sender", metavar="PARTICIPANT", help="Only messages from this participant.")
+@click.option("--receiver", metavar="PARTICIPANT", help="Only messages to this participant.")
+@click.option("--direction", type=click.Choice(["IN", "OUT"], case_sensitive=False), help="Received, or sent.")
+@click.option("--limit", type=click.IntRange(1), help="At most this many: the newest.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 @ACCOUNT
 @click.pass_obj
 def messages(
@@ -68,7 +68,7 @@ def messages(
     as_json: bool,
     **asked_for: str | None,
 ) -> None:
-    """List the access point's archive, all that is asked for, the newest first."""
+    """List the messages in the access point's archive, the newest first."""
     first, on_day = _days(sent)
     troubles: list[NoClearAnswer] = []
     with open_access_point(choose_account(open_config(config_option), account)) as access_point:
@@ -122,12 +122,12 @@ def _row(message: Message) -> list[object]:
 
 @click.command(epilog="\b\nExample: filedrop download 4300000017 --deliver")
 @click.argument("msg_no", type=click.IntRange(1))
-@click.option("-o", "--output", metavar="FILE", help="Where to, - for stdout; MSG_NO.xml if left out.")
-@click.option("--deliver", is_flag=True, help="Into the inbound folder of its receiver, again.")
+@click.option("-o", "--output", metavar="FILE", help="The new file; - is standard output. Default: MSG_NO.xml.")
+@click.option("--deliver", is_flag=True, help="Put it into the inbound folder of its receiver again.")
 @ACCOUNT
 @click.pass_obj
 def download(config_option: str | None, msg_no: int, *, output: str | None, deliver: bool, account: str | None) -> None:
-    """Fetch a message's document; no file is ever overwritten."""
+    """Download a message's document. No file is ever overwritten."""
     if output and deliver:
         raise click.UsageError("write -o or --deliver, not both")
     config = open_config(config_option)
@@ -152,7 +152,7 @@ def download(config_option: str | None, msg_no: int, *, output: str | None, deli
 @ACCOUNT
 @click.pass_obj
 def read(config_option: str | None, msg_no: int, *, account: str | None) -> None:
-    """Mark a message of the inbox as read: filedrop will not fetch it any more."""
+    """Mark a message in the inbox as read, so that filedrop doesn't fetch it."""
     config = open_config(config_option)
     chosen = choose_account(config, account)
     with open_access_point(chosen) as access_point:
@@ -162,7 +162,7 @@ def read(config_option: str | None, msg_no: int, *, account: str | None) -> None
 
 
 @click.command(epilog="\b\nExample: filedrop statistics")
-@click.option("--json", "as_json", is_flag=True, help="One object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @ACCOUNT
 @click.pass_obj
 def statistics(config_option: str | None, *, account: str | None, as_json: bool) -> None:
@@ -198,7 +198,7 @@ def _days(sent: str | None) -> tuple[date | None, Callable[[Message], bool]]:
     except ValueError:
         day = None
     if match is None or day is None:
-        raise click.UsageError(f"--sent: {sent!r} is no day; write one like '>=2026-11-01'")
+        raise click.UsageError(f"--sent: {sent!r} is not a date; write one like '>=2026-11-01'")
     sign, text = match[1] or "=", day.isoformat()
     return None if "<" in sign else day, lambda message: COMPARISONS[sign]((message.received or "")[:10], text)
 
@@ -280,6 +280,6 @@ def _folder(config: Config, message: Message) -> InboundFolder:
     if unassigned := unassigned_folder(config):
         return unassigned
     raise FiledropError(
-        f"message {message.msg_no} is for {receiver}, which is none of the companies here: add it to one, set "
-        "`unassigned`, or write -o and a file instead of --deliver"
+        f"message {message.msg_no} is for {receiver}, which is a participant of no company: add it to one, set "
+        "`unassigned`, or write -o FILE instead of --deliver"
     )

@@ -16,16 +16,16 @@ from filedrop.text import size
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
 @click.pass_obj
 def backup(config_option: str | None, file: Path) -> None:
-    """Copy the journal to FILE, whole and as of one moment, while filedrop runs.
+    """Copy the journal to FILE while filedrop runs.
 
-    FILE is complete once it is there, and must not be there before. How a copy is put back, the manual says: filedrop
-    manual operations.
+    The copy shows the journal at one moment. FILE must not exist yet; when it appears, it is complete. To put a copy
+    back, see: filedrop manual operations
     """
     if file.exists():
-        raise FiledropError(f"{file} is there already: name another file, or delete that one")
+        raise FiledropError(f"{file} already exists: name another file, or delete it")
     with open_journal(open_config(config_option)) as journal, as_caller():
         try:
             journal.copy_to(file)
         except OSError as error:
             raise FiledropError(f"{file} can't be written: {error.strerror or error}") from error
-        say(f"{file} has the journal, {size(file.stat().st_size)}")
+        say(f"The journal is copied to {file} ({size(file.stat().st_size)}).")

@@ -59,18 +59,20 @@ PATIENCE = 10.0  # seconds for a folder to answer
 
 
 @click.command(epilog="\b\nExample: filedrop check --alert")
-@click.option("--take-over", is_flag=True, help="Make folders ours that another filedrop has marked, or lost our mark.")
+@click.option(
+    "--take-over", is_flag=True, help="Serve folders that another filedrop has marked, or that lost their mark."
+)
 @click.option(
     "--folder",
     "only",
     multiple=True,
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="With --take-over: this folder alone.",
+    help="With --take-over: only this folder. Can be repeated.",
 )
-@click.option("--as-service", is_flag=True, help="With the rights of the service's account; for administrators.")
-@click.option("--alert", is_flag=True, help="Also send a test mail and the like, by all that is configured for alerts.")
-@click.option("--json", "as_json", is_flag=True, help="One object a line.")
+@click.option("--as-service", is_flag=True, help="Test with the rights of the service's account. For administrators.")
+@click.option("--alert", is_flag=True, help="Also send a test alert by every way that is configured.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 @click.pass_obj
 def check(
     config_option: str | None,
@@ -81,14 +83,14 @@ def check(
     alert: bool,
     as_json: bool,
 ) -> None:
-    """Look over configuration, state, folders, login, TLS and clock; it leaves nothing behind."""
+    """Test the configuration, state, folders, login, TLS and clock. It leaves nothing behind."""
     left_out = {"--take-over": take_over, "--alert": alert}
     unit = _become_service(config_option, left_out, as_json=as_json) if as_service else None
     config = open_config(config_option)
     if only and not take_over:
-        raise click.UsageError("--folder goes with --take-over")
+        raise click.UsageError("--folder works only with --take-over")
     if unknown := [str(path) for path in only if path not in config.folders]:
-        raise click.UsageError(f"{', '.join(unknown)}: none of the folders of the configuration, by its whole path")
+        raise click.UsageError(f"{', '.join(unknown)}: the configuration has no such folder; write its full path")
     if take_over and is_missing(config.state):
         act_as_owner(config.root)  # else a state that root makes would be root's
     results = [CheckResult(CONFIGURATION, "ok", config.source)]
@@ -115,7 +117,7 @@ if sys.platform == "win32":
     def _become_service(option: str | None, left_out: Mapping[str, bool], *, as_json: bool) -> Unit:
         """Nobody becomes another here: the service looks, and that is all of the command. Raises FiledropError."""
         for name in (name for name, is_wanted in left_out.items() if is_wanted):
-            raise click.UsageError(f"{name} doesn't go with --as-service; run it by itself")
+            raise click.UsageError(f"{name} doesn't work with --as-service; run it separately")
         answer = ask(configuration.find(option).absolute())
         _show((CheckResult(**json.loads(line)) for line in answer.stdout.splitlines()), as_json=as_json)
         if answer.stderr:
@@ -149,26 +151,26 @@ def _state(config: Config) -> Iterator[CheckResult]:
     there = next(path for path in (state, *state.parents) if not is_missing(path))
     lies_on = file_system(there)
     if not os.path.isdir(there):  # noqa: PTH112 - True only where that is certain
-        trouble = f"{there} is no folder, or none that you may look into: name another, or see to its rights"
+        trouble = f"{there} is not a folder, or you may not look into it: name another, or give yourself the right"
     elif lies_on.network:
-        trouble = f"{state} lies on a network file system ({lies_on.kind}): it must be on a local disk"
+        trouble = f"{state} is on a network file system ({lies_on.kind}): move it to a local disk"
     elif short := shortage(there):
         trouble = f"{state} can't be written: {short}"
     elif there != state:
         trouble = _why_not_made(state, there)
     elif not may_use(state):
-        trouble = f"{state} isn't yours to use: run this as {WHO_MAY}"
+        trouble = f"you may not use {state}: run this as {WHO_MAY}"
     elif not has_journal(config) and not is_missing(state / JOURNAL):
-        trouble = f"{state / JOURNAL} isn't yours to use: run this as {WHO_MAY}"
+        trouble = f"you may not use {state / JOURNAL}: run this as {WHO_MAY}"
     else:
         trouble = ""
-    runs = {True: "a filedrop is running", False: "no filedrop is running", None: "its lock can't be read"}
+    runs = {True: "filedrop is running", False: "filedrop isn't running", None: "its lock can't be read"}
     if trouble:
         yield CheckResult(STATE, "failed", trouble)
     elif there != state:
-        yield CheckResult(STATE, "ok", f"{state} isn't there yet; filedrop makes it at its first start")
+        yield CheckResult(STATE, "ok", f"{state} doesn't exist yet; filedrop creates it when it first starts")
     else:
-        yield CheckResult(STATE, "ok", f"{state} lies on a local disk ({lies_on.kind}); {runs[is_running(state)]}")
+        yield CheckResult(STATE, "ok", f"{state} is on a local disk ({lies_on.kind}); {runs[is_running(state)]}")
 
 
 def _why_not_made(state: Path, within: Path) -> str:
@@ -179,7 +181,7 @@ def _why_not_made(state: Path, within: Path) -> str:
         probe.rmdir()
     except OSError as error:
         why = explain(error, within)
-        return f"{state} can't be made in {within}: {why}; or make it yourself, and give it to filedrop's user"
+        return f"{state} can't be created in {within}: {why}; or create it yourself, owned by filedrop's user"
     return ""
 
 
@@ -198,7 +200,7 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
             if journal:
                 journal.check_integrity()
                 yield CheckResult(
-                    STATE, "ok", f"the journal is sound (SQLite {SQLITE_VERSION}); {_newest_copy(journal)}"
+                    STATE, "ok", f"the journal is intact (SQLite {SQLITE_VERSION}); {_newest_copy(journal)}"
                 )
                 for name, sentences in left_behind(config, journal).items():
                     yield from (CheckResult(f"account {name}", "warning", why) for why in sentences)
@@ -209,7 +211,7 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
             yield CheckResult(STATE, "failed", str(error))
         for folder in folders(config):
             if drive := mapped_drive(folder.path):
-                why = f"{drive} is mapped for one user, and a service has no such drive; write \\\\server\\share\\..."
+                why = f"{drive} is a drive of one user, and a service doesn't have it; write \\\\server\\share\\..."
                 yield CheckResult(str(folder.path), "warning", why)
             if folder.path in take_over and journal:
                 yield from _patiently(folder, _take_over, folder, journal)
@@ -218,7 +220,7 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
 
 def _newest_copy(journal: Journal) -> str:
     path = journal.newest_copy()
-    return f"the newest daily copy is {path}" if path else "no daily copy was made yet"
+    return f"the newest daily copy is {path}" if path else "there is no daily copy yet"
 
 
 def _patiently(folder: Folder, look: Callable[..., Iterable[CheckResult]], *arguments: object) -> list[CheckResult]:
@@ -240,7 +242,7 @@ def _take_over(folder: Folder, journal: Journal) -> Iterator[CheckResult]:
     known = journal.folder_at(folder.path) is not None
     if (marked or known) and (marker is None or marker.journal != journal.id):
         folder.take_over(journal)
-        yield CheckResult(str(folder.path), "ok", "taken over: it is this filedrop's from now on")
+        yield CheckResult(str(folder.path), "ok", "from now on, this filedrop serves this folder")
 
 
 def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator[CheckResult]:
@@ -259,7 +261,7 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
     if why := why_not_writable(folder):
         yield CheckResult(about, "failed", why)
     else:
-        yield CheckResult(about, "ok", "there, ours, and may be written to; all on one file system")
+        yield CheckResult(about, "ok", "this filedrop serves it and can write to it; it is on one file system")
     if older := outdated(folder, journal):
         yield CheckResult(about, "warning", older)
     if isinstance(folder, OutboundFolder):
@@ -269,11 +271,11 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
         free, least = free_space(folder.path), config.inbound.min_free
         if free is None:
             yield CheckResult(
-                about, "ok", "what is free isn't told by its file system, so inbound.min_free plays no part"
+                about, "ok", "its file system doesn't show how much is free, so inbound.min_free has no effect"
             )
         elif free < least:
-            says = f"only {size(free)} free, and nothing is fetched below {size(least)} (inbound.min_free): make room"
+            says = f"only {size(free)} free; below {size(least)} (inbound.min_free), nothing is fetched: make room"
             yield CheckResult(about, "failed", says)
         else:
-            limit = f"; nothing is fetched below {size(least)} (inbound.min_free)" if least else ""
+            limit = f"; below {size(least)} (inbound.min_free), nothing is fetched" if least else ""
             yield CheckResult(about, "ok", f"{size(free)} free{limit}")

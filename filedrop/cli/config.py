@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @click.group()
 def config() -> None:
-    """Show what the configuration means, or what it may say."""
+    """Show the configuration with all defaults, or its JSON Schema."""
 
 
 @config.command(epilog="\b\nExample: filedrop config show")
-@click.option("--json", "as_json", is_flag=True, help="One object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def show(config_option: str | None, *, as_json: bool) -> None:
-    """Show the configuration as filedrop understands it, with all defaults; secrets are hidden."""
+    """Show the configuration with all defaults. Secrets are hidden."""
     held: Config = open_config(config_option)
     for warning in held.warnings:
         complain(warning)
@@ -34,11 +34,13 @@ def show(config_option: str | None, *, as_json: bool) -> None:
         click.echo(as_yaml(shown(held)), nl=False)
 
 
-@config.command(epilog="\b\nExample: filedrop config schema > filedrop.schema.json")
+@config.command(
+    epilog="\b\nExample: filedrop config schema > filedrop.schema.json\n"
+    "Then the first line of your configuration: # yaml-language-server: $schema=filedrop.schema.json"
+)
 def schema() -> None:
-    """Print the configuration's JSON Schema, by which editors complete and check what is written.
+    """Print the JSON Schema of the configuration.
 
-    An editor with the YAML language server finds it by the file's first line:
-    # yaml-language-server: $schema=filedrop.schema.json
+    Editors with the YAML language server complete and check keys with it.
     """
     show_json(json_schema(EXAMPLE.read_text("utf-8")))

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 
 @click.command(epilog="\b\nExample: filedrop show invoice.xml")
 @click.argument("document", metavar="FILE|MSG_NO", type=click.Path(readable=False))
-@click.option("--html", metavar="FILE", type=click.Path(path_type=Path), help="Write it as a page to this new file.")
-@click.option("--language", type=click.Choice(readable.LANGUAGES), help="Else inbound.readable_language, else English.")
-@click.option("--json", "as_json", is_flag=True, help="One object.")
-@click.option("--account", metavar="NAME", help="Whose message; may be left out where there is one account.")
+@click.option(
+    "--html", metavar="FILE", type=click.Path(path_type=Path), help="Write it as an HTML page to this new file."
+)
+@click.option("--language", type=click.Choice(readable.LANGUAGES), help="Default: inbound.readable_language.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--account", metavar="NAME", help="The account of the message. Not needed if there is only one.")
 @click.pass_obj
 def show(
     config_option: str | None,
@@ -43,9 +45,9 @@ def show(
     as_json: bool,
     account: str | None,
 ) -> None:
-    """Show an invoice, order or another document for reading, or write it as a page that can be printed.
+    """Show an invoice, an order or another document for reading, or write it as a page for printing.
 
-    FILE needs no configuration, and may be - for what comes from stdin. A message number has the document fetched from
+    FILE needs no configuration; - is standard input. For a message number, filedrop first downloads the document from
     the access point.
     """
     path = Path(document)

@@ -89,7 +89,7 @@ def _claimed(journal: Journal, held_back: Container[Path | None]) -> Iterator[di
         waits = why_not_identified(document)
         yield _row(document, NOT_READY if waits else HELD if held else SENDS, waits or "claimed before")
     for document in journal.in_state(State.DOUBT):
-        yield _row(document, "doubt", "would be looked for first")
+        yield _row(document, "doubt", "filedrop would first look for it at the access point")
 
 
 def _judged(
@@ -100,7 +100,7 @@ def _judged(
     try:
         document = as_claimed(config, folder, by, folder.at() / name, journal)
     except (Changing, FileNotFoundError):
-        return document, NOT_READY, "somebody is writing it, or took it away"
+        return document, NOT_READY, "somebody is writing it, or removed it"
     except DocumentError as error:
         return document, NOT_READY if error.code == "not-xml" else FAILS, error.message
     except OSError as error:

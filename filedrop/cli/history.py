@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 SHOWN = 20  # documents at most, and messages, of one name or number
 PATIENCE = 3.0  # seconds for a folder to say whether the file is there
-LIES = {True: "lies in", False: "was last in", None: "is, if its folder answers again, in"}
+LIES = {True: "is in", False: "was last in", None: "was last in a folder that doesn't answer now:"}
 
 
 @click.command(epilog="\b\nExample: filedrop history invoice-1001.xml")
 @click.argument("name", metavar="NAME|MSG_NO|ID")
-@click.option("--json", "as_json", is_flag=True, help="One object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 @click.pass_obj
 def history(config_option: str | None, name: str, *, as_json: bool) -> None:
-    """Show all that has happened to a document or a message, the newest first.
+    """Show everything that happened to a document or a message, also if its file is gone.
 
-    It is found by the name of its file, by its message number, or by the id that its sidecar shows, also when its file
-    is gone.
+    Write the name of its file, its message number, or the id in its sidecar. If several have this name or number, the
+    newest comes first.
     """
     with open_journal(open_config(config_option)) as journal:
         named = (journal.called(form, unnumbered(form)) for form in forms(name))
@@ -45,7 +45,7 @@ def history(config_option: str | None, name: str, *, as_json: bool) -> None:
         found = [_of_document(journal, document) for document in documents[:SHOWN]]
         found += map(_of_message, messages[:SHOWN])
     if not found:
-        complain(f"the journal has no document or message {name}; filedrop messages lists what the access point has")
+        complain(f"the journal has no document or message {name}; filedrop messages lists the access point's archive")
         raise SystemExit(FAILED)
     for nth, told in enumerate(found):
         if as_json:
@@ -56,7 +56,7 @@ def history(config_option: str | None, name: str, *, as_json: bool) -> None:
         for line in _lines(told):
             tell(line, indent="      ")
     if more := len(documents[SHOWN:]) + len(messages[SHOWN:]):
-        complain(f"and {more} more, which are older: ask for one by its id or message number")
+        complain(f"and {more} older ones: to see one of these, write its id or message number")
 
 
 def _messages(journal: Journal, name: str) -> list[MessageRow]:
@@ -112,10 +112,10 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
     if kind.get("type"):
         dated = f" of {kind['issue_date']}" if kind["issue_date"] else ""
         yield f"  {kind['type']} {kind['number'] or 'without a number'}{dated}"
-    sender, receiver = (told[party] or "nobody known" for party in ("sender", "receiver"))
+    sender, receiver = (told[party] or "unknown" for party in ("sender", "receiver"))
     yield f"  from {sender} to {receiver}, by {told['identity'] or told['account']}"
     if told.get("document_id"):
-        yield f"  as {told['document_id']} in {told['process_id'] or 'no known process'}"
+        yield f"  as {told['document_id']} in {told['process_id'] or 'an unknown process'}"
     if told["path"]:
         yield f"  {LIES[told['there']]} {told['path']}"
     for warning in told.get("warnings", ()):
@@ -128,8 +128,8 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
         if told["placed"]:
             yield f"  {_second(told['placed'])}  placed, {'then' if told['read'] else 'not yet'} marked as read"
         if told["why"]:
-            again = f"; tried again at {_second(told['due'])}" if told["due"] else ""
-            yield f"  tried {told['attempts']} times in vain: {told['why']}{again}"
+            again = f"; next attempt at {_second(told['due'])}" if told["due"] else ""
+            yield f"  failed attempts: {told['attempts']}; the last one: {told['why']}{again}"
     for step in told.get("history", ()):
         facts = ", ".join(_fact(name, fact) for name, fact in step.items() if name not in ("at", "event"))
         yield f"  {_second(step['at'])}  {step['event']}{': ' if facts else ''}{facts}"

@@ -29,19 +29,21 @@ if TYPE_CHECKING:
 @click.argument("company")
 @click.pass_obj
 def hold(config_option: str | None, company: str) -> None:
-    """Send nothing more for COMPANY until it is released: a file HOLD is put into its outbound folders.
+    """Stop sending for COMPANY until you release it.
 
-    What is dropped meanwhile is claimed and waits. What is on the wire goes through.
+    filedrop creates a file HOLD in the company's outbound folders. New files wait in sending/. Requests
+    under way are finished.
     """
     undo = command("filedrop", "release", company)
-    note = f"Held since {local(datetime.now().astimezone())}. Delete this file to send what waits, or run: {undo}\n"
+    since = local(datetime.now().astimezone())
+    note = f"Held since {since}. To send the waiting documents, delete this file or run: {undo}\n"
 
     def put(folder: OutboundFolder) -> str:
         if by := folder.held_by():
-            return f"was held already, by {by}"
+            return f"is already held, by the file {by}"
         create_whole(folder.at() / HOLD, note.encode())
         folder.at().sync()
-        return f"is held; to send what waits: {undo}"
+        return f"is held; to send again: {undo}"
 
     _in_each(open_config(config_option), company, put)
 
@@ -50,7 +52,7 @@ def hold(config_option: str | None, company: str) -> None:
 @click.argument("company")
 @click.pass_obj
 def release(config_option: str | None, company: str) -> None:
-    """Send again for COMPANY: all hold files are deleted from its outbound folders."""
+    """Send again for COMPANY: filedrop deletes all hold files in its outbound folders."""
 
     def take_away(folder: OutboundFolder) -> str:
         names = list(folder.hold_files())
@@ -59,10 +61,10 @@ def release(config_option: str | None, company: str) -> None:
         for name in names:
             discard(folder.at() / name)
         if name := folder.held_by():
-            why = f"{name} can't be deleted; see whether it is a folder, or a program has it open"
+            why = f"{name} can't be deleted; it may be a folder, or a program may have it open"
             raise PermissionError(None, why)
         folder.at().sync()
-        return "is released; what waits there is sent"
+        return "is released; filedrop sends what waits there"
 
     _in_each(open_config(config_option), company, take_away)
 

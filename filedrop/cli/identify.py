@@ -38,22 +38,22 @@ if TYPE_CHECKING:
 FIELDS = ("sender", "receiver", "document_id", "process_id", "channel")
 STDIN = Path("-")
 BELOW = " " * 15  # the indent of what stands below a word that says what it is
-A_LINK = "It is a symbolic link, and filedrop follows none, nor sends what it leads to. Name the file itself."
+A_LINK = "It is a symbolic link, and filedrop doesn't follow or send links. Name the file itself."
 
 
 @click.command(epilog="\b\nExample: filedrop identify --explain invoice.xml")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option("--explain", is_flag=True, help="Say of each mapping rule why it applies or not, and what it sets.")
-@click.option("--company", metavar="NAME", help="Treat the files as this company's, wherever they are.")
-@click.option("--json", "as_json", is_flag=True, help="One object a line.")
+@click.option("--explain", is_flag=True, help="Also show for each mapping rule why it applies or not.")
+@click.option("--company", metavar="NAME", help="Treat the files as files of this company.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 @click.pass_obj
 def identify(
     config_option: str | None, files: Sequence[Path], *, explain: bool, company: str | None, as_json: bool
 ) -> None:
-    """Show the ids of files, and where each comes from.
+    """Show the ids of files, and where each id comes from.
 
-    A file inside a company's outbound folder is identified as that company's. FILE may be - for what comes from stdin,
-    which has no name for mapping rules to go by.
+    A file in a company's outbound folder is treated as a file of that company. If FILE is -, filedrop reads standard
+    input, which has no file name for mapping rules.
     """
     path = found(config_option)
     config = load(path) if path else None
@@ -182,11 +182,11 @@ def _explain(source: str, identity: Identity, reading: Reading) -> None:
 
 def _show_rules(source: str, identity: Identity) -> None:
     if not source:
-        say("  There is no configuration, and so no mapping rule.")
+        say("  There is no configuration, so there are no mapping rules.")
     elif not identity.tries:
         say(f"  {source} has no mapping rules.")
     elif identity.company is None:
-        say(f"  The mapping rules of {source}, for a file in no company's folder (--company NAME: for that company):")
+        say(f"  The mapping rules of {source}, for a file of no company (for a company's file: --company NAME):")
     else:
         say(f"  The mapping rules of {source}, for a file of {identity.company}:")
     for tried in identity.tries:

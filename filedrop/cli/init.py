@@ -67,11 +67,19 @@ _name, _ids, _pair = _checked(folder_name, "that"), _checked(_participants), _ch
 @click.command(
     epilog="\b\nExample: filedrop init --base-url https://ap.example.com --username acme --company acme=0192:987654321"
 )
-@click.option("--base-url", metavar="URL", help="Where the access point is, like https://ap.example.com.")
-@click.option("--username", metavar="NAME", help="The user name that it knows you by.")
-@click.option("--password-file", metavar="FILE", help="Where the password is to stand; beside the configuration.")
-@click.option("--root", metavar="FOLDER", help="The folder with a folder for each company.")
-@click.option("--company", "companies", metavar="NAME=ID,ID", multiple=True, help="A company and its ParticipantIDs.")
+@click.option("--base-url", metavar="URL", help="The address of the access point, like https://ap.example.com.")
+@click.option("--username", metavar="NAME", help="The user name of the login.")
+@click.option(
+    "--password-file", metavar="FILE", help="The file for the password. Default: password, next to the configuration."
+)
+@click.option("--root", metavar="FOLDER", help="The folder that holds a folder for each company.")
+@click.option(
+    "--company",
+    "companies",
+    metavar="NAME=ID,ID",
+    multiple=True,
+    help="A company and its ParticipantIDs. Can be repeated.",
+)
 @click.pass_context
 def init(
     ctx: click.Context,
@@ -82,28 +90,33 @@ def init(
     root: str | None,
     companies: Sequence[str],
 ) -> None:
-    """Write a first configuration, with all keys explained, then check it and try the login.
+    """Write a first configuration with all keys explained, then test it and the login.
 
-    What no option says is asked. A configuration that is there already is left alone, unless it is the example.
+    filedrop asks you for what it needs; options can answer all of it. An existing configuration is replaced only if it
+    is still the example.
     """
     path, text = configuration.find(ctx.obj).absolute(), example()
     if path.exists() and path.read_text("utf-8", "replace") != text:
-        raise FiledropError(f"{path} is there already, and not the example: change it with an editor, or name another")
+        raise FiledropError(
+            f"{path} already exists and is not the example: change it with an editor, or name another with --config"
+        )
     missing = [
         option
         for option, value in (("--base-url", base_url), ("--username", username), ("--company", companies))
         if not value
     ]
     if missing and not sys.stdin.isatty():
-        raise click.UsageError(f"nobody can be asked here: write {', '.join(missing)}")
+        raise click.UsageError(f"there is no terminal to ask on: write {', '.join(missing)}")
     address = _url(base_url) if base_url else click.prompt("Address of the access point", value_proc=_url)
     user = _user(username) if username else click.prompt("User name there", value_proc=_user)
     password = Path(password_file or path.with_name("password")).absolute()
     secret = ""
     if missing and not _has_content(password):
-        secret = click.prompt(f"Password there (it will stand in {password})", hide_input=True)
+        secret = click.prompt(f"Password there (it is written to {password})", hide_input=True)
     if missing and not root:
-        root = click.prompt("Folder with a folder for each company", default=str(Config.model_fields["root"].default))
+        root = click.prompt(
+            "Folder that will hold a folder for each company", default=str(Config.model_fields["root"].default)
+        )
     served = list(map(_pair, companies)) or _ask_for_companies()
     answers = {"base_url": address, "username": user, "password_file": str(password)}
     text = _filled_in(text, answers, Path(root).absolute() if root else None, served)
@@ -119,7 +132,7 @@ def init(
             f"{error.filename or path} can't be written: {error.strerror}; run this as {WHO}, or name another with "
             "--config"
         ) from error
-    say(f"{path} is written")
+    say(f"Wrote {path}")
     if not _has_content(password):
         named = ("--config", str(path)) if ctx.obj else ()
         tell(f"Now write the password into {password}, and run: {command('filedrop', *named, 'check')}")
@@ -131,8 +144,10 @@ def init(
 def _ask_for_companies() -> list[Company]:
     served: list[Company] = []
     while not served or click.confirm("Another company?"):
-        name = click.prompt("Name of a company, which its folder gets", value_proc=_name)
-        ids = click.prompt("Its ParticipantIDs, like 0192:987654321; nothing if it only sends", "", value_proc=_ids)
+        name = click.prompt("Name of a company (its folder gets the same name)", value_proc=_name)
+        ids = click.prompt(
+            "Its ParticipantIDs, like 0192:987654321 (leave empty if it only sends)", "", value_proc=_ids
+        )
         served.append(Company(name, ids))
     return served
 

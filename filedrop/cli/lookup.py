@@ -27,16 +27,16 @@ CONNECTED = {True: "can be reached", False: "is not in the directory", None: "ca
 @click.command(epilog="\b\nExample: filedrop lookup 0192:810418052 Invoice")
 @click.argument("participant")
 @click.argument("document", required=False)
-@click.option("--json", "as_json", is_flag=True, help="One object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @ACCOUNT
 @click.pass_obj
 def lookup(
     config_option: str | None, participant: str, document: str | None, *, account: str | None, as_json: bool
 ) -> None:
-    """Ask the directory whether PARTICIPANT can be reached, and what it accepts as DOCUMENT.
+    """Ask the directory whether PARTICIPANT can be reached, and which kinds of DOCUMENT it accepts.
 
-    PARTICIPANT is a ParticipantID, such as 0192:810418052. DOCUMENT is a type, such as Invoice, or a whole document id:
-    then the ids nearest to it come first.
+    PARTICIPANT is a ParticipantID, such as 0192:810418052. DOCUMENT is a type, such as Invoice, or a full document id.
+    For a document id, the most similar ids come first.
     """
     receiver = without_scheme(participant)
     wrong = participants.fault(receiver)
@@ -73,12 +73,12 @@ def _show(receiver: str, known: DirectoryAnswer, name: str, wanted: str, pairs: 
     if not name:
         return
     if known.accepts is None:
-        say(f"The directory doesn't say what it accepts as {name}.")
+        say(f"The directory doesn't show what it accepts as {name}.")
     elif not pairs and known.connected:
         say(f"It accepts no {name}. (The type is the name of the root element: Invoice, CreditNote, Order ...)")
     elif pairs:
         no = "" if wanted == name or _is_good(known, name, wanted) else "It doesn't accept that document id. "
-        say(f"{no}It accepts as {name}{', the nearest first' if wanted != name else ''}:")
+        say(f"{no}It accepts as {name}{', the most similar first' if wanted != name else ''}:")
         show_table(["customization", "version", "process", "code list"], map(_row, pairs))
 
 

@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
 TOPICS = {  # name: its page, and what is on it
-    "readme": ("README.md", "What filedrop is, the demo, the folders, and where to begin."),
-    "accountants": ("docs/accountants.md", "One page for the people who drop and take files."),
-    "getting-started": ("docs/getting-started.md", "From nothing to the first document in ten minutes."),
-    "install": ("docs/install.md", "Installing it as a service on each system; the demo and the sandbox."),
-    "upgrading": ("docs/upgrading.md", "A newer version, moving to another machine, uninstalling."),
+    "readme": ("README.md", "What filedrop is, the demo, and the folders."),
+    "accountants": ("docs/accountants.md", "One page for people who drop and collect files."),
+    "getting-started": ("docs/getting-started.md", "The first document in ten minutes."),
+    "install": ("docs/install.md", "Install filedrop on each system; the sandbox."),
+    "upgrading": ("docs/upgrading.md", "Upgrade, move to another machine, uninstall."),
     "configuration": ("docs/configuration.md", "Every key, its default and its meaning."),
-    "mapping": ("docs/mapping.md", "Who sends what to whom: rules, tables, XPath, the cookbook, the directory."),
-    "systems": ("docs/systems.md", "What accounting systems export, and the rules for each."),
-    "documents": ("docs/documents.md", "Received documents: pages to read, attachments, receivers' responses."),
-    "validation": ("docs/validation.md", "Validating documents before they are sent: with rules, or with a program."),
-    "operations": ("docs/operations.md", "Files and folders, status and monitoring, restart, backup."),
-    "alerts": ("docs/alerts.md", "Mails about what needs a person, and what monitoring can watch."),
+    "mapping": ("docs/mapping.md", "Set senders, receivers and ids: rules, tables, directory."),
+    "systems": ("docs/systems.md", "What accounting systems export, and rules for each."),
+    "documents": ("docs/documents.md", "Received documents: pages, attachments, responses."),
+    "validation": ("docs/validation.md", "Validate documents before they are sent."),
+    "operations": ("docs/operations.md", "Files and folders, status, monitoring, backup."),
+    "alerts": ("docs/alerts.md", "Mails about what needs attention; metrics."),
     "commands": ("docs/commands.md", "Every command, and the exit statuses."),
-    "errors": ("docs/errors.md", "Every error code, what it means, and what to do."),
+    "errors": ("docs/errors.md", "Every error code, and what to do."),
     "troubleshooting": ("docs/troubleshooting.md", "What you see, and what to do about it."),
-    "compatibility": ("docs/compatibility.md", "What may change in a new version, and what may not."),
-    "glossary": ("docs/glossary.md", "The words of the manual."),
-    "promises": ("docs/promises.md", "What filedrop promises, what it does when it isn't sure, and its limits."),
-    "performance": ("docs/performance.md", "How fast it is, what it takes, and how to measure that."),
-    "security": ("SECURITY.md", "What is kept from whom, what isn't, and how to report."),
+    "compatibility": ("docs/compatibility.md", "What can change in a new version."),
+    "glossary": ("docs/glossary.md", "The terms of the manual."),
+    "promises": ("docs/promises.md", "What filedrop promises, and its limits."),
+    "performance": ("docs/performance.md", "How fast filedrop is, and what it needs."),
+    "security": ("SECURITY.md", "What filedrop protects, and how to report a flaw."),
     "changelog": ("CHANGELOG.md", "What is new in each version."),
-    "contributing": ("CONTRIBUTING.md", "Working on filedrop: tests, benchmarks, and how the house is kept."),
+    "contributing": ("CONTRIBUTING.md", "Work on filedrop: tests, benchmarks, code."),
 }
 WIDEST = 120  # columns: longer lines are hard to read
 NARROW = 24  # columns: a text in a table gets no fewer
@@ -56,13 +56,13 @@ _LINK = re.compile(r"!?\[([^\]]+)\]\(([^)\s]+)\)")
 @click.command(epilog="\b\nExample: filedrop manual mapping")
 @click.argument("topic", type=click.Choice(list(TOPICS), case_sensitive=False), required=False, metavar="[TOPIC]")
 def manual(topic: str | None) -> None:
-    """Show a page of the manual: on a terminal for reading, elsewhere as the Markdown that it is written in.
+    """Show a page of the manual. Without TOPIC, list the pages.
 
-    Without TOPIC, the list of pages.
+    On a terminal, the page is formatted for reading. Otherwise it is printed as Markdown.
     """
     if topic is None:
         show_table(("topic", "what it is about"), [(name, what) for name, (_, what) in TOPICS.items()])
-        say("filedrop manual TOPIC shows one of them; on a long one: filedrop manual TOPIC | less")
+        say("To read a page: filedrop manual TOPIC | less")
         return
     text = page(topic)
     if sys.stdout.isatty():

@@ -93,7 +93,7 @@ def has_journal(config: Config) -> bool:
 def open_journal(config: Config) -> closing[Journal]:
     """The journal for a `with`, beside a running daemon. Raises FiledropError where there is none that we may use."""
     if not has_journal(config):
-        raise FiledropError(f"there is no journal in {config.state} that you may use: run this as {WHO_MAY}")
+        raise FiledropError(f"there is no journal in {config.state}, or you may not use it: run this as {WHO_MAY}")
     return closing(Journal(config.state / JOURNAL))
 
 

@@ -41,16 +41,16 @@ def _login(config: Config, account: Account) -> Iterator[CheckResult]:
             yield CheckResult(about, "failed", f"{error}{again}")
         else:
             how = "over TLS" if account.base_url.startswith("https:") else "without TLS, on this computer only"
-            yield CheckResult(about, "ok", f"{account.base_url} lets {account.username} in, {how}")
+            yield CheckResult(about, "ok", f"{account.base_url} accepts the login of {account.username}, {how}")
             if again:
-                yield CheckResult(about, "warning", f"the filedrop that runs was not let in the last time{again}")
+                yield CheckResult(about, "warning", f"the last login of the running filedrop failed{again}")
             yield from _directory(config, account, access_point)
         clock = access_point.clock()
     if clock is not None:
         skew = abs(clock - datetime.now().astimezone())
-        said = f"the access point's clock and ours differ by {skew.total_seconds():.0f} s"
+        said = f"the clocks of the access point and this computer differ by {skew.total_seconds():.0f} s"
         yield CheckResult(
-            about, "ok" if skew <= SKEW else "warning", said + ("" if skew <= SKEW else ": set ours (NTP)")
+            about, "ok" if skew <= SKEW else "warning", said + ("" if skew <= SKEW else ": set this computer's (NTP)")
         )
 
 

@@ -33,11 +33,11 @@ A_WHILE = 5.0  # seconds after which a share that can't be written to is why not
 @click.command(epilog="\b\nExample: filedrop reload")
 @click.pass_obj
 def reload(config_option: str | None) -> None:
-    """Have the running daemon take up the changed configuration, and wait until it has.
+    """Make the running daemon use the changed configuration, and wait until it does.
 
-    What is on the wire ends as it would have. A configuration with a mistake is not taken up: the one before stays in
-    use, and `status` and the alerts show the mistake until it is fixed. Only `state` can't be changed so; and what a
-    service may write to, or which passwords it is given, is said by `filedrop service install`.
+    Requests under way are finished first. If the new configuration has a mistake, the old one stays in use, and
+    `status` and the alerts show the mistake until it is fixed. `state` can't be changed this way. If you changed the
+    folders or credentials of a service, run `filedrop service install`, too.
     """
     path = configuration.find(config_option).absolute()
     try:
@@ -45,7 +45,7 @@ def reload(config_option: str | None) -> None:
     except ConfigError as error:
         raise _with_refusal(error, path) from error
     _reload(path, config.root, config.state)
-    say("filedrop works by the configuration as it is now.")
+    say("filedrop uses the configuration as it is now.")
 
 
 def _with_refusal(mistakes: ConfigError, path: Path) -> ConfigError:
@@ -57,7 +57,7 @@ def _with_refusal(mistakes: ConfigError, path: Path) -> ConfigError:
         act_as_owner(state)
         _reload(path, root, state)
     except ConfigError:
-        return ConfigError([*mistakes.complaints, "filedrop keeps working with the configuration from before"])
+        return ConfigError([*mistakes.complaints, "filedrop still uses the old configuration"])
     except FiledropError:  # none runs, or it can't be asked: the mistakes are what matters
         pass
     return mistakes
@@ -87,13 +87,13 @@ else:
         if process is None:
             if is_running(state) is False:
                 raise FiledropError(
-                    f"no filedrop runs with the state {state}: its next start takes the configuration as it is then"
+                    f"no filedrop is running with the state {state}: it reads the configuration when it starts"
                 )
-            raise FiledropError(f"who uses {state} can't be seen: run this as {WHO_MAY}")
+            raise FiledropError(f"you may not see which process uses {state}: run this as {WHO_MAY}")
         try:
             os.kill(process, signal.SIGHUP)
         except PermissionError:
-            raise FiledropError(f"you may not tell filedrop anything: run this as {WHO_MAY}") from None
+            raise FiledropError(f"you may not signal filedrop's process: run this as {WHO_MAY}") from None
 
 
 def _wait(root: Path, state: Path, asked: datetime) -> None:
@@ -108,16 +108,16 @@ def _wait(root: Path, state: Path, asked: datetime) -> None:
                 raise ConfigError([why])
             return
         if is_running(state) is False:
-            raise FiledropError("filedrop has ended meanwhile: see its log")
+            raise FiledropError("filedrop stopped in the meantime: see its log")
         if time.monotonic() > begun + A_WHILE and (why := _why_silent(root)):
             raise FiledropError(
-                f"filedrop was told, but can't say whether it has taken it up: {root / status_file.NAME} can't "
-                f"be written: {why}. Its log says configuration.changed if it has"
+                f"filedrop was asked to reload, but can't report the result: {root / status_file.NAME} can't be "
+                f"written: {why}. If its log shows configuration.changed, it uses the new configuration"
             )
         time.sleep(OFTEN)
     raise FiledropError(
-        f"filedrop has not taken it up within {LONGEST:.0f} seconds: a large document may be on the wire. "
-        f"{root / status_file.NAME} says under `configured` when it has"
+        f"filedrop still uses the old configuration after {LONGEST:.0f} seconds. It may be sending a large document. "
+        f"`configured` in {root / status_file.NAME} shows when it has read the new one"
     )
 
 

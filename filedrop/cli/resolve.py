@@ -29,15 +29,16 @@ if TYPE_CHECKING:
     "msg_no",
     type=click.IntRange(1, LARGEST_NUMBER),
     metavar="MSG_NO",
-    help="The access point has it under this number.",
+    help="The access point has the document, under this message number.",
 )
-@click.option("--send-again", is_flag=True, help="The access point doesn't have it.")
-@click.option("--json", "as_json", is_flag=True, help="One object.")
+@click.option("--send-again", is_flag=True, help="The access point doesn't have the document: send it again.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def resolve(config_option: str | None, name: str, *, msg_no: int | None, send_again: bool, as_json: bool) -> None:
-    """End a doubt: NAME is the file's name in sending/, or the id that `status` shows.
+    """End a doubt: the document was sent, or filedrop sends it again.
 
-    --sent asks the access point for the message, which must be from and to the same participants.
+    NAME is the file's name in sending/, or the id that `status` shows. With --sent, filedrop checks at the access point
+    that the message has the same sender and receiver.
     """
     if (msg_no is None) == (not send_again):
         raise click.UsageError("write either --sent and the message number, or --send-again")
@@ -55,11 +56,11 @@ def resolve(config_option: str | None, name: str, *, msg_no: int | None, send_ag
         # As an answer: whose the number is, is decided in the transaction, since a daemon may find it just now.
         (after,) = journal.record_answers([answer])
     if isinstance(after, Changed):
-        raise FiledropError(f"{name} was taken a step further meanwhile: see filedrop status") from after
+        raise FiledropError(f"{name} changed in the meantime: see filedrop status") from after
     if isinstance(after, FiledropError):
         raise after
     if after.state is State.DOUBT:
-        raise FiledropError(f"message {msg_no} belongs to another document already")
+        raise FiledropError(f"message {msg_no} already belongs to another document")
     if as_json:
         show_json({"id": after.id, "file": after.file, "state": after.state.value, "msg_no": after.msg_no})
     elif msg_no is None:
@@ -77,9 +78,9 @@ def _in_doubt(journal: Journal, name: str) -> Document:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise FiledropError(f"no document in doubt is called {name}: see filedrop status")
+        raise FiledropError(f"no document in doubt is named {name}: see filedrop status")
     several = "\n".join(f"  {one.id}  {one.company}  {one.file}  claimed {local(one.claimed)}" for one in found)
-    raise FiledropError(f"several documents in doubt are called {name}; write one of these ids instead:\n{several}")
+    raise FiledropError(f"several documents in doubt are named {name}; write one of these ids instead:\n{several}")
 
 
 def _message(config: Config, document: Document, msg_no: int) -> Message:
@@ -97,5 +98,5 @@ def _account(config: Config, document: Document) -> Account:
     for account in config.accounts.values():
         if account.identity == document.identity:
             return account
-    gone = f"{document.file} was posted to {document.identity}, which the configuration doesn't name any more"
-    raise FiledropError(f"{gone}: put that account back")
+    gone = f"{document.file} was posted to {document.identity}, an account that the configuration no longer has"
+    raise FiledropError(f"{gone}: add it again")

@@ -13,7 +13,7 @@ import click
 
 from filedrop.cli import FAILED
 from filedrop.cli.dryrun import as_claimed, duplicate_of
-from filedrop.cli.opening import journal_if_any, open_config, open_journal
+from filedrop.cli.opening import WHO_MAY, journal_if_any, open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, show_table
 from filedrop.errors import ConfigError, DocumentError, FolderUnavailable
 from filedrop.files import FileStamp, InUse, discard, open_regular, place, replace_whole, stamp
@@ -120,14 +120,14 @@ def _clear(beside: Entry, seen: FileStamp) -> None:
 
 @click.command(epilog="\b\nExample: filedrop retry acme invoice-1001.xml")
 @click.argument("words", nargs=-1, metavar="[COMPANY] [NAME...]")
-@click.option("--all", "everything", is_flag=True, help="All that failed (of the company).")
-@click.option("--anyway", is_flag=True, help="Send them even though the same content was sent before.")
-@click.option("--json", "as_json", is_flag=True, help="One object a line.")
+@click.option("--all", "everything", is_flag=True, help="All failed documents (of the company).")
+@click.option("--anyway", is_flag=True, help="Send them even if the same content was sent before.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 @click.pass_obj
 def retry(config_option: str | None, words: Sequence[str], *, everything: bool, anyway: bool, as_json: bool) -> None:
-    """Put failed documents back in line, by their names in failed/ or all of them.
+    """Send failed documents again: those with these names in failed/, or all of them.
 
-    Without names and --all it shows what could be retried.
+    Without names and --all, it lists the failed documents.
     """
     config = open_config(config_option)
     company = words[0] if words and words[0] in config.companies else None
@@ -171,8 +171,8 @@ def _confirm_all(failed: Sequence[Failed]) -> None:
     """Ask on a terminal whether all duplicates are to be sent again; elsewhere that is refused. Raises UsageError."""
     if not sys.stdin.isatty():
         raise click.UsageError(
-            "--all with --anyway would send every duplicate again: write the names of those that are to be sent; or "
-            "run it on a terminal, where it asks"
+            "--all --anyway would send every duplicate again: write the names of the files to send, or use a terminal, "
+            "where filedrop asks first"
         )
     number = len(failed)
     what = "1 document" if number == 1 else f"{number} documents"
@@ -196,7 +196,7 @@ def _why_duplicate(config: Config, journal: Journal | None, mapping: Rules | Non
         return ""
     return (
         f"it would fail as a duplicate again: it was sent before, or may have been, as {first.dropped_as}; delete it, "
-        "or let it through with --anyway"
+        "or send it with --anyway"
     )
 
 
@@ -208,10 +208,7 @@ def _why_duplicate_before(config: Config, document: Failed) -> str:
         return ""
     with suppress(OSError), open_regular(document.entry) as file:
         if hashlib.file_digest(file, "sha256").hexdigest() == content.get("sha256"):
-            return (
-                f"it failed as {fault.code} and would again; delete it, or have it let through by somebody who may "
-                "use filedrop's journal (its user, or root): filedrop retry --anyway"
-            )
+            return f"it would fail as {fault.code} again; delete it, or run filedrop retry --anyway as {WHO_MAY}"
     return ""
 
 
@@ -241,7 +238,7 @@ def _named(failed: Sequence[Failed], names: Sequence[str]) -> list[Failed]:
             chosen += found
         elif found:
             places = ", ".join(str(one.path.parent) for one in found)
-            complain(f"{name}: several have this name, in {places}; name the company, or write one's whole path")
+            complain(f"{name}: several files have this name, in {places}; add the company, or write the full path")
         else:
             complain(f"{name}: no failed document has this name")
     return chosen
@@ -259,6 +256,6 @@ def _list(failed: Sequence[Failed], *, as_json: bool) -> None:
             show_json(row)
     elif rows:
         show_table(["company", "file", "why"], [list(row.values()) for row in rows])
-        say("To put them back in line, write their names or --all.")
+        say("To send them again, write their names or --all.")
     else:
         say("Nothing has failed.")

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from filedrop.outbound.pipeline import OutboundPipeline
     from filedrop.status.model import Count
 
-SENTENCES = {  # what people are told of each event; of a document put away, by the state it has come to
+SENTENCES = {  # by the event's name; for document.put_away, by the document's new state
     "sent": "{company}: {file}: accepted as message {msg_no}",
     "delivered": "{company}: {file}: delivered",
     "document.failed": "{company}: {file}: failed: {why}",
-    "document.taken": "{company}: {file}: somebody took it away",
+    "document.taken": "{company}: {file}: somebody removed the file",
     "document.undecided": "{company}: {file}: {why}",
     "document.not_validated": "{company}: {file}: could not be validated: {why}",
     "command.failed": "{command}: {why}",
@@ -55,7 +55,7 @@ SENTENCES = {  # what people are told of each event; of a document put away, by 
     "document.resolved": "{company}: {file}: {decision}",
     "receiver.doubtful": "{company}: {file}: warning: {why}",
     "message.received": "{company}: received {file}",
-    "message.stuck": "{company}: message {msg_no} can't be taken: {why}",
+    "message.stuck": "{company}: message {msg_no} can't be received: {why}",
     "folder.unavailable": "{company}: {why}",
     "folder.refuses": "{company}: {folder}: {why}",
     "journal.not_copied": "{why}",
@@ -86,19 +86,19 @@ OFTEN = 0.2  # seconds between two looks at how much is left
 
 @click.command(epilog="\b\nExample: filedrop run --once")
 @click.option("--once", is_flag=True, help="Send and fetch what is there now, then exit.")
-@click.option("--dry-run", is_flag=True, help="With --once: only say what would be sent as whom.")
-@click.option("--json", "as_json", is_flag=True, help="With --dry-run: one object a line.")
+@click.option("--dry-run", is_flag=True, help="With --once: only show what would be sent, from whom and to whom.")
+@click.option("--json", "as_json", is_flag=True, help="With --dry-run: print JSON, one object per line.")
 @click.pass_obj
 def run(config_option: str | None, *, once: bool, dry_run: bool, as_json: bool) -> None:
-    """Watch, send, track and fetch until stopped.
+    """Run the daemon: send, track and receive documents until stopped.
 
-    What is on the wire when it is stopped gets 20 seconds. With --once it waits for `settle` and for what is in doubt,
-    not for delivery.
+    When it is stopped, requests under way get 20 seconds to finish. With --once, it waits until files are complete
+    (`settle`) and until doubts have ended. It doesn't wait for deliveries.
     """
     if dry_run and not once:
-        raise click.UsageError("--dry-run goes with --once")
+        raise click.UsageError("--dry-run works only with --once")
     if as_json and not dry_run:
-        raise click.UsageError("--json goes with --dry-run")
+        raise click.UsageError("--json works only with --dry-run")
     config = open_config(config_option)
     if once:
         for warning in config.warnings:

@@ -39,16 +39,16 @@ def _accounts(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[
 @click.command(
     epilog="\b\nExample: filedrop sandbox --port 8080 --state ./sandbox --account acme:secret:0192:987654321"
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0, the default, chooses a free one.")
-@click.option("--state", type=click.Path(path_type=Path), required=True, help="The folder that keeps its messages.")
-@click.option("--deliver-after", default="1s", callback=_duration, help="How long the network takes; 1s if left out.")
-@click.option("--quirks", is_flag=True, help="Behave as the field notes say where they differ from the document.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port. Default: a free one.")
+@click.option("--state", type=click.Path(path_type=Path), required=True, help="The folder for its messages.")
+@click.option("--deliver-after", default="1s", callback=_duration, help="How long a delivery takes. Default: 1s.")
+@click.option("--quirks", is_flag=True, help="Behave as real servers do where they differ from its documentation.")
 @click.option(
     "--oddity",
     "oddities",
     multiple=True,
     type=click.Choice(list(ODDITIES)),
-    help="Do what only some servers do; may be repeated. The manual explains each.",
+    help="Do what only some servers do. Can be repeated. See: filedrop manual install",
 )
 @click.option(
     "--account",
@@ -56,7 +56,7 @@ def _accounts(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[
     multiple=True,
     callback=_accounts,
     metavar="NAME:PASSWORD:PARTICIPANT[,PARTICIPANT...]",
-    help="Who may log in and receives for whom; may be repeated. Two samples if left out.",
+    help="An account: its login, and whose documents it receives. Can be repeated. Default: two sample accounts.",
 )
 def sandbox(
     *,
@@ -67,10 +67,10 @@ def sandbox(
     oddities: Sequence[str],
     accounts: Sequence[SandboxAccount],
 ) -> None:
-    """Run an access point of your own on this computer, until stopped.
+    """Run an access point on this computer until stopped, for tests.
 
-    It has the whole interface, keeps its messages in --state, and delivers between its accounts. The first line that it
-    prints is its base URL.
+    It has the whole interface, keeps its messages in --state, and delivers between its accounts. The first line of its
+    output is its base URL.
     """
     stopped = threading.Event()
     stop_on_signals(stopped)

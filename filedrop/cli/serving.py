@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 M_ARENA_MAX = -8  # malloc.h of glibc
 A_GLANCE = 0.05  # seconds between checks whether what is on the wire has ended
-_MEND = "mend it, and run: filedrop reload"
+_CORRECT = "correct it, and run: filedrop reload"
 
 
 def serve(
@@ -126,8 +126,8 @@ class Serving:
         if self.daemon.workers.is_alive():
             self.daemon.end_commands()
             raise FiledropError(
-                "a folder doesn't answer while the configuration is taken up, so filedrop ends: its service starts it "
-                "again; started by hand, start it again"
+                "a folder doesn't answer while filedrop changes its configuration, so filedrop stops. A service starts "
+                "it again; if you started it by hand, start it again"
             )
 
 
@@ -166,10 +166,10 @@ class Process:
         current, read = self.current, now().isoformat()
         found: list[Serving | FiledropError] = []
         attempt(current.log, "reload", lambda: found.append(self._looked_for()))
-        following = found[0] if found else FiledropError("an error that nobody foresaw, which the log has; report it")
+        following = found[0] if found else FiledropError("an unexpected error, which is in the log; report it")
         if isinstance(following, FiledropError):
-            wrong = "; ".join([*following.complaints, _MEND]) if isinstance(following, ConfigError) else following
-            why = f"the changed configuration is not in use, the one before is: {wrong}"
+            wrong = "; ".join([*following.complaints, _CORRECT]) if isinstance(following, ConfigError) else following
+            why = f"the old configuration stays in use, because the changed one can't be used: {wrong}"
             current.daemon.configured = Configured(read, why)
             current.log.error("configuration.refused", why=why)
             return
@@ -204,12 +204,12 @@ class Process:
         if config == current:
             return self.current
         if config.state != current.state:
-            why = f"state: {config.state} is another folder than now; stop filedrop, move it, and start again"
+            why = f"state: {config.state} is another folder; stop filedrop, move {current.state} there, and start again"
             raise ConfigError([why])
         if daemon.journal.trouble:
-            raise FiledropError(f"not before the journal can be written again: {daemon.journal.trouble}")
+            raise FiledropError(f"the journal can't be written now, so reload again later: {daemon.journal.trouble}")
         if hung := daemon.workers.hung():
-            raise FiledropError(f"not while {hung} doesn't answer; when it does, reload again, or restart filedrop now")
+            raise FiledropError(f"{hung} doesn't answer; reload again when it does, or restart filedrop now")
         log = logs.open_log(config.log, self.hear)
         following = Serving(config, daemon.journal, log, former=daemon.mapping)
         following.daemon.check_changed_files(current)

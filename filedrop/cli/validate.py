@@ -31,18 +31,18 @@ RESULTS = {True: "valid", False: "invalid", None: "not validated"}
 
 @click.command(epilog="\b\nExample: filedrop validate --rules /etc/filedrop/rules invoice.xml")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option("--rules", metavar="DIR", type=click.Path(path_type=Path), help="A folder with rules and its rules.yaml.")
-@click.option("--company", metavar="NAME", help="Treat the files as this company's, wherever they are.")
-@click.option("--json", "as_json", is_flag=True, help="One object a line.")
+@click.option("--rules", metavar="DIR", type=click.Path(path_type=Path), help="A folder with rules and a rules.yaml.")
+@click.option("--company", metavar="NAME", help="Treat the files as files of this company.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 @click.pass_obj
 def validate(
     config_option: str | None, files: Sequence[Path], *, rules: Path | None, company: str | None, as_json: bool
 ) -> None:
-    """Validate files, as `outbound.validate` does before it sends them: by the rules in DIR, or as configured.
+    """Check files against the rules in DIR, or against those of the configuration.
 
-    Each is valid, invalid, or not validated, where it can't be read or the validator has no verdict. The exit status is
-    1 where one isn't valid. A file named - is the standard input. A company's exceptions (`validation.except`) apply to
-    the files in its outbound folder.
+    Each file is valid, invalid, or not validated: then it can't be read, or the validator has no verdict. The exit
+    status is 1 unless all are valid. If FILE is -, filedrop reads standard input. The exceptions of a company
+    (`validation.except`) apply to the files in its outbound folder.
     """
     companies: Mapping[str, Company] = {}
     if rules is not None:
@@ -54,7 +54,7 @@ def validate(
         validator = validator_of(config.validation, passed=config.pass_environment) if config else None
         companies = config.companies if config else {}
     if validator is None:
-        raise click.UsageError("there is nothing to validate by: write --rules DIR, or validation in the configuration")
+        raise click.UsageError("there are no rules: write --rules DIR, or set validation in the configuration")
     with closing(validator):
         told = []
         for file in files:
@@ -68,7 +68,7 @@ def validate(
             if one["error"]:
                 complain(f"{one['file']}: {one['error']}")
         if any(one["valid"] and not one["rules"] for one in told):
-            say("no rules: rules.yaml names none for documents of this kind, and they are sent as they are")
+            say("no rules: rules.yaml has none for documents of this kind, so they are sent without validation")
     raise SystemExit(0 if all(one["valid"] for one in told) else FAILED)
 
 

@@ -24,7 +24,7 @@ def why_not_writable(folder: Folder) -> str:
     places = [here, *(folder.at(name) for name in folder.subfolders if name not in missing)]
     elsewhere = [one.path.name for one in places if one.identity[0] != here.identity[0]]
     if elsewhere:
-        return f"{', '.join(elsewhere)} lies on another file system: files are moved, so all must lie on one"
+        return f"{', '.join(elsewhere)}: on another file system; move it to the one of its parent folder"
     for one in places:
         try:
             _write_and_rename(here, one)

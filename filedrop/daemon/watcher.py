@@ -42,9 +42,9 @@ def mode(path: Path, wanted: Watch) -> tuple[Watch, str]:
     if lies_on.network:
         return (
             "scan",
-            f"it lies on a network file system ({lies_on.kind or 'unknown'}), which tells no events of other machines",
+            f"it is on a network file system ({lies_on.kind or 'unknown'}), which reports no events of other machines",
         )
-    return "events", f"it lies on a local file system ({lies_on.kind or 'unknown'})"
+    return "events", f"it is on a local file system ({lies_on.kind or 'unknown'})"
 
 
 class Watcher:

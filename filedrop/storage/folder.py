@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TAKE_OVER = "filedrop check --take-over"
 ANOTHERS = f"another filedrop serves this folder; if that one is gone for good, run: {TAKE_OVER}"
-NOT_YET = "it isn't there yet; filedrop makes it when it runs"
+NOT_YET = "it doesn't exist yet; filedrop creates it when it runs"
 _GONE, _NOT_MARKED = "it is gone", f"it has no {MARKER} any more"
 
 

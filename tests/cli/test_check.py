@@ -44,7 +44,7 @@ def test_all_is_well(filedrop: Filedrop, world: World) -> None:
     about = {name for name, _, _ in found}
     assert about == {"configuration", "state", str(world.outbound), str(world.inbound), "account main"}
     assert done.returncode == 0
-    assert "lets acme in" in filedrop("check").stdout
+    assert "accepts the login of acme" in filedrop("check").stdout
 
 
 def test_before_the_first_start(filedrop: Filedrop, world: World) -> None:
@@ -97,7 +97,7 @@ def test_take_over_without_the_right(filedrop: Filedrop, world: World) -> None:
         path.chmod(0o700)
         said = [says for about, result, says in findings(done.stdout) if (about, result) == ("state", "failed")]
         who = "an administrator" if sys.platform == "win32" else "filedrop's user, or as root"
-        assert said == [f"{path} isn't yours to use: run this as {who}"]
+        assert said == [f"you may not use {path}: run this as {who}"]
         assert done.returncode == 1
         assert json.loads(marker.read_text())["journal"] == "another"
 
@@ -171,9 +171,9 @@ def test_a_rule_that_does_not_load(filedrop: Filedrop, world: World, tmp_path: P
 @pytest.mark.parametrize(
     ("least", "says"),
     [
-        ("1KB", "ok: {} free; nothing is fetched below 1 KB (inbound.min_free)"),
+        ("1KB", "ok: {} free; below 1 KB (inbound.min_free), nothing is fetched"),
         ("0MB", "ok: {} free"),
-        ("99999GB", "failed: only {} free, and nothing is fetched below 99.9 TB (inbound.min_free): make room"),
+        ("99999GB", "failed: only {} free; below 99.9 TB (inbound.min_free), nothing is fetched: make room"),
     ],
 )
 def test_free_space(filedrop: Filedrop, make_world: Callable[..., World], least: str, says: str) -> None:
@@ -277,7 +277,7 @@ def test_take_over_makes_no_state_of_roots(world: World) -> None:
     done = subprocess.run(
         [sys.executable, "-c", load, *words], cwd=PROJECT, capture_output=True, text=True, check=False
     )
-    assert "taken over" in done.stdout, done.stdout + done.stderr
+    assert "from now on, this filedrop serves this folder" in done.stdout, done.stdout + done.stderr
     made = {path: path.stat().st_uid for path in (world.state, *world.state.iterdir(), world.outbound / ".filedrop")}
     assert set(made.values()) == {12345}
 
@@ -291,7 +291,7 @@ def test_a_program_that_is_not_there(filedrop: Filedrop, world: World) -> None:
     assert [(about, says) for about, result, says in findings(done.stdout) if result == "failed"] == [
         (
             "commands.after_failed",
-            "there is no program /opt/gone/tell, or it may not be run: name another, with its whole path",
+            "/opt/gone/tell doesn't exist, or filedrop may not run it: write the full path of a program",
         )
     ]
 
@@ -306,7 +306,9 @@ def test_one_folder_is_taken_over_alone(filedrop: Filedrop, world: World) -> Non
     taken = command("filedrop", "check", "--take-over", "--folder", str(world.outbound))
     assert any(taken in says for _, _, says in findings(filedrop("check", "--json").stdout))
     done = filedrop("check", "--take-over", "--folder", str(world.outbound), "--json")
-    assert [about for about, _, says in findings(done.stdout) if says.startswith("taken over")] == [str(world.outbound)]
+    assert [about for about, _, says in findings(done.stdout) if says.startswith("from now on")] == [
+        str(world.outbound)
+    ]
     world.receive(invoice("1"))
     world.run_once()
     assert not list(world.inbound.iterdir())
@@ -345,4 +347,4 @@ def test_python_in_a_folder_of_roots(world: World, tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
-    assert ", mode 0700; filedrop runs as 12345. Install it where every user can read it" in done.stderr
+    assert ", mode 0700; filedrop runs as 12345. Install filedrop where every user can read it" in done.stderr

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 def test_hold_and_release(filedrop: Filedrop, world: World) -> None:
     """While a company is held nothing of it is sent, and the file says how it ends; released, all that waits is."""
     world.run_once()
-    assert "is held; to send what waits: filedrop release acme" in filedrop("hold", "acme").stdout
+    assert "is held; to send again: filedrop release acme" in filedrop("hold", "acme").stdout
     world.drop("invoice.xml", invoice("1"))
     world.run_once()
     assert not world.accepted()
     assert "filedrop release acme" in (world.outbound / "HOLD").read_text()
-    assert "was held already" in filedrop("hold", "acme").stdout
+    assert "is already held" in filedrop("hold", "acme").stdout
     assert "is released" in filedrop("release", "acme").stdout
     assert "was not held" in filedrop("release", "acme").stdout
     world.settle()
@@ -66,7 +66,7 @@ def test_released_from_all_hold_files(filedrop: Filedrop, world: World) -> None:
     for name in ("Hold", "hold.txt", "HOLD.txt.txt", "HOLDING.pdf"):
         (world.outbound / name).touch()
     (world.outbound / "hold.d").mkdir()
-    assert "was held already" in filedrop("hold", "acme").stdout
+    assert "is already held" in filedrop("hold", "acme").stdout
     assert "is released" in filedrop("release", "acme").stdout
     names = {path.name for path in world.outbound.iterdir() if path.name.lower().startswith("hold")}
     assert names == {"HOLDING.pdf", "hold.d"}
@@ -104,9 +104,9 @@ def test_backup(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
         told = filedrop("backup", copy)
         again = filedrop("backup", copy)
     assert told.returncode == 0
-    assert f"{copy} has the journal" in told.stdout
+    assert f"The journal is copied to {copy} (" in told.stdout
     assert again.returncode == 1
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
     if sys.platform != "win32":
         assert stat.S_IMODE(copy.stat().st_mode) == 0o600

@@ -190,7 +190,7 @@ def test_the_file_of_no_company(filedrop: Filedrop, world: World, config: Path) 
     file.write_bytes(invoice(receiver=None))
     said = explained(filedrop, file, config=config)
     assert said[:2] == [
-        f"The mapping rules of {config}, for a file in no company's folder (--company NAME: for that company):",
+        f"The mapping rules of {config}, for a file of no company (for a company's file: --company NAME):",
         "mapping 1 (line ...) doesn't apply: it is for the company acme, and the file lies in no company's folder",
     ]
     assert "mapping 1 (line ...) applies" in explained(filedrop, file, "--company", "acme", config=config)
@@ -227,7 +227,7 @@ def test_nothing_is_configured(filedrop: Filedrop, tmp_path: Path) -> None:
     """Without a configuration one line says so, and no company can be named."""
     file = tmp_path / "invoice.xml"
     file.write_bytes(invoice())
-    assert explained(filedrop, file)[0] == "There is no configuration, and so no mapping rule."
+    assert explained(filedrop, file)[0] == "There is no configuration, so there are no mapping rules."
     done = filedrop("identify", file, "--company", "acme")
     assert (done.returncode, done.stdout) == (2, "")
     assert "there is no company acme; there is no configuration" in done.stderr

@@ -46,7 +46,7 @@ def test_by_options(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
     assert made.outbound == config.load(EXAMPLE).outbound
     explained = [line for line in path.read_text("utf-8").splitlines() if line.strip().startswith("#")]
     assert len(explained) > 100
-    assert f"{path} is written" in done.stdout
+    assert f"Wrote {path}" in done.stdout
     assert "account main" in done.stdout
     assert "failed" not in "\n".join(line for line in done.stdout.splitlines() if line.startswith("account"))
 
@@ -59,7 +59,7 @@ def test_the_rule_of_a_note_is_put_at_its_end(filedrop: Filedrop, world: World, 
     path.write_text(f"{written}{rule}\n", "utf-8")
     done = filedrop("check", config=path)
     assert done.returncode == 2
-    assert "mapping 1.receiver: still says <ParticipantID of the receiver>; write" in done.stderr
+    assert "mapping 1.receiver: still contains <ParticipantID of the receiver>; replace" in done.stderr
     path.write_text(f"{written}{filled_in(rule)}\n", "utf-8")
     (made,) = config.load(path).mapping
     assert set(made.values) == {"receiver"}
@@ -81,11 +81,11 @@ def test_what_is_there_stays(filedrop: Filedrop, world: World, tmp_path: Path) -
     """A configuration is never replaced, but the example is, which packages put there."""
     path = tmp_path / "first.yaml"
     put_example(path, path)
-    assert "is written" in filedrop(*options(world, "acme=0192:987654325"), config=path).stdout
+    assert "Wrote" in filedrop(*options(world, "acme=0192:987654325"), config=path).stdout
     before = path.read_bytes()
     done = filedrop(*options(world, "buyer=0192:987654325"), config=path)
     assert done.returncode == 1
-    assert "is there already, and not the example" in done.stderr
+    assert "already exists and is not the example" in done.stderr
     assert path.read_bytes() == before
 
 
@@ -111,7 +111,7 @@ def test_nobody_to_ask(filedrop: Filedrop, tmp_path: Path) -> None:
     """Without a terminal, what is missing is named."""
     done = filedrop("init", "--username", "acme", config=tmp_path / "first.yaml")
     assert done.returncode == 2
-    assert "nobody can be asked here: write --base-url, --company" in done.stderr
+    assert "there is no terminal to ask on: write --base-url, --company" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")

@@ -82,7 +82,7 @@ def test_a_new_company_and_a_changed_mapping(filedrop: Filedrop, world: World) -
         world.config_file()
         done = filedrop("reload")
         assert (done.returncode, done.stderr) == (0, "")
-        assert "works by the configuration as it is now" in done.stdout
+        assert "uses the configuration as it is now" in done.stdout
         world.drop("ours.xml", invoice("1", receiver=None))
         world.until(world.settled)
         assert (folder / ".filedrop").exists()
@@ -127,7 +127,7 @@ def test_a_mistake(filedrop: Filedrop, world: World) -> None:
         world.until(lambda: "outbond: unknown key" in refused(world))
         why = events(world, "configuration.refused")[0]["why"]
         assert "outbond: unknown key" in why
-        assert why.endswith("; mend it, and run: filedrop reload")
+        assert why.endswith("; correct it, and run: filedrop reload")
         assert "and works by the one before. At " in filedrop("status").stdout
         (world.base / "config.yaml").write_text(f"{world.config_text()}mapping: [\n  - x: }}\n")
         assert "filedrop is running." in filedrop("status").stdout
@@ -152,7 +152,7 @@ def test_a_mistake_by_the_command(filedrop: Filedrop, world: World, mistake: str
         told = filedrop("reload")
         assert told.returncode == 2
         assert "config.yaml:" in told.stderr
-        assert "filedrop keeps working with the configuration from before" in told.stderr
+        assert "filedrop still uses the old configuration" in told.stderr
         assert "config.yaml:" in refused(world)
         world.stop(daemon)
     told = filedrop("reload")
@@ -168,10 +168,10 @@ def test_what_needs_a_restart(filedrop: Filedrop, world: World) -> None:
         before, world.state = world.state, world.base / "another"
         world.config_file()
         daemon.send_signal(signal.SIGHUP)
-        world.until(lambda: f"{world.state} is another folder than now" in refused(world))
+        world.until(lambda: f"{world.state} is another folder; stop filedrop" in refused(world))
         told = filedrop("reload")
         assert told.returncode == 1
-        assert f"no filedrop runs with the state {world.state}" in told.stderr
+        assert f"no filedrop is running with the state {world.state}" in told.stderr
         world.drop("invoice.xml", invoice("1"))
         world.until(world.settled)
         assert not world.state.exists()
@@ -256,7 +256,7 @@ def test_nobody_there(filedrop: Filedrop) -> None:
     """Where no filedrop runs, that is said."""
     told = filedrop("reload")
     assert told.returncode == 1
-    assert "its next start takes the configuration as it is then" in told.stderr
+    assert "it reads the configuration when it starts" in told.stderr
 
 
 def test_an_error_that_nobody_foresaw(world: World) -> None:
@@ -273,7 +273,9 @@ def test_an_error_that_nobody_foresaw(world: World) -> None:
 
     serve(world.configuration(), control, reread=reread, hear=hear, is_up=control.ask_reload)
     (why,) = told
-    assert why.startswith("the changed configuration is not in use, the one before is: an error that nobody foresaw")
+    assert why.startswith(
+        "the old configuration stays in use, because the changed one can't be used: an unexpected error"
+    )
 
 
 def test_a_command_that_runs(filedrop: Filedrop, world: World) -> None:

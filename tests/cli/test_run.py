@@ -123,7 +123,7 @@ def test_once_beside_what_is_stuck(process: Filedrop, world: World) -> None:
     for _ in range(2):
         done = process("run", "--once")
         assert done.returncode == 1
-        assert "acme: message 1 can't be taken: " in done.stdout
+        assert "acme: message 1 can't be received: " in done.stdout
         assert done.stdout.splitlines()[-1] == "0 sent, 0 failed, 0 received, 1 stuck"
 
 
@@ -213,7 +213,7 @@ def test_the_daemon(process: Filedrop, world: World) -> None:
         world.until(world.settled)
         second = process("run")
         assert second.returncode == 2
-        assert "another filedrop runs" in second.stderr
+        assert "another filedrop is running" in second.stderr
         daemon.send_signal(signal.SIGTERM)
         assert daemon.wait(20) == 0
     world.invariants()

@@ -82,7 +82,7 @@ def test_without_a_configuration(machine: Machine) -> None:
     assert "fill in accounts and companies" in done.stderr
     assert "base_url" in machine.files()["etc/filedrop/config.yaml"]
     again = machine.ask("install")
-    assert (again.returncode, "config.yaml is still an example" in again.stderr) == (2, True)
+    assert (again.returncode, "config.yaml is still the example" in again.stderr) == (2, True)
     machine.configure()
     assert machine.ask("install").returncode == 0
     assert machine.files()["etc/filedrop/config.yaml"] == BASE
@@ -137,9 +137,9 @@ def test_folders_in_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ("state: /filedrop-state\n", "write into /:"),
+        ("state: /filedrop-state\n", "write in /:"),
         ("root: /tmp/share\n", "a folder for temporary files"),
-        ("    inbound: /var/lib/inbound\n", "write into /var/lib:"),
+        ("    inbound: /var/lib/inbound\n", "write in /var/lib:"),
     ],
 )
 def test_what_a_service_cannot_use(machine: Machine, more: str, why: str) -> None:
@@ -178,7 +178,7 @@ def test_a_changed_configuration(machine: Machine) -> None:
     machine.configure("root: /srv/other\n")
     done = machine.ask("status", "--json")
     assert (done.returncode, json.loads(done.stdout)["stale"]) == (1, [f"/{DROP_IN}"])
-    assert f"/{DROP_IN} isn't what the configuration wants" in machine.ask("status").stdout
+    assert f"/{DROP_IN} doesn't match the configuration" in machine.ask("status").stdout
     assert [line for line in machine.ask("install").stdout.splitlines() if "Wrote" in line] == [f"Wrote /{DROP_IN}."]
 
 
@@ -230,7 +230,7 @@ def test_several(machine: Machine) -> None:
     assert machine.ask("status", "acme").returncode == 1
     machine.ask("remove", "drop").check_returncode()
     assert machine.files().keys() == {"etc/filedrop/acme.yaml", "etc/filedrop/drop.yaml"}
-    assert "nothing to be done" in machine.ask("remove", "drop").stdout
+    assert "nothing to do" in machine.ask("remove", "drop").stdout
     assert machine.ask("install", "a/b").returncode == 2
 
 
@@ -240,7 +240,7 @@ def test_without_systemd(filedrop: Filedrop, command: str) -> None:
     """Where nobody runs services, or somebody isn't root, it is said what to do, with status 1."""
     done = filedrop("service", command)
     assert done.returncode == 1
-    assert any(why in done.stderr for why in ("wasn't started by systemd", "only root", "no systemd here"))
+    assert any(why in done.stderr for why in ("wasn't started by systemd", "only root", "has no systemd"))
 
 
 def test_check_without_a_service(filedrop: Filedrop, tmp_path: Path) -> None:

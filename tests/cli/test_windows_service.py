@@ -93,15 +93,15 @@ def test_a_service(world: World, filedrop: Filedrop, ask: Callable[[str], Done])
     assert ask("status").returncode == 1
     looked = filedrop("check", "--as-service")
     assert (looked.returncode, looked.stderr) == (0, "")
-    assert f"{world.outbound}: there, ours, and may be written to" in looked.stdout
-    assert "no filedrop is running" in looked.stdout
+    assert f"{world.outbound}: this filedrop serves it and can write to it" in looked.stdout
+    assert "filedrop isn't running" in looked.stdout
     assert state() == "stopped"
 
     assert f"start it: filedrop service start {INSTANCE}\n" in filedrop("status").stdout
     done = ask("start")
     assert done.stdout == f"Started {NAME}.\n", done.stderr
     assert ask("status").returncode == 0
-    assert "a filedrop is running" in filedrop("check", "--as-service").stdout
+    assert "filedrop is running" in filedrop("check", "--as-service").stdout
     world.drop("first.xml", invoice("1"))
     world.receive(invoice("2", receiver=SELLER))
     world.until(world.settled, what="one sent, one received")
@@ -135,7 +135,7 @@ def test_a_service(world: World, filedrop: Filedrop, ask: Callable[[str], Done])
 
     assert ask("remove").returncode == 0
     assert manager.read(NAME) is None
-    assert "nothing to be done" in ask("remove").stdout
+    assert "nothing to do" in ask("remove").stdout
 
 
 def test_a_reload(world: World, filedrop: Filedrop, ask: Callable[[str], Done]) -> None:
@@ -144,7 +144,7 @@ def test_a_reload(world: World, filedrop: Filedrop, ask: Callable[[str], Done]) 
     assert ask("install").returncode == 0
     done = ask("start")
     assert done.stdout == f"Started {NAME}.\n", done.stderr
-    assert ask("start").stdout == f"{NAME} is running already.\n"
+    assert ask("start").stdout == f"{NAME} is already running.\n"
     folder = world.root / "newcomer" / "outbound"
     folder.mkdir(parents=True)
     config.write_text(config.read_text().replace("companies:", "companies:\n  newcomer: {participants: []}"))
@@ -198,7 +198,7 @@ def test_a_check_without_an_answer(world: World, filedrop: Filedrop, ask: Callab
     world.state.rmdir()
     world.state.write_text("in the way")
     looked = filedrop("check", "--as-service")
-    assert (looked.returncode, "gives no answer" in looked.stderr) == (1, True)
+    assert (looked.returncode, "doesn't answer" in looked.stderr) == (1, True)
     found = manager.read(NAME)
     assert found
     assert (found.state, found.exit_status) == ("stopped", 1)

@@ -164,7 +164,7 @@ def test_no_room_is_told(world: World) -> None:
 def test_check_names_it(world: World) -> None:
     """`check` names the version of SQLite, and the newest copy."""
     world.run_once()
-    assert "no daily copy was made yet" in ask(world, "check").says
+    assert "there is no daily copy yet" in ask(world, "check").says
     copy = backed_up(world)
     said = ask(world, "check").says
     assert f"SQLite {SQLITE_VERSION}" in said

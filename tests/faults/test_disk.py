@@ -210,7 +210,7 @@ def test_a_file_system_that_does_not_tell(tmp_path: Path) -> None:
         world.run_once()
         assert len(world.delivered()) == 1
         assert "full" not in ask(world, "status").says
-        assert f"{world.inbound}: what is free isn't told" in ask(world, "check").says
+        assert f"{world.inbound}: its file system doesn't show how much is free" in ask(world, "check").says
         world.invariants()
 
 

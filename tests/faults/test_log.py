@@ -141,7 +141,7 @@ def test_a_start_that_fails(world: World) -> None:
         world.until(lambda: "folder.watched" in (world.base / "daemon.log").read_text())
         done = world.process("run")
     assert [event["event"] for event in lines(done.stderr)] == ["configuration.doubtful", "service.failed"]
-    assert "another filedrop runs with the state" in lines(done.stderr)[1]["why"]
+    assert "another filedrop is running with the state" in lines(done.stderr)[1]["why"]
     assert (done.returncode, done.stdout) == (2, "")
 
 

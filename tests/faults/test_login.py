@@ -88,8 +88,8 @@ def test_a_login_mended_elsewhere(make_world: Callable[..., World]) -> None:
         world.until(lambda: next_attempt(world), 60)
         world.front.heal()
         says = ask(world, "check").says
-        assert "lets acme in" in says
-        assert "the filedrop that runs was not let in the last time; the next attempt is at " in says
+        assert "accepts the login of acme" in says
+        assert "the last login of the running filedrop failed; the next attempt is at " in says
 
 
 def next_attempt(world: World) -> str | None:

@@ -418,7 +418,7 @@ def test_a_second_daemon(world: World) -> None:
         world.until(world.settled)
         second = world.process("run")
         assert second.returncode == 2
-        assert "another filedrop runs" in second.stderr
+        assert "another filedrop is running" in second.stderr
         world.drop("two.xml", invoice("2"))
         world.until(world.settled)
         assert first.poll() is None

@@ -86,7 +86,7 @@ class Several(Surroundings):
     def one_more(self) -> None:
         """Another with the state of the one that runs is started, and says why it can't be."""
         if self.life is not None:
-            with pytest.raises(ConfigError, match="another filedrop runs with the state"):
+            with pytest.raises(ConfigError, match="another filedrop is running with the state"):
                 self.untouched(lambda: Life(self.world, self.clock))
 
     @rule()

@@ -233,7 +233,7 @@ class Story(RuleBasedStateMachine):
         like = [message.msg_no for message in store.sent("acme") if meaning(store.content(message.msg_no)) == means]
         for number in like:
             answer = ask(self.world, "resolve", document_id, "--sent", str(number))
-            if "belongs to another document already" not in answer.says:
+            if "already belongs to another document" not in answer.says:
                 return
         if like:
             ask(self.world, "resolve", document_id, "--send-again")

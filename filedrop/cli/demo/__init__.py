@@ -44,12 +44,12 @@ LAST_LINES = 5  # of the log, when something went wrong
 
 @click.command(epilog="\b\nExample: filedrop demo")
 @click.argument("folder", default="filedrop-demo", type=click.Path(path_type=Path))
-@click.option("--stay", is_flag=True, help="Keep it running until stopped, to try things out.")
+@click.option("--stay", is_flag=True, help="Keep everything running until stopped, so that you can try things out.")
 def demo(folder: Path, *, stay: bool) -> None:
-    """Watch an invoice go from one company to another.
+    """Watch an invoice travel from one company to another.
 
-    Everything is made in FOLDER (./filedrop-demo if left out): the companies' folders, the configuration, what the
-    access point keeps.
+    Everything is created in FOLDER (default: ./filedrop-demo): the companies' folders, the configuration, and the
+    messages of the access point.
     """
     stopped = threading.Event()
     stop_on_signals(stopped)
@@ -57,7 +57,7 @@ def demo(folder: Path, *, stay: bool) -> None:
     stage.prepare()
     with Sandbox(stage.path / "access-point", SAMPLE_ACCOUNTS, deliver_after=timedelta(seconds=1)) as sandbox:
         stage.configure(sandbox.base_url)
-        stage.tell(f"started    an access point of our own, at {sandbox.base_url}")
+        stage.tell(f"started    an access point on this computer, {sandbox.base_url}")
         with stage.daemon():
             stage.tell_when(started=stage.started)
             stage.drop()
@@ -74,12 +74,12 @@ def demo(folder: Path, *, stay: bool) -> None:
             if stay:
                 _stay(stage)
     if not stay:
-        say(f"It all lies in {stage.path}; the configuration is config.yaml there.")
-        say("With --stay it keeps running, to try things out.")
+        say(f"Everything is in {stage.path}; the configuration is config.yaml.")
+        say("With --stay, the demo keeps running, so that you can try things out.")
 
 
 def _read(sandbox: Sandbox) -> str:
-    return "" if sandbox.store.inbox("fjord") else "at the access point it is marked as read"
+    return "" if sandbox.store.inbox("fjord") else "marked as read at the access point"
 
 
 def _stay(stage: Stage) -> None:
@@ -88,12 +88,15 @@ def _stay(stage: Stage) -> None:
     again = filedrop_command() if started_as.stem == "__main__" else [str(started_as.absolute())]
     filedrop = [*again, "--config", str(stage.config)]
     invoice = str(stage.path / INVOICE)
-    say("It keeps running until you stop it (Ctrl-C). From another terminal, try:")
+    say("The demo keeps running until you stop it (Ctrl-C). In another terminal, try:")
     for what, command in (
-        ("how it stands", [*filedrop, "status"]),
-        ("the same again: it fails, and failed/ says why", ["copy" if windows else "cp", invoice, str(stage.outbound)]),
-        ("send it all the same", [*filedrop, "retry", "acme", "--all", "--anyway"]),
-        ("which ids it has, and where each comes from", [*filedrop, "identify", invoice]),
+        ("show the status", [*filedrop, "status"]),
+        (
+            "send the same file again: it fails, and a note in failed/ says why",
+            ["copy" if windows else "cp", invoice, str(stage.outbound)],
+        ),
+        ("send it anyway", [*filedrop, "retry", "acme", "--all", "--anyway"]),
+        ("show its ids, and where each id comes from", [*filedrop, "identify", invoice]),
     ):
         say()
         say(f"# {what}")
@@ -123,7 +126,7 @@ class Stage:
         """Make the folder; one of an earlier demo is replaced. Raises FiledropError, click.UsageError."""
         path = self.path
         if path.exists() and not (path / MARK).exists() and not (path.is_dir() and not any(path.iterdir())):
-            raise click.UsageError(f"{path} is there, and no demo of filedrop's: name another folder")
+            raise click.UsageError(f"{path} already exists, and not from filedrop demo: name another folder")
         if is_running(path / "state"):
             raise FiledropError(f"a demo is running in {path}: stop it, or name another folder")
         try:
@@ -132,7 +135,7 @@ class Stage:
             self.companies.mkdir(parents=True)
             (path / MARK).touch()
         except OSError as error:
-            raise FiledropError(f"{path} can't be made: {error.strerror}; name another folder") from error
+            raise FiledropError(f"{path} can't be created: {error.strerror}; name another folder") from error
 
     def configure(self, base_url: str) -> None:
         """Write the configuration, the passwords, and the sample invoice."""
@@ -170,18 +173,18 @@ class Stage:
 
     def claimed(self) -> str:
         """The invoice was taken out of `outbound/`."""
-        return "" if (self.outbound / INVOICE).exists() else "it is whole, and moved into sending/"
+        return "" if (self.outbound / INVOICE).exists() else "by filedrop: complete, so it is moved to sending/"
 
     def accepted(self) -> str:
         """The invoice lies in `sent/`, or further on, with its sidecar."""
         document = self._kept("sent", "archive/*")
         content = document and sidecar.read(document.with_name(f"{INVOICE}.json"))
-        return f"by the access point, as message {content['msg_no']}: moved into sent/" if content else ""
+        return f"by the access point, as message {content['msg_no']}: moved to sent/" if content else ""
 
     def delivered(self) -> str:
         """The invoice lies in `archive/`."""
         document = self._kept("archive/*")
-        return f"to the receiver's access point: moved into archive/{document.parent.name}/" if document else ""
+        return f"to the receiver's access point: moved to archive/{document.parent.name}/" if document else ""
 
     def received(self) -> str:
         """The receiver has it."""
@@ -210,10 +213,10 @@ class Stage:
             if not steps:
                 return
             if self.stopped.wait(OFTEN):
-                raise FiledropError("stopped before its end")
+                raise FiledropError("the demo was stopped before its end")
             if time.monotonic() > deadline or (self._process and self._process.poll() is not None):
                 last = self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:]
-                what = f'it did not come to "{next(iter(steps))}"; this is the end of {self._log}:'
+                what = f'the step "{next(iter(steps))}" did not happen; this is the end of {self._log}:'
                 raise FiledropError("\n".join([what, *last]))
 
 

@@ -29,9 +29,9 @@ else:
 
 @click.group(epilog="\b\nExample: filedrop service status")
 def service() -> None:
-    """Install filedrop as a service of the system, remove, start or stop it, or show how it stands.
+    """Install, start, stop or remove filedrop as a service of the system, or show its status.
 
-    INSTANCE: one of several filedrops on a machine, by INSTANCE.yaml beside the usual configuration.
+    INSTANCE names one of several filedrops on a machine. Its configuration is INSTANCE.yaml, next to the usual one.
     """
 
 

@@ -37,7 +37,7 @@ if sys.platform != "win32":
         name = unit_name(instance_by(path))
         unit = Unit.read(name)
         if unit is None:
-            raise FiledropError(f"{name} isn't installed, so there is no account to try: run filedrop service install")
+            raise FiledropError(f"{name} isn't installed, so it has no account yet: run filedrop service install")
         become(unit, at_end)
         return unit
 
@@ -47,15 +47,15 @@ if sys.platform != "win32":
         `at_end` is told how the copies of the credentials are taken away. Raises FiledropError.
         """
         if os.geteuid() != 0:
-            raise FiledropError(f"only root can look at things as {unit.user} does: run this with sudo")
+            raise FiledropError(f"only root can test with the rights of {unit.user}: run this with sudo")
         try:
             account = pwd.getpwnam(unit.user)
             group = grp.getgrnam(unit.last("Group")).gr_gid if unit.last("Group") else account.pw_gid
             more = [grp.getgrnam(name).gr_gid for name in unit.words("SupplementaryGroups")]
         except KeyError as error:
-            advice = "run filedrop service install, which makes it, or mend the unit"
+            advice = "run filedrop service install, which creates it, or correct the unit"
             raise FiledropError(
-                f"{unit.name} is for an account or group that isn't there ({error}): {advice}"
+                f"{unit.name} names an account or group that doesn't exist ({error}): {advice}"
             ) from None
         _hand_over_credentials(unit, account.pw_uid, at_end)
         for setting in unit.words("Environment"):
@@ -89,5 +89,5 @@ def kept_from(unit: Unit, config: Config) -> dict[Path, str]:
     writable = unit.writable
     for path in sorted({*config.folders, config.root, config.state}):
         if not any(path.is_relative_to(one) for one in writable):
-            found[path] = f"{unit.name} lets filedrop write nowhere there: run filedrop service install"
+            found[path] = f"{unit.name} doesn't let filedrop write there: run filedrop service install"
     return found

@@ -1,4 +1,4 @@
-"""What Windows' event log is told: start, stop, what must be mended first, failures, and alarms, in one sentence each.
+"""What filedrop writes to Windows' event log: start, stop, mistakes to correct, failures, alarms; one sentence each.
 
 Each service is a source of its own. Windows makes sentences by a source's table of messages; ours are whole already, so
 the table is that of Windows' own eventcreate, in which each message is "%1". It is no file of ours: the event log keeps
@@ -22,7 +22,7 @@ class Number(IntEnum):
 
     STARTED = 1
     STOPPED = 2
-    TO_BE_MENDED = 3
+    MISTAKE = 3
     FAILED = 4
     ALARM = 5
 
@@ -30,7 +30,7 @@ class Number(IntEnum):
 KINDS = {
     Number.STARTED: win32evtlog.EVENTLOG_INFORMATION_TYPE,
     Number.STOPPED: win32evtlog.EVENTLOG_INFORMATION_TYPE,
-    Number.TO_BE_MENDED: win32evtlog.EVENTLOG_ERROR_TYPE,
+    Number.MISTAKE: win32evtlog.EVENTLOG_ERROR_TYPE,
     Number.FAILED: win32evtlog.EVENTLOG_ERROR_TYPE,
     Number.ALARM: win32evtlog.EVENTLOG_WARNING_TYPE,
 }

@@ -1,8 +1,8 @@
 """filedrop as Windows' service manager sees it: started, asked and stopped by it, in this process.
 
 It is told "running" when filedrop is up, and an exit status at the end. Where that is 2 (the configuration must be
-mended first), it is told of the end and leaves it at that. After any other failure the process ends without a word: the
-manager takes that alone for a crash, and starts it again.
+corrected first), it is told of the end and leaves it at that. After any other failure the process ends without a word:
+the manager takes that alone for a crash, and starts it again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def host(path: Path) -> None:
     except pywintypes.error as error:
         if error.winerror != winerror.ERROR_FAILED_SERVICE_CONTROLLER_CONNECT:
             raise
-        raise FiledropError("only Windows' service manager can start this; by hand it is: filedrop run") from error
+        raise FiledropError(
+            "only Windows' service manager can run this command; to start filedrop by hand: filedrop run"
+        ) from error
 
 
 def work(
@@ -70,7 +72,7 @@ def work(
         gc.freeze()
         serve(config, control, reread=partial(configuration.load, path), hear=hear, is_up=is_up)
     except FiledropError as error:
-        report(name, Number.TO_BE_MENDED if isinstance(error, ConfigError) else Number.FAILED, str(error))
+        report(name, Number.MISTAKE if isinstance(error, ConfigError) else Number.FAILED, str(error))
         return MISUSED if isinstance(error, ConfigError) else FAILED
     report(name, Number.STOPPED, f"{name} has stopped.")
     return 0
@@ -120,7 +122,7 @@ class Hosted:
     def _is_up(self) -> None:
         if self._state == win32service.SERVICE_START_PENDING and not self._wanted.stopped.is_set():
             self._say(win32service.SERVICE_RUNNING)
-            report(self._name, Number.STARTED, f"{self._name} runs, by {self._path}.")
+            report(self._name, Number.STARTED, f"{self._name} is running, with the configuration {self._path}.")
 
     def _hear(self, event: Mapping[str, Any]) -> None:
         """An event of the log: an alarm, perhaps; while it starts, a sign of progress."""

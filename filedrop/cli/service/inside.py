@@ -46,7 +46,7 @@ def service_of(path: Path) -> str:
     """The service that goes by this configuration. Raises FiledropError where there is none."""
     name = next((one for one in manager.names() if _goes_by(one, path)), None)
     if name is None:
-        raise FiledropError(f"no service goes by {path}: run filedrop service install")
+        raise FiledropError(f"no service uses {path}: run filedrop service install")
     return name
 
 
@@ -64,7 +64,7 @@ def ask(path: Path) -> subprocess.CompletedProcess[str]:
         found = manager.read(name)
         if time.monotonic() > until or found is None or (found.state == "stopped" and not file.exists()):
             raise FiledropError(
-                f"{name} gives no answer: its account can't read {path}, or can't write to {file.parent}; run filedrop "
+                f"{name} doesn't answer: its account can't read {path}, or can't write to {file.parent}; run filedrop "
                 "service install, which gives it these rights"
             )
         time.sleep(0.1)

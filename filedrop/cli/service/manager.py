@@ -17,17 +17,17 @@ from filedrop.errors import FiledropError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DESCRIPTION = "Carries invoices, orders and other business documents between folders and a PEPPOL access point."
+DESCRIPTION = "Sends and receives invoices and other business documents between folders and a PEPPOL access point."
 STARTS = {win32service.SERVICE_AUTO_START: "automatic", win32service.SERVICE_DEMAND_START: "manual",
           win32service.SERVICE_DISABLED: "disabled"}  # fmt: skip
 STATES = {win32service.SERVICE_STOPPED: "stopped", win32service.SERVICE_START_PENDING: "starting",
           win32service.SERVICE_STOP_PENDING: "stopping", win32service.SERVICE_RUNNING: "running"}  # fmt: skip
 STOPPING = 30  # seconds that a stop may take: daemon.LAST_WORDS and A_MOMENT, and the process' own
-STARTING = 90  # seconds: a large journal is looked over before it is up
+STARTING = 90  # seconds: it checks its journal before it works, and that may be large
 LEAVING = 10  # seconds for a service that has stopped to be gone
 CHECK, CHECKING = 200, "check"  # our own control to a running service, and the word by which it is started for that
 REFUSALS = {
-    winerror.ERROR_SERVICE_MARKED_FOR_DELETE: "was removed while a program looked at it: close the Services window, "
+    winerror.ERROR_SERVICE_MARKED_FOR_DELETE: "was removed while a program had it open: close the Services window, "
     "and try again",
     winerror.ERROR_SERVICE_DISABLED: "is disabled: run filedrop service install, which enables it",
     winerror.ERROR_SERVICE_REQUEST_TIMEOUT: "did not answer in time: see the event log (Windows Logs, System), and try "
@@ -43,10 +43,10 @@ SETTINGS: dict[int, tuple[str, Any]] = {
     # Rights are given to the service, whatever account it runs as.
     win32service.SERVICE_CONFIG_SERVICE_SID_INFO: ("its own identity", win32service.SERVICE_SID_TYPE_UNRESTRICTED),
     # A shutdown otherwise ends services after a few seconds.
-    win32service.SERVICE_CONFIG_PRESHUTDOWN_INFO: ("its time at a shutdown", STOPPING * 1000),
+    win32service.SERVICE_CONFIG_PRESHUTDOWN_INFO: ("its time limit at a shutdown", STOPPING * 1000),
     # However often it fails: after a night without a disk it is to be there in the morning.
     win32service.SERVICE_CONFIG_FAILURE_ACTIONS: (
-        "that it is started again when it fails",
+        "its restart after a failure",
         {
             "ResetPeriod": 3600,
             "RebootMsg": "",
@@ -144,7 +144,7 @@ def delete(name: str) -> None:
     until = time.monotonic() + LEAVING
     while read(name):
         if time.monotonic() > until:
-            raise FiledropError(f"{name} is gone as soon as no program looks at it: close the Services window")
+            raise FiledropError(f"{name} is still open in another program: close the Services window, and try again")
         time.sleep(0.1)
 
 
@@ -173,7 +173,7 @@ def have_reload(name: str) -> None:
         with _said(name), _opened(name, win32service.SERVICE_PAUSE_CONTINUE) as service:
             win32service.ControlService(service, win32service.SERVICE_CONTROL_PARAMCHANGE)
     except AsWanted:
-        raise FiledropError(f"{name} isn't running: its next start takes the configuration as it is then") from None
+        raise FiledropError(f"{name} isn't running: it reads the configuration when it starts") from None
 
 
 def start(name: str) -> Registered:
@@ -220,10 +220,10 @@ def _said(about: str) -> Iterator[None]:
         yield
     except pywintypes.error as error:
         if error.winerror in (winerror.ERROR_SERVICE_ALREADY_RUNNING, winerror.ERROR_SERVICE_NOT_ACTIVE):
-            raise AsWanted(f"{about} is so already") from error
+            raise AsWanted(f"{about} is already running, or has already stopped") from error
         if refusal := REFUSALS.get(error.winerror):
             raise FiledropError(f"{about} {refusal}") from error
-        raise FiledropError(f"{about}: Windows refuses that: {error.strerror} ({error.winerror})") from error
+        raise FiledropError(f"{about}: Windows refused the request: {error.strerror} ({error.winerror})") from error
 
 
 @contextmanager

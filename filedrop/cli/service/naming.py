@@ -50,6 +50,6 @@ def put_example(lies_at: Path, seen_as: Path) -> None:
         lies_at.parent.mkdir(parents=True, exist_ok=True)
         lies_at.write_text(example(), "utf-8")
     complain(
-        f"{seen_as} is {'new, and' if is_new else 'still'} an example: fill in accounts and companies, write the "
+        f"{seen_as} is {'a new' if is_new else 'still the'} example: fill in accounts and companies, write the "
         "password into its file, and run this again."
     )

@@ -26,22 +26,23 @@ from filedrop.text import command
 _root = click.option(
     "--root",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Work on the files below this folder instead; systemd isn't asked.",
+    help="Work on the files below this folder, without systemd.",
 )
 
 
 @click.command()
 @instance_argument
-@click.option("--now", is_flag=True, help="Start it, too; restart it where it runs by what was there before.")
+@click.option("--now", is_flag=True, help="Also start it, or restart it if something changed.")
 @_root
 @click.pass_obj
 def install(config_option: str | None, instance: str | None, *, now: bool, root: Path | None) -> None:
-    """Write the unit, its account and folders, and what the configuration names; then enable it.
+    """Set up the service, and enable it.
 
-    Where there is no configuration, the example is put in its place, to be filled in.
+    filedrop creates the unit, its account and its folders, as your configuration needs them. If there is no
+    configuration, it creates an example for you to fill in.
     """
     if now and root:
-        raise click.UsageError("--now doesn't go with --root: nothing runs there")
+        raise click.UsageError("--now doesn't work with --root: nothing runs there")
     site = _site(instance, root, config_option)
     _may_change(site)
     config = configuration.load(site.configuration_lies_at) if is_written(site.configuration_lies_at) else None
@@ -54,7 +55,7 @@ def install(config_option: str | None, instance: str | None, *, now: bool, root:
         raise SystemExit(MISUSED)
     if root:
         enable = command("systemctl", "--root", str(root), "enable", site.unit)
-        say(f"All that it needs lies in {root}; enable it with: {enable}")
+        say(f"All files are in {root}. To enable the service: {enable}")
     else:
         _enable(site, changed=changed, now=now)
 
@@ -64,7 +65,7 @@ def install(config_option: str | None, instance: str | None, *, now: bool, root:
 @_root
 @click.pass_obj
 def remove(config_option: str | None, instance: str | None, *, root: Path | None) -> None:
-    """Stop and disable it, and take away what `install` has written.
+    """Stop and disable the service, and remove what `install` wrote.
 
     The account, the configuration, the state and the folders stay.
     """
@@ -75,7 +76,7 @@ def remove(config_option: str | None, instance: str | None, *, root: Path | None
         _run("systemctl", "disable", "--now", "--quiet", site.unit)
         say(f"Stopped and disabled {site.unit}.")
     elif not ours:
-        say(f"{site.unit} isn't installed: there is nothing to be done.")
+        say(f"{site.unit} isn't installed: there is nothing to do.")
         return
     for path in ours:
         site.at(path).unlink()
@@ -91,11 +92,11 @@ def remove(config_option: str | None, instance: str | None, *, root: Path | None
 @instance_argument
 @click.pass_obj
 def start(config_option: str | None, instance: str | None) -> None:
-    """Start it, and wait until it is up."""
+    """Start the service, and wait until it works."""
     site = _site(instance, None, config_option)
     stale = _stale(site) if Unit.read(site.unit) else []
     if _asked("is-active", site) == "active":
-        say(f"{site.unit} is running already.")
+        say(f"{site.unit} is already running.")
     else:
         _order("start", site)
     _tell_stale(stale)
@@ -105,19 +106,20 @@ def start(config_option: str | None, instance: str | None) -> None:
 @instance_argument
 @click.pass_obj
 def stop(config_option: str | None, instance: str | None) -> None:
-    """Stop it. What is on the wire gets 20 seconds."""
+    """Stop the service. Requests under way get 20 seconds to finish."""
     _order("stop", _site(instance, None, config_option))
 
 
 @click.command()
 @instance_argument
-@click.option("--json", "as_json", is_flag=True, help="One object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @_root
 @click.pass_obj
 def status(config_option: str | None, instance: str | None, *, as_json: bool, root: Path | None) -> None:
-    """Show whether it is installed, enabled and running, and whether its files are as the configuration wants them.
+    """Show whether the service is installed and running.
 
-    Exit status 1 where one of these isn't so.
+    It also shows whether the service is enabled, and whether its files match the configuration. The exit status is 1 if
+    one of these isn't true.
     """
     site = _site(instance, root, config_option)
     unit = Unit.read(site.unit, site.root)
@@ -147,13 +149,13 @@ def _stale(site: Site) -> list[str]:
 
 def _tell_stale(stale: list[str]) -> None:
     for path in stale:
-        tell(f"{path} isn't what the configuration wants: run filedrop service install")
+        tell(f"{path} doesn't match the configuration: run filedrop service install")
 
 
 def _site(instance: str | None, root: Path | None, option: str | None) -> Site:
     """Where it is installed. Raises FiledropError where there can be no service."""
     if root is None and find("systemctl") is None:
-        raise FiledropError("there is no systemd here, which runs services: have filedrop run started by what does")
+        raise FiledropError("this system has no systemd: have its own service manager start the command filedrop run")
     return Site.choose(instance, root or Path("/"), option)
 
 
@@ -165,8 +167,8 @@ def _may_change(site: Site) -> None:
         raise FiledropError("only root may install or remove a service: run this with sudo")
     if not BOOTED.is_dir():
         raise FiledropError(
-            "this system wasn't started by systemd, so nothing here runs services; to write the files only, into an "
-            "image, for one, name its folder with --root"
+            "this system wasn't started by systemd, so it runs no services; to only write files, for example into an "
+            "image, add --root FOLDER"
         )
 
 
@@ -180,7 +182,7 @@ def _write(site: Site, texts: dict[Path, str]) -> bool:
         before = _text(site.at(path))
         if before is not None and not before.startswith(SIGNED):
             edit = command("systemctl", "edit", site.unit)
-            raise FiledropError(f"{path} isn't from filedrop service install: move it away (what it changes: {edit})")
+            raise FiledropError(f"{path} is not from filedrop service install: move it away, and change with {edit}")
     for path, text in wanted.items():
         target = site.at(path)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -190,7 +192,7 @@ def _write(site: Site, texts: dict[Path, str]) -> bool:
         draft.replace(target)
         say(f"Wrote {path}.")
     if not wanted:
-        say("All files are there already, as the configuration wants them.")
+        say("All files already match the configuration.")
     return bool(wanted)
 
 
@@ -223,10 +225,10 @@ def _enable(site: Site, *, changed: bool, now: bool) -> None:
         _run("systemctl", "restart", site.unit)
         say(f"Started {site.unit}.")
     elif not is_active:
-        tell(f"Look it over with: {command(*site.command, 'check', '--as-service')}")
+        tell(f"Check it with: {command(*site.command, 'check', '--as-service')}")
         tell(f"Start it with: {command('systemctl', 'start', site.unit)}")
     elif changed:
-        tell(f"It runs by what was there before, until: {command('systemctl', 'restart', site.unit)}")
+        tell(f"It still runs with the old files. Restart it with: {command('systemctl', 'restart', site.unit)}")
 
 
 def _order(order: str, site: Site) -> None:

@@ -105,24 +105,26 @@ def _drop_in(site: Site, config: Config) -> str:
     seen = sorted({*folders, site.configuration})
     for path in seen:
         if _is_in(path, TEMPORARY):
-            raise FiledropError(f"{path} is in a folder for temporary files, of which a service sees its own: move it")
+            raise FiledropError(f"{path} is in a folder for temporary files, where a service can't see it: move it")
     lines = ["[Service]"]
     if site.configuration != site.usual:
         if site.instance:
-            raise FiledropError(f"filedrop {site.instance} goes by {site.usual}: move {site.configuration} there")
+            raise FiledropError(
+                f"the configuration of filedrop {site.instance} is {site.usual}: move {site.configuration} there"
+            )
         lines += ["# The configuration.", f"Environment={_quoted(f'FILEDROP_CONFIG={site.configuration}')}"]
     if homes := [path for path in seen if _is_in(path, HOMES)]:
-        lines += [f"# For {', '.join(map(str, homes))}: homes are seen.", "ProtectHome=read-only"]
+        lines += [f"# So that the service can see {', '.join(map(str, homes))}.", "ProtectHome=read-only"]
     if config.validation.command or config.commands.wanted():
         lines += [
-            "# For programs of your own: Java, Node and others make code while they run.",
+            "# For programs of your own: Java, Node and others create code while they run.",
             "MemoryDenyWriteExecute=no",
         ]
-    lines += ["# The configuration's folders, and its state. For one that isn't there (-) filedrop waits by itself."]
+    lines += ["# The configuration's folders, and its state. If one is missing (-), filedrop starts and waits for it."]
     lines += [f"ReadWritePaths={_quoted(f'-{path}')}" for path in folders]
     credentials = sorted({account.password_credential or "" for account in config.accounts.values()} - {""})
     if credentials:
-        lines += ["# Passwords, in files that root alone can read."]
+        lines += ["# Passwords, in files that only root can read."]
     lines += [f"LoadCredential={_quoted(f'{name}:{site.configuration.parent / name}')}" for name in credentials]
     return "\n".join([*lines, ""])
 
@@ -143,7 +145,7 @@ def writable(site: Site, config: Config) -> set[Path]:
     for path in wanted:
         if any(system.is_relative_to(path) for system in SYSTEM):
             raise FiledropError(
-                f"the service would have to write into {path}: first make the folder there that it needs"
+                f"the service would need the right to write in {path}: first create the folder that it needs there"
             )
     return {path for path in wanted if not any(path.is_relative_to(other) for other in wanted - {path})}
 
@@ -174,12 +176,14 @@ def _program(site: Site) -> Path:
     python = Path(sys.executable)
     program = python.with_name("filedrop")
     if not program.exists():
-        raise FiledropError(f"there is no {program} for the unit to start: install filedrop with pip, and run that")
+        raise FiledropError(
+            f"{program} doesn't exist, so the unit can't start it: install filedrop with pip, and run that"
+        )
     for path in {program, python.resolve()} if site.root == Path("/") else set():
         if _is_in(path, (*HOMES, *TEMPORARY)):
             raise FiledropError(
-                f"{path} is where no service can see it, in a home or a folder for temporary files: install filedrop "
-                "elsewhere, into /opt/filedrop, for one, with the system's Python, and run that"
+                f"no service can see {path}, in a home or a folder for temporary files: install filedrop elsewhere, "
+                "for example into /opt/filedrop, with the system's Python"
             )
     return program
 

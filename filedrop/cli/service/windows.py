@@ -45,13 +45,16 @@ class Service:
 
 @click.command()
 @instance_argument
-@click.option("--account", metavar="NAME", help="The account that it runs as (else one that Windows makes for it).")
-@click.option("--now", is_flag=True, help="Start it, too; restart it where it runs by what was there before.")
+@click.option(
+    "--account", metavar="NAME", help="The account that it runs as. Default: one that Windows creates for it."
+)
+@click.option("--now", is_flag=True, help="Also start it, or restart it if it is running.")
 @click.pass_obj
 def install(config_option: str | None, instance: str | None, *, account: str | None, now: bool) -> None:
-    """Register it with Windows, started with the system, and give it rights on what the configuration names.
+    """Set up the service, so that it starts with the system.
 
-    Where there is no configuration, the example is put in its place, to be filled in.
+    filedrop registers the service with Windows, and gives it the rights that your configuration needs. If there is no
+    configuration, it creates an example for you to fill in.
     """
     service = Service.choose(instance, config_option)
     _may_change()
@@ -69,7 +72,7 @@ def install(config_option: str | None, instance: str | None, *, account: str | N
     if now:
         _start(service)
     elif before and before.state == "running":
-        tell(f"It runs by what was there before, until: {_command(service, 'stop')}, {_command(service, 'start')}")
+        tell(f"It still runs as before. Restart it with: {_command(service, 'stop')}, {_command(service, 'start')}")
     else:
         tell(f"Start it with: {_command(service, 'start')}")
 
@@ -78,11 +81,11 @@ def install(config_option: str | None, instance: str | None, *, account: str | N
 @instance_argument
 @click.pass_obj
 def remove(config_option: str | None, instance: str | None) -> None:
-    """Stop it, and take it off Windows' list. The configuration, the state and the folders stay."""
+    """Stop and remove the service. The configuration, the state and the folders stay."""
     service = Service.choose(instance, config_option)
     _may_change()
     if manager.read(service.name) is None:
-        say(f"{service.name} isn't installed: there is nothing to be done.")
+        say(f"{service.name} isn't installed: there is nothing to do.")
         return
     manager.stop(service.name)
     manager.delete(service.name)
@@ -95,7 +98,7 @@ def remove(config_option: str | None, instance: str | None) -> None:
 @instance_argument
 @click.pass_obj
 def start(config_option: str | None, instance: str | None) -> None:
-    """Start it, and wait until it is up."""
+    """Start the service, and wait until it works."""
     _may_change()
     _start(Service.choose(instance, config_option))
 
@@ -104,7 +107,7 @@ def start(config_option: str | None, instance: str | None) -> None:
 @instance_argument
 @click.pass_obj
 def stop(config_option: str | None, instance: str | None) -> None:
-    """Stop it. What is on the wire gets 20 seconds."""
+    """Stop the service. Requests under way get 20 seconds to finish."""
     service = Service.choose(instance, config_option)
     _may_change()
     manager.stop(service.name)
@@ -113,12 +116,13 @@ def stop(config_option: str | None, instance: str | None) -> None:
 
 @click.command()
 @instance_argument
-@click.option("--json", "as_json", is_flag=True, help="One object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def status(config_option: str | None, instance: str | None, *, as_json: bool) -> None:
-    """Show whether it is installed, starts with the system, and runs, and whether it is registered as it should be.
+    """Show whether the service is installed and running.
 
-    Exit status 1 where one of these isn't so.
+    It also shows whether the service starts with the system, and whether it starts this filedrop. The exit status is 1
+    if one of these isn't true.
     """
     service = Service.choose(instance, config_option)
     found = manager.read(service.name)
@@ -135,9 +139,9 @@ def status(config_option: str | None, instance: str | None, *, as_json: bool) ->
     else:
         say(f"{service.name} is installed ({found.command}), for the account {found.account}.")
         ended = f"; it ended with {found.exit_status}" if found.state == "stopped" and found.exit_status else ""
-        say(f"Its start is {found.start}, and it is {found.state}{ended}.")
+        say(f"Its start type is {found.start}, and it is {found.state}{ended}.")
         if is_stale:
-            tell(f"That isn't this filedrop's command, {service.command}: run filedrop service install")
+            tell(f"It doesn't start this filedrop ({service.command}): run filedrop service install")
     is_up = found is not None and (found.start, found.state) == ("automatic", "running")
     raise SystemExit(0 if is_up and not is_stale else FAILED)
 
@@ -168,7 +172,7 @@ def _can_be_seen() -> None:
         if path.is_relative_to(homes):
             raise FiledropError(
                 f"{path} is in somebody's home, which a service can't look into: install Python for all users, and "
-                "filedrop with it into C:\\Program Files, for one"
+                "filedrop with it, for example into C:\\Program Files"
             )
 
 
@@ -179,7 +183,7 @@ def _register(service: Service, account: str | None) -> None:
         password = click.prompt(f"Password of {account}", hide_input=True) if is_asked else sys.stdin.readline().strip()
         manager.let_log_on(account)
     for what in manager.register(service.name, service.command, account, password):
-        complain(f"{service.name}: Windows doesn't take {what}")
+        complain(f"{service.name}: Windows did not accept {what}")
     eventlog.add_source(service.name)
     say(f"Registered {service.name}: it starts with the system.")
 
@@ -194,14 +198,14 @@ def _give_rights(service: Service) -> None:
         config.log.file.parent.mkdir(parents=True, exist_ok=True)
         config.log.file.touch()
     else:
-        tell("Only alarms will be heard of, in the event log: for all else name a file in the configuration, log.file.")
+        tell("Without log.file in the configuration, only alarms are logged, in the event log.")
     for words in access.commands(service.name, service.configuration, OURS, config):
         _icacls(words)
     for path in access.highest({config.root, *config.folders}):
         if file_system(path).network:
-            tell(f"{path} lies on another computer: see there that this service's account may use it.")
+            tell(f"{path} is on another computer: give this service's account the right to change files there.")
         elif not path.exists():
-            tell(f"{path} isn't there: make it, and run this again, which gives the service its rights on it.")
+            tell(f"{path} doesn't exist: create it, and run this again, so that the service gets its rights on it.")
 
 
 def _icacls(words: list[str]) -> None:
@@ -209,7 +213,7 @@ def _icacls(words: list[str]) -> None:
     done = run_program(call)
     if done.returncode:
         said = (done.stderr or done.stdout).decode(letters, "replace").strip()
-        complain(f"{words[0]}: the service gets no rights on it: {said}")
+        complain(f"{words[0]}: the service can't be given its rights on it: {said}")
     else:
         say(f"Rights set on {words[0]}.")
 
@@ -219,12 +223,12 @@ def _start(service: Service) -> None:
     try:
         found = manager.start(service.name)
     except manager.AsWanted:
-        say(f"{service.name} is running already.")
+        say(f"{service.name} is already running.")
         return
     if found.state == "running":
         say(f"Started {service.name}.")
         return
     if found.exit_status == MISUSED:
         configuration.load(service.configuration)  # says so
-        raise ConfigError([f"{service.name} didn't start, and the event log says what must be mended first"])
-    raise FiledropError(f"{service.name} didn't stay up: the event log (Windows Logs, Application) says why")
+        raise ConfigError([f"{service.name} didn't start: the event log says what to correct first"])
+    raise FiledropError(f"{service.name} didn't keep running: the event log (Windows Logs, Application) says why")
