@@ -1,0 +1,317 @@
+"""docs/troubleshooting.md: each symptom on it is produced, and what the page says about it is true."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+from support.documents import BILLING, BUYER, SELLER, invoice
+from support.faults import instead
+from support.manual import PAGES, PROJECT
+from support.memory import folder_in_memory
+from support.world import PASSWORD, World
+
+Test = TypeVar("Test", bound="Callable[..., None]")
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from support.faults import Match
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the validator is a script of the shell")
+
+PAGE = PAGES["docs/troubleshooting.md"]
+SYMPTOMS = re.findall(r"^### (.*)", PAGE, re.MULTILINE)
+COMPANIES = ("held", "fjord", "away", "foreign")
+STRANGER = "0192:123456785"
+VALIDATOR = """#!/bin/sh
+grep -q UNSOUND "$1" || exit 0
+echo 'BR-01: the invoice has no sound total'
+exit 1
+"""
+FAILING = {  # the code that a symptom names: a document that fails so, and why, as its note says
+    "no-receiver": (invoice("no receiver", receiver=None), "/Invoice/AccountingCustomerParty/Party/EndpointID"),
+    "no-document-id": (invoice("no type", customization=""), "/Invoice/CustomizationID"),
+    "no-process-id": (invoice("no process", process="", customization="urn:ours"), "/Invoice/ProfileID"),
+    "foreign-sender": (invoice("foreign", sender=BUYER, receiver=SELLER), BUYER),
+    "bad-participant": (invoice("bad", receiver="0192:98 76"), "0192:98 76"),
+    "receiver-unknown": (invoice("unknown", receiver=STRANGER), f"filedrop lookup {STRANGER}"),
+    "not-accepted": (invoice("not accepted", customization="urn:ours", process="urn:ours"), BUYER),
+    "rejected": (invoice("REJECTED"), "The total is wrong."),
+    "not-xml": (b"<html><p>The export failed.</html>", "column 30"),
+    "invalid": (invoice("UNSOUND"), "BR-01: the invoice has no sound total"),
+}
+ELSEWHERE = {  # symptoms that other tests produce
+    "My file stays in outbound/": "status/test_strays.py::test_strays_in_the_command",
+    'status says "in doubt"': "cli/test_mending.py::test_resolve_as_sent",
+    "It says unreadable": "status/test_words.py::test_a_file_that_nobody_may_read",
+    "It says not-delivered": "behaviour/test_sending.py::test_a_transmission_that_died",
+    "I want to rename or remove a company": "status/test_strays.py::test_folder_of_a_company_that_was_removed",
+    "Nothing arrives in inbound/": "status/test_words.py::test_a_message_for_nobody_that_can_not_be_taken",
+    "The disk is full": "faults/test_disk.py::test_what_a_full_share_holds",
+}
+HERE: dict[str, str] = {}  # symptoms, and the tests below that produce them
+
+
+def tries(*symptoms: str) -> Callable[[Test], Test]:
+    """Says which symptoms a test produces."""
+
+    def mark(test: Test) -> Test:
+        HERE.update(dict.fromkeys(symptoms, getattr(test, "__name__", "")))
+        return test
+
+    return mark
+
+
+def about(number: str) -> Match:
+    """The posts of the invoice with this number."""
+    return lambda request: request.line.startswith("POST /outbox") and f">{number}<".encode() in request.body
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A filedrop after a bad morning: much was dropped, and little of it could be sent."""
+    with folder_in_memory(tmp_path_factory.mktemp("troubles")) as base:
+        validator = base / "validate"
+        validator.write_text(VALIDATOR)
+        validator.chmod(0o755)
+        with World(
+            base,
+            deliver_after=3600.0,
+            outbound={"directory": "refuse", "validate": "refuse", "overdue": "0s", "incomplete_after": "0s"},
+            companies=dict.fromkeys(COMPANIES, "{participants: []}"),
+            more=f"validation: {{command: [{validator}]}}\nmapping:\n  - {{file: 'INV-', channel: never}}\n",
+        ) as world:
+            world.front.always(about("REJECTED"), instead(422, "The total is wrong."))
+            for company in COMPANIES:
+                outbound(world, company).mkdir(parents=True)
+            world.inbound.mkdir()
+            world.inbound.chmod(0o2770)
+            for code, (content, _) in FAILING.items():
+                world.put(world.outbound / f"{code}.xml", content)
+            world.put(world.outbound / "INV-1001.xml", invoice("1001"))
+            world.put(outbound(world, "fjord") / "no-sender.xml", invoice("no sender", sender=None))
+            for name in ("HOLD", "invoice.xml", "mistake.xml"):
+                world.put(outbound(world, "held") / name, b"" if name == "HOLD" else invoice(name))
+            for _ in range(2):
+                world.receive(invoice("2001", sender=BUYER, receiver=SELLER))
+            world.run_once()
+            world.put(world.outbound / "again.xml", invoice("1001"))
+            world.run_once()
+            yield world
+
+
+def outbound(world: World, company: str = "acme") -> Path:
+    """The outbound folder of a company."""
+    return world.root / company / "outbound"
+
+
+def code(document: Path) -> str:
+    """The error code in the sidecar of a failed document."""
+    return str(json.loads(document.with_name(f"{document.name}.json").read_bytes())["error"]["code"])
+
+
+def note(document: Path) -> str:
+    """The note next to a failed document."""
+    return document.with_name(f"{document.name}.why.txt").read_text("utf-8")
+
+
+def test_every_symptom_is_tried() -> None:
+    """Each symptom of the page has a test that produces it, here or elsewhere, and none has one that is gone."""
+    assert sorted(SYMPTOMS) == sorted([*HERE, *ELSEWHERE])
+    assert len(HERE) >= 20
+    for test in ELSEWHERE.values():
+        path, _, name = test.partition("::")
+        assert f"\ndef {name}(" in (PROJECT / "tests" / path).read_text("utf-8"), test
+
+
+def test_quotes_are_texts_of_the_program() -> None:
+    """Each code and each sentence that the page quotes is in the program."""
+    program = "\n".join(path.read_text("utf-8") for path in (PROJECT / "filedrop").rglob("*.py")).lower()
+    codes = re.findall(r"(?<=\bsays |..\bor )(?:no|not|bad|foreign|receiver)-[a-z-]+", PAGE)
+    quoted = re.findall(r'"([^"`]+)"', PAGE)
+    assert len(codes) > 8
+    assert len(quoted) > 2
+    assert [words for words in (*codes, *quoted) if words.lower() not in program] == []
+
+
+@tries(
+    "It says no-receiver (or no-sender)",
+    "It says no-document-id or no-process-id",
+    "It says foreign-sender",
+    "It says bad-participant",
+    "It says receiver-unknown",
+    "It says not-accepted",
+    "It says rejected",
+    "It says not-xml, and the file looks fine",
+    "It says invalid",
+)
+@pytest.mark.parametrize("expected", FAILING)
+def test_documents_that_fail(office: World, expected: str) -> None:
+    """The document is in failed/ with this code, and its note names the cause."""
+    failed = outbound(office) / "failed" / f"{expected}.xml"
+    assert code(failed) == expected
+    assert FAILING[expected][1] in note(failed)
+    assert f"{expected}.xml" in office.filedrop("retry", "acme").stdout
+
+
+def test_document_without_a_sender(office: World) -> None:
+    """A company without participants has no default sender."""
+    assert code(outbound(office, "fjord") / "failed" / "no-sender.xml") == "no-sender"
+
+
+@tries("It says duplicate")
+def test_duplicate(office: World) -> None:
+    """A duplicate stays where it is until somebody runs `retry --anyway`."""
+    failed = outbound(office) / "failed" / "again.xml"
+    assert code(failed) == "duplicate"
+    refused = office.filedrop("retry", "acme", "again.xml")
+    assert refused.returncode == 1
+    assert "--anyway" in refused.stderr
+    assert failed.exists()
+
+
+def test_lookup_of_a_receiver(office: World) -> None:
+    """`lookup` shows whether a receiver is registered, and what it accepts."""
+    assert "is not in the directory" in office.filedrop("lookup", STRANGER).stdout
+    assert BILLING in office.filedrop("lookup", BUYER, "Invoice").stdout
+
+
+@tries("It goes to the wrong receiver", "My mapping rule is ignored")
+def test_rule_that_matches_a_part_of_the_name(office: World) -> None:
+    """`identify --explain` shows where the receiver is from, and that `INV-` doesn't match the whole name."""
+    told = office.filedrop("identify", "--company", "acme", "--explain", str(sent(office, "INV-1001.xml"))).stdout
+    assert re.search(rf"receiver +{BUYER} +\(document\)", told)
+    assert """mapping 1 (line""" in told
+    assert """doesn't apply: the file name doesn't match "INV-\"""" in told
+
+
+def sent(world: World, name: str, company: str = "acme") -> Path:
+    """A document that was accepted."""
+    return outbound(world, company) / "sent" / name
+
+
+@tries("My file stays in sent/")
+def test_document_that_is_not_delivered(office: World) -> None:
+    """After `outbound.overdue`, `status` shows it, with the message number that its sidecar has."""
+    beside = json.loads(sent(office, "INV-1001.xml").with_name("INV-1001.xml.json").read_bytes())
+    assert re.search(rf"overdue: INV-1001.xml \(message {beside['msg_no']}\)", office.filedrop("status").stdout)
+
+
+@tries("The receiver says that nothing arrived")
+def test_document_that_was_delivered(world: World) -> None:
+    """A delivered document is in archive/, and its sidecar has the uuid and the date to ask by."""
+    world.drop("invoice.xml", invoice())
+    world.settle()
+    beside = world.sidecar("invoice.xml")
+    assert world.places()["invoice.xml"].startswith("archive/")
+    assert beside["uuid"]
+    assert beside["delivered"]
+
+
+@tries("Nothing of one company is sent", "My file stays in sending/", "I sent something by mistake")
+def test_held_company(office: World) -> None:
+    """Documents of a company with a file HOLD wait in sending/. One that is removed there is never sent."""
+    waiting = outbound(office, "held") / "sending"
+    assert {path.name for path in waiting.glob("*.xml")} == {"invoice.xml", "mistake.xml"}
+    assert "held" in office.filedrop("status").stdout
+    (waiting / "mistake.xml").unlink()
+    office.run_once()
+    assert "is released" in office.filedrop("release", "held").stdout
+    assert not (outbound(office, "held") / "HOLD").exists()
+    office.run_once()
+    assert sent(office, "invoice.xml", "held").exists()
+    assert "mistake.xml of held: taken" in office.filedrop("history", "mistake.xml").stdout
+    assert not [post for post in office.front.asked("POST /outbox") if b">mistake.xml<" in post.body]
+
+
+@tries("The accounting system can't delete the files")
+def test_rights_of_received_files(office: World) -> None:
+    """In a folder with the setgid bit, the group of the folder can change each file."""
+    for path in office.inbound.glob("2*"):
+        assert path.stat().st_gid == office.inbound.stat().st_gid
+        assert path.stat().st_mode & 0o060 == 0o060
+
+
+@tries("A document came twice")
+def test_document_that_was_sent_twice(office: World) -> None:
+    """The numbers in the two sidecars differ."""
+    numbers = [json.loads(path.read_bytes())["msg_no"] for path in office.inbound.glob("*.xml.json")]
+    assert len(set(numbers)) == 2
+
+
+@tries("It doesn't start")
+def test_configuration_with_a_mistake(office: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The daemon ends with status 2, and names the mistake with its line; so does `check`."""
+    monkeypatch.setattr(office, "more", f"{office.more}alert: {{}}\n")
+    run, check = office.process("run"), office.filedrop("check")
+    assert run.returncode == check.returncode == 2
+    assert re.search(r"config\.yaml:\d+: alert: unknown key; did you mean", check.stderr)
+    assert "alert: unknown key" in run.stderr
+
+
+@tries("status says that filedrop isn't running, but it is")
+def test_status_by_another_configuration(office: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`status` with the daemon's configuration finds the daemon, and with another one it doesn't."""
+    with office.daemon() as daemon:
+        office.until(lambda: "isn't running" not in office.filedrop("status").stdout)
+        monkeypatch.setattr(office, "root", office.base / "another")
+        monkeypatch.setattr(office, "state", office.base / "another state")
+        office.root.mkdir()
+        assert "isn't running" in office.filedrop("status").stdout
+        monkeypatch.undo()
+        office.stop(daemon)
+
+
+@tries("The login is refused")
+def test_password_with_a_blank(office: World) -> None:
+    """A blank after the password, as Windows' echo writes it, is part of the password; a new one is read at once."""
+    office.password_file.write_text(f"{PASSWORD} \n")
+    refused = office.filedrop("check")
+    office.password_file.write_text(f"{PASSWORD}\n")
+    accepted = office.filedrop("check")
+    assert refused.returncode == 3
+    assert re.search(r"^failed +account main: .*refused", refused.stdout, re.MULTILINE)
+    assert re.search(r"^ok +account main: .*login", accepted.stdout, re.MULTILINE)
+
+
+@tries("The access point can't be reached")
+def test_address_without_a_server(office: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`check` names the cause."""
+    monkeypatch.setattr(office.front, "url", "http://127.0.0.1:1")
+    done = office.filedrop("check")
+    assert done.returncode == 3
+    assert re.search(r"^failed +account main: .*nothing listens there", done.stdout, re.MULTILINE)
+
+
+@tries("A folder is unavailable")
+def test_folder_that_was_created_again(office: World) -> None:
+    """A folder that is deleted and created again is unavailable until it is taken over."""
+    folder = outbound(office, "away")
+    folder.rename(office.base / "gone")
+    folder.mkdir()
+    assert re.search(rf"^failed +{folder}: ", office.filedrop("check").stdout, re.MULTILINE)
+    done = office.filedrop("check", "--take-over", "--folder", str(folder))
+    assert not re.search(rf"^failed +{folder}: ", done.stdout, re.MULTILINE)
+
+
+@tries('"Another filedrop serves this folder"')
+def test_folder_of_another_filedrop(office: World) -> None:
+    """The marker of another journal keeps this filedrop out, until it is to take the folder over."""
+    folder = outbound(office, "foreign")
+    marker = folder / ".filedrop"
+    marker.write_text(json.dumps(json.loads(marker.read_bytes()) | {"journal": "another"}))
+    assert f"{folder}: another filedrop serves this folder" in office.filedrop("check").stdout
+    assert "another filedrop" not in office.filedrop("check", "--take-over", "--folder", str(folder)).stdout
+
+
+@tries("No alert comes")
+def test_alerts_that_are_not_configured(office: World) -> None:
+    """`check --alert` fails where nothing is configured, and says which key is missing."""
+    done = office.filedrop("check", "--alert")
+    assert done.returncode == 1
+    assert re.search(r"^failed +alerts: .*alerts\.mail", done.stdout, re.MULTILINE)
