@@ -2,7 +2,7 @@
 
     FiledropError
       ConfigError          the administrator must edit the configuration
-      DocumentError        this file must be corrected before it can be sent (code, message, hint)
+      DocumentError        this file must be corrected before it can be sent (code, texts)
       Unanswered           the XPath or table of a mapping rule can't be read now: the document waits
       NoVerdict            the validator can't judge the document now: this decides nothing
       FolderUnavailable    this folder can't be used until it is back or a person has looked
@@ -25,9 +25,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from filedrop.texts import joined
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import timedelta
+
+    from filedrop.texts import Text
 
 
 class FiledropError(Exception):
@@ -43,13 +47,17 @@ class ConfigError(FiledropError):
 
 
 class DocumentError(FiledropError):
-    """This file must be corrected: `code` is one of contract 4's, `message` says what is wrong, `hint` what to do."""
+    """This file must be corrected: `code` is one of docs/errors.md, `texts` say what is wrong and what to do."""
 
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, code: str, *texts: Text) -> None:
+        super().__init__(joined(text.message for text in texts))
         self.code = code
-        self.message = message
-        self.hint = hint
+        self.texts = texts
+
+    @property
+    def message(self) -> str:
+        """What is wrong."""
+        return str(self)
 
 
 class Unanswered(FiledropError):

@@ -1,4 +1,4 @@
-"""Text for people: untrusted text made safe to show in a terminal, sizes, lists, and commands to be copied.
+"""Text for people: untrusted text made safe to show, sizes, lists, and what is to be copied: commands, values in YAML.
 
 And names that people compare by eye: a letter such as ü has two forms, one character (composed) or two (decomposed, as
 a Mac writes the names of files).
@@ -7,12 +7,15 @@ a Mac writes the names of files).
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+_PLAIN = re.compile(r"(?!(null|true|false)\Z)[a-z][a-z0-9_.-]*", re.IGNORECASE)  # what is text in any YAML
 
 
 def composed(text: str) -> str:
@@ -61,6 +64,11 @@ def size(count: int) -> str:
 def command(*words: str) -> str:
     """A command line to be copied into a shell; unprintable words are written as bytes (`$'...'`, POSIX 2024)."""
     return " ".join(shlex.quote(word) if word.isprintable() else _in_bytes(word) for word in words)
+
+
+def in_yaml(text: str) -> str:
+    """The text as a value in YAML, in quotation marks where it needs them."""
+    return text if _PLAIN.fullmatch(text) else "'" + text.replace("'", "''") + "'"
 
 
 def _in_bytes(word: str) -> str:

@@ -8,6 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 _FINEST = timedelta(milliseconds=10)  # some databases store moments in steps of 1/300 s
 _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 _COARSER = {0: timedelta(days=1), 2: timedelta(hours=1), 4: timedelta(minutes=1)}  # by number of digits in the time
 
 
@@ -76,6 +80,12 @@ def month(timestamp: str | None, otherwise: datetime) -> str:
 def local(at: datetime, to_the: str = "minutes") -> str:
     """A moment for people: in this computer's time zone, with its offset (`2026-11-20 14:05+01:00`)."""
     return _here(at).isoformat(sep=" ", timespec=to_the)
+
+
+def spelled_out(when: datetime) -> str:
+    """A moment as people write it, in this computer's time zone (`25 November 2026, 19:07`)."""
+    here = _here(when)
+    return f"{here.day} {_MONTHS[here.month - 1]} {here.year}, {here:%H:%M}"
 
 
 def stated(at: datetime | None) -> str | None:

@@ -156,7 +156,7 @@ def _root(body: bytes) -> _Element:
 def _unexpected(root: _Element) -> NoClearAnswer:
     name = clean(_name(root), 40)
     return NoClearAnswer(
-        f'the access point answered with "{name}", which is no answer to this question; check base_url'
+        f'the access point answered with "{name}", which is not an answer to this request; check base_url'
     )
 
 

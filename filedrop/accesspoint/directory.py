@@ -17,6 +17,7 @@ from filedrop.identify import codelist
 from filedrop.model.document import local_name, participant_key, without_scheme
 from filedrop.model.fault import Fault
 from filedrop.text import command
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -139,39 +140,25 @@ def nearest(accepts: Iterable[Pair], document_id: str, process_id: str) -> list[
 
 def _objection(known: DirectoryAnswer, ids: Ids, lookup: Sequence[str]) -> Fault | None:
     """The objection to sending a document with these ids; `lookup` begins the command that tells more."""
-    receiver, document = ids.receiver, local_name(ids.document_id)
+    receiver, kind = ids.receiver, local_name(ids.document_id)
     if known.connected is False and not known.accepts:
-        return Fault(
-            "receiver-unknown",
-            f"the receiver {receiver} is not in the access point's directory, so nothing can be delivered to it",
-            "Ask the receiver for its ParticipantID, and correct it in the document, the table or the rule. Whether it "
-            f"is registered: {command(*lookup, receiver)}",
-        )
+        unknown = Text.of("receiver-unknown", receiver=receiver, lookup=command(*lookup, receiver))
+        return Fault.of("receiver-unknown", unknown)
     if known.accepts is None or any(takes(pair, ids.document_id, ids.process_id) for pair in known.accepts):
         return None
     if not known.accepts:
-        return Fault(
-            "not-accepted",
-            f"the receiver {receiver} accepts no {document} at all, as the access point's directory says",
-            "Send it another way, or ask the receiver to register for such documents.",
-        )
+        return Fault.of("not-accepted", Text.of("not-accepted/kind", receiver=receiver, kind=kind))
     pairs = nearest(known.accepts, ids.document_id, ids.process_id)
-    wanted, (nearest_id, nearest_process) = called(ids.document_id), pairs[0]
+    wanted, nearest_id = called(ids.document_id), pairs[0][0]
     if nearest_id == ids.document_id:
-        lacks = f"accepts {wanted} with another process only, as the access point's directory says: {nearest_process}"
+        texts = [Text.of("not-accepted/process", receiver=receiver, wanted=wanted)]
     else:
-        name = called(nearest_id)
-        instead = name if name == nearest_id else f"{name} ({nearest_id})"
-        lacks = (
-            f"doesn't accept {wanted}, as the access point's directory says; the nearest that it accepts is {instead}"
-        )
-    lines = [
-        "Have the document made as the receiver accepts it. Where only its ids are wrong, set them by a mapping rule.",
-        *(f"Accepted: {_written(pair)}" for pair in pairs[:SHOWN]),
-    ]
+        texts = [Text.of("not-accepted", receiver=receiver, wanted=wanted, nearest=called(nearest_id))]
+    texts += map(_accepted, pairs[:SHOWN])
     if len(pairs) > SHOWN:
-        lines.append(f"and {len(pairs) - SHOWN} more: {command(*lookup, receiver, document)}")
-    return Fault("not-accepted", f"the receiver {receiver} {lacks}", "\n".join(lines))
+        more = command(*lookup, receiver, kind)
+        texts.append(Text.of("not-accepted/more", number=len(pairs) - SHOWN, lookup=more))
+    return Fault.of("not-accepted", *texts)
 
 
 def called(document_id: str) -> str:
@@ -181,7 +168,9 @@ def called(document_id: str) -> str:
     return (entry and entry.name) or document_id
 
 
-def _written(pair: Pair) -> str:
-    document_id, process = pair
+def _accepted(pair: Pair) -> Text:
+    document_id, process_id = pair
     name = called(document_id)
-    return f"{'' if name == document_id else f'{name}: '}{document_id} with the process {process}"
+    if name == document_id:
+        return Text.of("not-accepted/pair", document_id=document_id, process_id=process_id)
+    return Text.of("not-accepted/named-pair", name=name, document_id=document_id, process_id=process_id)

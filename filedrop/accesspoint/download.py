@@ -35,7 +35,7 @@ def fetch(transport: Transport, address: Address, message: Message, target: Bina
     with _found(transport, address, message) as incoming:
         for chunk in incoming.chunks(max_size):
             if size and transport.stopped.is_set():  # a small one comes in one piece, and is soon at its end
-                raise Interrupted(f"filedrop is being stopped, and fetches message {message.msg_no} later")
+                raise Interrupted(f"filedrop is stopping, and fetches message {message.msg_no} later")
             size += len(chunk)
             target.write(chunk)
         if not size:

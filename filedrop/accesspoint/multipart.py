@@ -10,6 +10,7 @@ import secrets
 from typing import TYPE_CHECKING, Protocol
 
 from filedrop.errors import DocumentError, FiledropError
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,5 +86,5 @@ class Multipart:
 
 def _checked(name: str, value: str, code: str) -> str:
     if not value.isprintable():
-        raise DocumentError(code, f"{name} has a line break or another character that no id has", "mend the id")
+        raise DocumentError(code, Text.of(f"{code}/unprintable", field=name))
     return value

@@ -142,7 +142,7 @@ def _no_login(answer: Answer) -> Unauthorized:
 
 def _busy(answer: Answer) -> Unavailable:
     pause = _retry_after(answer.headers)
-    later = f" and asks to be left alone for {pause.total_seconds():.0f} s" if pause else ""
+    later = f" and asks for a pause of {pause.total_seconds():.0f} s" if pause else ""
     said = f"{answer.url} is not available (it answered {answer.status}){later}; filedrop will try again"
     return Unavailable(said, retry_after=pause)
 

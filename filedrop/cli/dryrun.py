@@ -125,7 +125,7 @@ def _validated(config: Config, validator: Validator, company: Company, entry: En
         said = f"it can't be validated: {error}"
         return (NOT_READY, said) if refuses else (SENDS, "; ".join(filter(None, (why, said))))
     if refuses and not verdict.is_valid:
-        return FAILS, invalid(verdict).message
+        return FAILS, invalid(verdict, company.name).message
     return SENDS, "; ".join(filter(None, (why, *warnings(verdict))))
 
 

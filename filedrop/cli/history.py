@@ -122,7 +122,8 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
         yield f"  warning: {warning}"
     if error := told.get("error"):
         yield f"  {error['code']}: {error['message'].rstrip('.')}."
-        yield from (f"    {line}" for line in error["hint"].splitlines())
+        advice = f"{error['hint']}\n{error.get('administrator', '')}"
+        yield from (f"    {line}" for line in advice.splitlines())
     if told["direction"] == "IN":
         yield f"  {_second(told['received'])}  received by the access point"
         if told["placed"]:

@@ -23,6 +23,7 @@ from filedrop.identify import demand, read
 from filedrop.identify import identify as settle
 from filedrop.identify.identity import explained, rule_of
 from filedrop.identify.mapping import Rules
+from filedrop.model.fault import Fault
 from filedrop.storage.own_name import told_beside
 from filedrop.text import printable
 
@@ -103,7 +104,6 @@ def _identified(
     """What is told of a file, and what that was taken from; `company` is whose it is taken for."""
     told: dict[str, Any] = {"file": str(file), **dict.fromkeys(FIELDS), "channel": "", "sources": {}, "warnings": []}
     identified = None
-    error = None
     try:
         with nullcontext(sys.stdin.buffer) if file == STDIN else open_regular(file) as stream:
             reading = read(stream, max_size=max_size, xpaths=mapping.xpaths if mapping else ())
@@ -119,14 +119,16 @@ def _identified(
         told |= {name: getattr(identity, name) for name in FIELDS}
         told |= {"sources": dict(identity.sources), "warnings": list(identity.warnings)}
         demand(identity, reading)
-    except DocumentError as fault:
-        error = {"code": fault.code, "message": fault.message, "hint": fault.hint}
-    except Unanswered as fault:
-        error = {"code": "unreadable", "message": f"{fault}.", "hint": ""}
-    except OSError as fault:
-        why = A_LINK if fault.errno == errno.ELOOP else f"{explain(fault)}."
-        error = {"code": "unreadable", "message": why, "hint": ""}
-    return told | {"error": error}, identified
+    except DocumentError as found:
+        fault = Fault.found(found)
+    except Unanswered as found:
+        fault = Fault("unreadable", f"{found}.")
+    except OSError as found:
+        fault = Fault("unreadable", A_LINK if found.errno == errno.ELOOP else f"{explain(found)}.")
+    else:
+        return told | {"error": None}, identified
+    words = {"code": fault.code, "message": fault.message, "hint": fault.hint, "administrator": fault.administrator}
+    return told | {"error": words}, identified
 
 
 def _show(told: dict[str, Any], *, is_read: bool) -> None:
@@ -139,7 +141,7 @@ def _show(told: dict[str, Any], *, is_read: bool) -> None:
         tell(f"  warning      {warning}", indent=BELOW)
     if told["error"]:
         tell(f"  {told['error']['code']:<12} {told['error']['message']}", indent=BELOW)
-        for line in told["error"]["hint"].splitlines():
+        for line in (told["error"]["hint"] + "\n" + told["error"]["administrator"]).split("\n"):
             if line.startswith(" "):  # a rule, to be copied
                 say(line)
             else:

@@ -175,7 +175,7 @@ def content(root: str, values: Sequence[Value]) -> Content:
         first.get(f"/{local}/{path}", "") for path in facts
     )
     roles = codelist.roles_of(local, customization, type_code)
-    unknown = f'where "{customization[:100]}" stands, but nothing says in which version' if customization else ""
+    unknown = f'where "{customization[:100]}" stands, but without a version' if customization else ""
     whole = document_id(namespace, local, customization, version)
     document = {
         "sender": _party(local, roles.sender, values),
@@ -228,7 +228,7 @@ def _in_the_envelope(values: list[Value]) -> dict[str, Found | Missing]:
 
 def _party(local: str, place: str, values: Sequence[Value]) -> Found | Missing:
     if not place:
-        return Missing(f"/{local}, in which no element says it")
+        return Missing(f"/{local}, in which no element states it")
     path = f"/{local}/{place}"
     stand = [value for value in values if value.path == path]
     if ids := [id_ for value in stand if (id_ := participants.participant(value.text, value.scheme))]:

@@ -1,8 +1,9 @@
-"""All the ids of a document, in good form, or a note that says how to mend those that aren't.
+"""All the ids of a document, in good form, or a note that says how to correct those that aren't.
 
-The note ends in a mapping rule to be copied. It is for the one file: rules come before what documents say, so a
-receiver for every invoice of a company would also replace the one that an invoice names itself. What only a person
-knows is a placeholder in it, `<version>`, with which the configuration is refused (config/mapping).
+The note's part for the administrator ends in a mapping rule to be copied. It is for the one file: rules come before
+what documents say, so a receiver for every invoice of a company would also replace the one that an invoice names
+itself. What only a person knows is a placeholder in it, `<version>`, with which the configuration is refused
+(config/mapping).
 """
 
 from __future__ import annotations
@@ -16,26 +17,21 @@ from filedrop.identify import codelist, participants
 from filedrop.identify.content import document_id
 from filedrop.identify.identity import explained, rule_of
 from filedrop.model.document import Ids
-from filedrop.text import listed
+from filedrop.text import in_yaml, listed
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from filedrop.identify.identity import Identity
     from filedrop.identify.reading import Reading
 
-_WANTED = {  # what the note says when one is missing
-    "sender": "who sends it",
-    "receiver": "who receives it",
-    "document_id": "its document id",
-    "process_id": "its process id",
-}
+_WANTED = ("sender", "receiver", "document_id", "process_id")
 _URN = re.compile(r"[!-~]+")
 _LONGEST = {"document_id": 500, "process_id": 200}  # characters, by the Peppol policy for identifiers
 _WILDCARD = "*"  # Peppol policy for identifiers 4.4, peppol-doctype-wildcard
 _DOCUMENT = "<namespace>::<name>##<CustomizationID>::<version>"
 _DOCUMENT_ID = re.compile(r"[!-)+-z|~]{1,500}")  # no wildcard, and no braces: they mean a group of a rule's `file`
-_PLAIN = re.compile(r"(?!(null|true|false)\Z)[a-z][a-z0-9_.-]*", re.IGNORECASE)  # what is text in any YAML
 _SPECIAL = re.compile(r"[.^$*+?{}\[\]\\|()]")
 _LONGEST_NAME = 200  # bytes; a longer name is shortened, and keeps more than half of them (contract 1)
 
@@ -44,24 +40,31 @@ def demand(identity: Identity, reading: Reading) -> Ids:
     """All the ids, in good form.
 
     Raises DocumentError: `no-sender`, `no-receiver`, `no-document-id`, `no-process-id`, `bad-participant`, by the first
-    of its faults. Its message names all of them, and says where each id was looked for or found; its hint ends in the
-    rule that would mend them.
+    of its faults. It names all of them, and says where each id was looked for or found, and its last line is the rule
+    that would correct them.
     """
     ids = {name: getattr(identity, name) for name in _WANTED}
-    faults = {name: (_missing(name), f"nothing says {_WANTED[name]}") for name, id_ in ids.items() if not id_}
-    for name in ("sender", "receiver"):
-        if name not in faults and (wrong := participants.fault(ids[name])):
-            faults[name] = "bad-participant", f'the {name} "{ids[name]}" {wrong}'
-    for name in _LONGEST:
-        if name not in faults and (wrong := _wrong(name, ids[name])):
-            faults[name] = _missing(name), f'the {_called(name)} "{ids[name]}" {wrong}'
+    missing_first = sorted(ids.items(), key=lambda item: bool(item[1]))
+    faults = {name: text for name, id_ in missing_first if (text := _fault(name, id_, identity, reading))}
     if not faults:
         return Ids(**ids, channel=identity.channel)
-    code = next(code for code, _ in faults.values())
-    said = _said({name: what for name, (_, what) in faults.items()}, identity, reading)
-    # In one line, so that nothing in a document can pass for the rule below it.
-    message = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in said)
-    raise DocumentError(code, message, _advice(list(faults), identity, reading))
+    code = next(iter(faults.values())).form.partition("/")[0]
+    raise DocumentError(code, *faults.values(), *_advice(list(faults), identity, reading))
+
+
+def _fault(name: str, id_: str | None, identity: Identity, reading: Reading) -> Text | None:
+    """What is wrong with an id, and where it was looked for or found; None if nothing is wrong."""
+    missing = f"no-{name.replace('_', '-')}"
+    if not id_:
+        return Text.of(missing, where=explained(name, identity, reading))
+    wrong = _wrong(name, id_) if name in _LONGEST else participants.fault(id_)
+    if not wrong:
+        return None
+    facts = {"id": id_, "wrong": wrong, "where": explained(name, identity, reading)}
+    if name in _LONGEST:
+        return Text.of(f"{missing}/form", **facts)
+    by = "-by-rule" if rule_of(name, identity) else ""
+    return Text.of(f"bad-participant/{name}{by}", **facts, example=participants.EXAMPLE)
 
 
 def _wrong(name: str, id_: str) -> str:
@@ -73,53 +76,29 @@ def _wrong(name: str, id_: str) -> str:
     return ""
 
 
-def _missing(name: str) -> str:
-    return f"no-{name.replace('_', '-')}"
-
-
-def _called(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _said(faults: Mapping[str, str], identity: Identity, reading: Reading) -> str:
-    """All faults in the first sentence, which is all that a page shows; and where each id was looked for or found."""
-    what = "; ".join(faults.values())
-    where = {name: explained(name, identity, reading) for name in faults}
-    first = what[0].upper() + what[1:]
-    if len(faults) == 1:
-        return f"{first}: {''.join(where.values())}."
-    return " ".join([f"{first}.", *(f"{_called(name).capitalize()}: {place}." for name, place in where.items())])
-
-
-def _advice(names: Sequence[str], identity: Identity, reading: Reading) -> str:
+def _advice(names: Sequence[str], identity: Identity, reading: Reading) -> tuple[Text, Text]:
     """What to do about these ids. The last line is a rule as it stands under `mapping:`."""
     conditions = _conditions(identity, reading)
-    whose = f"every {conditions.get('document', 'document')}" + (f" of {identity.company}" if identity.company else "")
-    wide = f"{whose}, whatever that says itself"
-    reach = f"this file alone; without `file:`, for {wide}" if "file" in conditions else wide
-    keys = {key: _written(text) for key, text in conditions.items()}
+    documents = f"every {conditions.get('document', 'document')}"
+    documents += f" of {identity.company}" if identity.company else ""
+    keys = {key: in_yaml(text) for key, text in conditions.items()}
     keys |= {name: _example(name, identity, reading) for name in names}
-    return (
-        f"{_ways(names, identity)}, with the right {listed(map(_called, names))} in it, and run filedrop reload. It "
-        f"holds for {reach}:\n"
-        f"  - {{{', '.join(f'{key}: {value}' for key, value in keys.items())}}}"
-    )
+    reach = "ids/rule-for-file" if "file" in conditions else "ids/rule-for-all"
+    rule = ", ".join(f"{key}: {value}" for key, value in keys.items())
+    return _way(names, identity), Text.of(reach, documents=documents, rule=rule)
 
 
-def _ways(names: Sequence[str], identity: Identity) -> str:
-    it = "it" if len(names) == 1 else "them"
+def _way(names: Sequence[str], identity: Identity) -> Text:
+    ids, example = listed(name.replace("_", " ") for name in names), participants.EXAMPLE
     rules = sorted({rule.rule: str(rule) for name in names if (rule := rule_of(name, identity))}.items())
-    if rules:
-        # Above the first of them, since the first rule that sets an id wins.
-        place = "it" if len(rules) == 1 else rules[0][1]
-        given = f"{listed(rule for _, rule in rules)} {'gives' if len(rules) == 1 else 'give'}"
-        left = [_called(name) for name in names if rule_of(name, identity) is None]
-        rest = f" and have the {listed(left)} written into the document" if left else ""
-        return f"Mend what {given}{rest}, or put this rule above {place}"
-    lacking = [str(tried) for tried in identity.tries if not tried.unset.keys().isdisjoint(names)]
-    written = "corrected in" if all(getattr(identity, name) for name in names) else "written into"
-    second = f" see to it that {lacking[0]} finds {it}," if lacking else ""
-    return f"Have {it} {written} the document,{second} or add this rule at the end of `mapping:` in the configuration"
+    if rules:  # above the first of them, since the first rule that sets an id wins
+        return Text.of(
+            "ids/correct-rules", ids=ids, example=example, rules=listed(rule for _, rule in rules), first=rules[0][1]
+        )
+    lacking = [tried for tried in identity.tries if not tried.unset.keys().isdisjoint(names)]
+    if lacking:
+        return Text.of("ids/complete-rule", ids=ids, example=example, rule=lacking[0])
+    return Text.of("ids/add-rule", ids=ids, example=example)
 
 
 def _conditions(identity: Identity, reading: Reading) -> dict[str, str]:
@@ -152,19 +131,14 @@ def _literal(text: str) -> str:
     return "".join(letter if letter.isprintable() else "[^!-~]" for letter in escaped)
 
 
-def _written(text: str) -> str:
-    """The text in YAML."""
-    return text if _PLAIN.fullmatch(text) else "'" + text.replace("'", "''") + "'"
-
-
 def _example(name: str, identity: Identity, reading: Reading) -> str:
     """A value in YAML. Nothing is guessed: what nobody has said is a placeholder."""
     if name == "process_id":
         entry = codelist.document_entry(identity.document_id or "")
-        return _written(entry.processes[0] if entry is not None and entry.processes else "<process id>")
+        return in_yaml(entry.processes[0] if entry is not None and entry.processes else "<process id>")
     if name == "document_id":
         customization = reading.customization or "<CustomizationID>"
         stem = f"{reading.root_namespace}::{reading.root_name}##{customization}"
         whole = document_id(reading.root_namespace, reading.root_name, customization, "") or f"{stem}::<version>"
-        return _written(whole if _DOCUMENT_ID.fullmatch(whole) else _DOCUMENT)
-    return _written(f"<ParticipantID of the {name}>")
+        return in_yaml(whole if _DOCUMENT_ID.fullmatch(whole) else _DOCUMENT)
+    return in_yaml(f"<ParticipantID of the {name}>")

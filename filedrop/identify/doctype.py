@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from filedrop.errors import DocumentError
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -67,11 +68,8 @@ class _Subset:
             self._steps += 1
             self._size += len(step)
             if self._size > _LONGEST or self._steps > _MOST_STEPS:
-                raise DocumentError(
-                    "unreadable",
-                    f"Line {self._parser.CurrentLineNumber}: the document can't be read: its prolog has no end.",
-                    "No business document is written so; have it written again.",
-                )
+                line = self._parser.CurrentLineNumber
+                raise DocumentError("unreadable", Text.of("unreadable/prolog", line=line))
             try:
                 self._parser.Parse(step)
             except expat.ExpatError:  # what is malformed is for the parser proper to say

@@ -16,6 +16,7 @@ from filedrop.identify.content import COMPONENTS, SEPARATOR
 from filedrop.identify.doctype import without_subset
 from filedrop.identify.encoding import transcode
 from filedrop.identify.parsing import PIECE
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +57,7 @@ def embedded(file: BinaryIO, form: Form) -> Iterator[Begun | bytes | Ended]:
         for piece in without_subset(transcode(iter(partial(file.read, PIECE), b""), form)):
             yield from parser.feed(piece)
     except expat.ExpatError as error:
-        raise DocumentError("not-xml", f"Line {error.lineno}: this is not well-formed XML.") from error
+        raise DocumentError("not-xml", Text.of("not-xml/changed", line=error.lineno)) from error
 
 
 class _Parser:

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from filedrop.errors import DocumentError
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -63,8 +64,8 @@ def form_of(head: bytes) -> Form:
     if found is None:
         return Form(encoding or "utf-8", mark)
     before = found[1]
-    where = f"Line {before.count(chr(10)) + 1}, column {len(before) - before.rfind(chr(10))}"
-    return Form(encoding or _named(found[2], where), mark, found[2])
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    return Form(encoding or _named(found[2], line, column), mark, found[2])
 
 
 def foreign_byte(rest: bytes, form: Form) -> str:
@@ -136,24 +137,18 @@ def transcode(raw: Iterable[bytes], form: Form) -> Iterator[bytes]:
     yield from pieces
 
 
-def _named(declared: str, where: str) -> str:
+def _named(declared: str, line: int, column: int) -> str:
     try:
         codec = codecs.lookup(declared)
         "".encode(codec.name)  # refuses what is no encoding of text, such as `base64`
     except (LookupError, UnicodeError):  # UnicodeError: of `undefined`, which takes no text at all
         codec = None
     if codec is None or codec.name in _NOT_FOR_FILES:
-        raise DocumentError(
-            "not-xml",
-            f'{where}: the XML declaration names an encoding "{declared}", which doesn\'t exist.',
-            "Write the file in UTF-8.",
-        )
+        unknown = Text.of("not-xml/unknown-encoding", declared=declared, line=line, column=column)
+        raise DocumentError("not-xml", unknown)
     if codec.name.startswith(("utf-16", "utf-32")):
-        raise DocumentError(
-            "not-xml",
-            f"{where}: the XML declaration says {declared}, but the file isn't written so.",
-            "Write the file in the encoding that it declares, best UTF-8.",
-        )
+        wrong = Text.of("not-xml/other-encoding", declared=declared, line=line, column=column)
+        raise DocumentError("not-xml", wrong)
     return codec.name
 
 

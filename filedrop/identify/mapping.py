@@ -20,6 +20,7 @@ from filedrop.identify.table import PATIENCE, Table
 from filedrop.identify.xpath_tree import Unfit, compiled
 from filedrop.model.document import without_scheme
 from filedrop.text import composed, looks_like
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
     import threading
@@ -31,12 +32,11 @@ if TYPE_CHECKING:
 NO_TIME = timedelta(0)
 OFTEN = 0.1  # seconds between two looks at tables that were written just now
 _SCHEME_ALONE = re.compile(r"[0-9]{4}:")  # what concat('0192:', //Nothing) gives; in a document it is nothing either
-_REPEATS = "no part of its `file` that repeats can match the same letters in two ways, as (a|aa)+ can"
 _SEARCHING = (
-    "an XPath is still being looked for in another document, which has failed as unreadable, and no further one is "
-    "before that ends; to end it, mend the rule that its note names, and run filedrop reload"
+    "an XPath is still being evaluated for another document, which has failed as unreadable; no other XPath is "
+    "evaluated before that ends. To end it, correct the rule that the note of that document names, and run filedrop "
+    "reload"
 )
-_ANEW = "its XPath doesn't look through the document anew for each element that it finds, as //a[//b] does"
 
 
 class Try(NamedTuple):
@@ -152,7 +152,8 @@ class Rules:
                 groups = rule.file.fullmatch(file_name)
             except TimeoutError:
                 if any(field not in settled for field in rule.values):
-                    raise _too_long(rule, f"to compare its `file` with the name {file_name}", _REPEATS) from None
+                    slow = Text.of("unreadable/rule-file", rule=rule, name=file_name)
+                    raise DocumentError("unreadable", slow) from None
                 groups = None
             if groups is None:
                 refusal = f'the file name doesn\'t match "{rule.file.pattern}"'
@@ -163,7 +164,7 @@ class Rules:
                 except (DocumentError, Unanswered):
                     if field not in settled:
                         raise
-                    text, why = "", "nobody can tell now what it sets"
+                    text, why = "", "it is unknown at the moment what it sets"
                 if text := _id_in(field, text):
                     values[field] = text
                 else:
@@ -178,9 +179,10 @@ class Rules:
                     raise Unanswered(_SEARCHING)
                 found = reading.xpaths[text]
                 if found is None:
-                    raise _too_long(rule, f"to find {text} in the document", _ANEW)
+                    raise DocumentError("unreadable", Text.of("unreadable/rule-xpath", rule=rule, xpath=text))
                 if isinstance(found, Unfit):
-                    raise _untold(rule, f"{text} can't be worked out ({found.why})", "it is an XPath 1.0")
+                    unfit = Text.of("unreadable/rule", rule=rule, xpath=text, why=found.why)
+                    raise DocumentError("unreadable", unfit)
                 is_scheme_alone = _SCHEME_ALONE.fullmatch(participants.spelled_out(found)) is not None
                 return "" if is_scheme_alone else found, f"{text} finds nothing"
             case Template(text):
@@ -218,16 +220,3 @@ def _id_in(field: str, text: str) -> str:
             return without_scheme(text)
         case _:
             return text
-
-
-def _too_long(rule: Rule, what: str, instead: str) -> DocumentError:
-    return _untold(rule, f"it takes too long {what}", instead)
-
-
-def _untold(rule: Rule, why: str, instead: str) -> DocumentError:
-    """A rule can't tell, or not in reasonable time, what it sets: nothing is guessed (contract 3)."""
-    return DocumentError(
-        "unreadable",
-        f"Nobody can tell what {rule} sets: {why}.",
-        f"Write {rule} so that {instead}, and run filedrop reload.",
-    )

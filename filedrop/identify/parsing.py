@@ -17,6 +17,7 @@ from xml.parsers import expat
 from filedrop.errors import DocumentError
 from filedrop.identify.content import SEPARATOR, Place, Value, is_envelope, is_header, places
 from filedrop.identify.encoding import foreign_byte
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,15 +25,6 @@ if TYPE_CHECKING:
     from filedrop.identify.encoding import Form
 
 PIECE = 1 << 16
-WEB_PAGE_DROPPED = (
-    "Whatever wrote it was given a page to log in, or one with an error, in place of the document, and has saved that. "
-    "Have the document itself written."
-)
-_NOT_WELL_FORMED = (
-    "Is the file whole? Is it in the encoding that its first line names (UTF-8 where that names none)? Mend it, or "
-    "have it written again."
-)
-_IN_UTF_8 = "Have it written in UTF-8, or have its first line name the encoding in which it is written."
 _OVERLAP = 8  # bytes: a character that is in two pieces is parsed with the second
 _DEEPEST = 256  # elements inside each other; business documents have a dozen
 _LONGEST_TAG = 1 << 22  # bytes of one tag or comment, which expat must hold whole
@@ -84,16 +76,16 @@ class Parse:
                 self._take(piece)
             parser.Parse(b"", True)  # noqa: FBT003 - a C function, which takes no keyword
         except expat.ExpatError as error:
-            why = "the file is empty" if not self.size else expat.ErrorString(error.code)
-            place = f"Line {error.lineno}, column {error.offset + 1}"
-            where = self._parser.ErrorByteIndex - self._before
-            if foreign := foreign_byte(self._last[where:] if where >= 0 else b"", form):
-                raise DocumentError("not-xml", f"{place}: {foreign}.", _IN_UTF_8) from error
-            raise DocumentError(
-                "not-xml",
-                f"{place}: this is not well-formed XML ({why}).",
-                f"It seems to be a web page. {WEB_PAGE_DROPPED}" if is_web_page(self.root) else _NOT_WELL_FORMED,
-            ) from error
+            raise DocumentError("not-xml", self._not_well_formed(error, form)) from error
+
+    def _not_well_formed(self, error: expat.ExpatError, form: Form) -> Text:
+        if not self.size:
+            return Text.of("not-xml/empty")
+        where = self._parser.ErrorByteIndex - self._before
+        foreign = foreign_byte(self._last[where:] if where >= 0 else b"", form)
+        kind = "not-xml/foreign-byte" if foreign else "not-xml/web-page" if is_web_page(self.root) else "not-xml"
+        why = foreign or expat.ErrorString(error.code)
+        return Text.of(kind, line=error.lineno, column=error.offset + 1, why=why)
 
     def _take(self, piece: bytes) -> None:
         self._last = self._last[-_OVERLAP:] + piece
@@ -103,7 +95,7 @@ class Parse:
         self.digest.update("".join(self._parts).encode().translate(None, _BLANKS))
         self._parts.clear()
         if self.size - self._parser.CurrentByteIndex > _LONGEST_TAG:
-            raise self._unreadable(f"a tag or comment is longer than {_LONGEST_TAG} bytes")
+            raise self._unreadable("unreadable/long-tag", _LONGEST_TAG)
 
     def _start_root(self, name: str, attributes: list[str]) -> None:
         self.root = name
@@ -128,7 +120,7 @@ class Parse:
 
     def _enter(self, root: str) -> None:
         if len(root) > _LONGEST_NAME:
-            raise self._unreadable(f"an element's name is longer than {_LONGEST_NAME} characters")
+            raise self._unreadable("unreadable/long-name", _LONGEST_NAME)
         self._above.append(self._here)
         self._here = places(root)
         self._parser.StartElementHandler = self._start
@@ -137,7 +129,7 @@ class Parse:
         above, here = self._above, self._here
         above.append(here)
         if len(above) > _DEEPEST:
-            raise self._unreadable(f"its elements are nested more than {_DEEPEST} deep")
+            raise self._unreadable("unreadable/deep", _DEEPEST)
         if here is not None:
             self._here = here = self._step(here, name, attributes)
             if here is not None and here.path:
@@ -186,21 +178,12 @@ class Parse:
             self._say(f"&{entity};")
 
     def _refuse(self, name: str, *_declaration: object) -> None:
-        line = f"Line {self._parser.CurrentLineNumber}"
         if is_web_page(name):
-            raise DocumentError("doctype", f"{line}: this is a web page, not a business document.", WEB_PAGE_DROPPED)
-        raise DocumentError(
-            "doctype",
-            f"{line}: the document has a DOCTYPE, and business documents may have none.",
-            "Have it written without <!DOCTYPE ...>.",
-        )
+            raise DocumentError("doctype", Text.of("doctype/web-page"))
+        raise DocumentError("doctype", Text.of("doctype", line=self._parser.CurrentLineNumber))
 
-    def _unreadable(self, why: str) -> DocumentError:
-        return DocumentError(
-            "unreadable",
-            f"Line {self._parser.CurrentLineNumber}: the document can't be read: {why}.",
-            "No business document is written so; have it written again.",
-        )
+    def _unreadable(self, form: str, most: int) -> DocumentError:
+        return DocumentError("unreadable", Text.of(form, line=self._parser.CurrentLineNumber, most=most))
 
 
 def is_web_page(root: str) -> bool:

@@ -16,10 +16,11 @@ from filedrop.errors import DocumentError
 from filedrop.identify.content import ENVELOPE, SEPARATOR, content
 from filedrop.identify.doctype import without_subset
 from filedrop.identify.encoding import EncodingCheck, form_of, transcode
-from filedrop.identify.parsing import PIECE, WEB_PAGE_DROPPED, Parse, is_web_page
+from filedrop.identify.parsing import PIECE, Parse, is_web_page
 from filedrop.identify.xpath_tree import Outline, Unfit
 from filedrop.model.document import without_scheme
 from filedrop.text import size
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 _WRAPPERS = [  # what is no XML is put into (Peppol Business Message Envelope 2)
     ("http://peppol.eu/xsd/ticc/envelope/1.0", name) for name in ("BinaryContent", "TextContent")
 ]
-_WEB_PAGE_FETCHED = "See what stands between here and the access point, and answers in its place."
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,9 @@ def read(
     parse = Parse(outline.watch(pieces) if outline else pieces, form, refuse_doctype=doctype == "refuse")
     namespace, _, name = (parse.business_root or parse.root).rpartition(SEPARATOR)
     if is_web_page(parse.business_root or parse.root):
-        code, what_to_do = ("not-xml", _WEB_PAGE_FETCHED) if doctype == "keep" else ("unreadable", WEB_PAGE_DROPPED)
-        raise DocumentError(code, "It is a web page, not a business document.", what_to_do)
+        if doctype == "keep":
+            raise DocumentError("not-xml", Text.of("not-xml/web-page-received"))
+        raise DocumentError("unreadable", Text.of("unreadable/web-page"))
     says = content(parse.business_root, parse.values)
     return Reading(
         size=raw.size,
@@ -155,11 +156,7 @@ class _Raw:
         for piece in self._pieces:
             self.size += len(piece)
             if self._max_size is not None and self.size > self._max_size:
-                raise DocumentError(
-                    "too-large",
-                    f"The file is larger than {self._max_size} bytes ({size(self._max_size)}).",
-                    "Send less in one document, or raise outbound.max_size in the configuration, and run filedrop "
-                    "reload.",
-                )
+                limit = Text.of("too-large", limit=size(self._max_size), bytes=self._max_size)
+                raise DocumentError("too-large", limit)
             self.digest.update(piece)
             yield piece

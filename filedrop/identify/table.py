@@ -70,7 +70,7 @@ class Table:
     def trouble(self) -> str:
         """What is wrong with the file as it is now, in a sentence; "" for nothing."""
         if self.silent:
-            return f"{self.path} doesn't answer: documents that need it wait; see whether its server is up"
+            return f"{self.path} doesn't answer: documents that need it wait; check whether its server is running"
         if self.fault and not self._was_read:
             return f"{self.fault}. Until then, documents that need it wait"
         return self.fault
@@ -82,7 +82,7 @@ class Table:
             return ""
         key, value = self._header if self.columns is None and len(self._header) == 2 else ("", "")  # noqa: PLR2004
         if not (key.isdecimal() or _NO_NAME.match(value) or (value and value in self._entries.values())):
-            return "" if self._entries else f"{self.path} has no entries below its header; see that it is whole"
+            return "" if self._entries else f"{self.path} has no entries below its header; check that it is complete"
         named = "write a row with the columns' names above it, like key,value"
         return f"{self.path}: line 1 ({key}, {value}) looks like an entry, and is taken for the header; {named}"
 

@@ -185,7 +185,7 @@ class InboundDelivery:
                 # A row means that its temporary file exists, so that must lie in the folder that is here now.
                 try:
                     if one.whereabouts != here.whereabouts():
-                        away = f"{self.folder.path} went away while messages were fetched into it, and is back"
+                        away = f"{self.folder.path} was unavailable while messages were fetched into it, and is back"
                         raise FolderUnavailable(away)
                     see_there(here / one.row.temporary)
                     there.append(arrival)

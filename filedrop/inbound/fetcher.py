@@ -118,9 +118,9 @@ def _read(context: InboundContext, message: Message, target: BinaryIO) -> Readin
 def _another(message: Message, reading: Reading) -> NotTaken:
     """The error for a document that isn't the message's, however well-formed it is."""
     wanted = local_name(message.document_id)
-    listed = f'it is listed as "{printable(wanted)}"' if wanted else "nothing says what kind of document it is"
+    listed = f'it is listed as "{printable(wanted)}"' if wanted else "the list doesn't say what kind of document it is"
     return NotTaken(
-        f'in the place of message {message.msg_no} came a "{printable(reading.root_name[:40])}", and {listed}: see who '
-        f"answers there instead of the access point. To see it: filedrop download {message.msg_no}; if it is what was "
-        f"sent, take that file and run: filedrop read {message.msg_no}"
+        f'message {message.msg_no} contains a "{printable(reading.root_name[:40])}", but {listed}: perhaps another '
+        f"server answers in place of the access point. To look at it: filedrop download {message.msg_no}. If it is "
+        f"the right document, use that file, and run: filedrop read {message.msg_no}"
     )

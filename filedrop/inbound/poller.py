@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from filedrop.model.message import Message
 
 NAMED = 3  # messages for none of the companies that are kept of a poll, to be shown
-NO_EFFECT = "the access point was told that they are read, and still lists them: tell its operator"
+NO_EFFECT = "they were marked as read, but the access point still lists them as unread: tell its operator"
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)  # between tries of a message that can't be taken
 PUT_OFF_AT_MOST = timedelta(minutes=5)  # from one poll to the next: a slow download holds up no other message
 
@@ -206,8 +206,5 @@ def _was_placed(one: Unread) -> bool:
 def _of_one_alone(error: AccessPointError, msg_no: int) -> str:
     """Why a message can't be taken or marked while other requests succeed: login and address are right then."""
     if isinstance(error, Unauthorized | WrongAddress):
-        return (
-            f"the access point refuses message {msg_no} and answers otherwise, so login and address are right: "
-            "ask its operator"
-        )
+        return f"the access point refuses only message {msg_no}, so login and address are right: ask its operator"
     return str(error)

@@ -11,6 +11,7 @@ from filedrop.journal.schema import from_moment, from_name
 from filedrop.model.document import Document, Event, State
 from filedrop.model.fault import Fault, Finding
 from filedrop.model.response import Response
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,8 +34,12 @@ def document_of(row: Sequence[Any]) -> Document:
     return Document(**values)
 
 
-def _fault(code: str, message: str, hint: str, findings: Iterable[dict[str, Any]] = ()) -> Fault:
-    return Fault(code, message, hint, tuple(Finding(**finding) for finding in findings))
+def _fault(findings: Iterable[dict[str, Any]] = (), texts: Iterable[dict[str, Any]] = (), **words: str) -> Fault:
+    return Fault(
+        **words,
+        findings=tuple(Finding(**finding) for finding in findings),
+        texts=tuple(Text(**text) for text in texts),
+    )
 
 
 def response_of(row: Sequence[Any]) -> Response:

@@ -187,7 +187,7 @@ def _claim_failed(at: FolderContext, name: str, status: os.stat_result, fault: D
     document = _move_in(at, name, _own_name(at, name), status)
     if document is None:
         return None
-    return Claimed(document.failed(at.shared.now(), Fault.of(fault)), None)
+    return Claimed(document.failed(at.shared.now(), Fault.found(fault)), None)
 
 
 def _claim_unreadable(at: FolderContext, name: str, error: OSError) -> Claimed | None:

@@ -93,15 +93,15 @@ def _names_left(folder: str, path: Path, journal: Journal) -> list[str]:
 
 def _cut(sentences: list[str]) -> list[str]:
     more = len(sentences) - LISTED
-    return sentences if more <= 0 else [*sentences[:LISTED], f"and {more} more accounts were left behind like this"]
+    return sentences if more <= 0 else [*sentences[:LISTED], f"and {more} more accounts with unfinished documents"]
 
 
 def _sentence(before: str, now: str, numbers: dict[State, int]) -> str:
     accepted, doubtful = numbers[State.SENT], numbers[State.SENDING] + numbers[State.DOUBT]
-    parts = [f"{accepted} accepted there and not delivered yet, which nobody asks after"] if accepted else []
-    parts += [f"{doubtful} in doubt, which nobody looks for there"] if doubtful else []
+    parts = [f"{accepted} accepted there and not delivered yet, which filedrop no longer tracks"] if accepted else []
+    parts += [f"{doubtful} in doubt, which filedrop no longer looks for"] if doubtful else []
     return (
-        f"this account is {now} now, and documents were posted to {printable(before)[:LONGEST]}: "
-        f"{' and '.join(parts)}. Put its host and username back until they are done, or end them: take what is in "
-        "sent/ away, and resolve what is in doubt"
+        f"this account is {now} now, but documents were posted to {printable(before)[:LONGEST]}: "
+        f"{' and '.join(parts)}. Restore the former host and username until these documents are finished. Or end them: "
+        "remove the files from sent/, and resolve the documents in doubt"
     )

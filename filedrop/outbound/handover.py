@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.validating import Validating
 
 
-_BROKE_OFF = "it broke off; the log says why"  # a document's validation
+_BROKE_OFF = "it was interrupted; the log shows why"  # a document's validation
 
 
 class Returned(NamedTuple):

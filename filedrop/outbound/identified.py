@@ -8,6 +8,7 @@ from filedrop import identify
 from filedrop.errors import DocumentError, Unanswered
 from filedrop.model.document import Document, Event, State, same_participant
 from filedrop.model.fault import Fault
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -49,7 +50,7 @@ def identified(by: Identification, document: Document, reading: Reading, rules: 
     except Unanswered as error:
         return _unanswered(document, now, str(error), due=now + min(rules.rescan, rules.retry.longest))
     except DocumentError as error:
-        return document.failed(now, Fault.of(error))
+        return document.failed(now, Fault.found(error))
 
 
 def is_identified(document: Document) -> bool:
@@ -106,15 +107,8 @@ def _check_sender(document: Document, participants: tuple[str, ...], rule: str) 
         return document
     if any(same_participant(document.sender, participant) for participant in participants):
         return document
-    company, sender = document.company, document.sender
-    message = f"the document's sender {sender} is none of {company}'s participants ({', '.join(participants)})"
+    listed = ", ".join(participants)
+    foreign = Text.of("foreign-sender", sender=document.sender, company=document.company, participants=listed)
     if rule == "warn":
-        return document.warned(message)
-    raise DocumentError(
-        "foreign-sender",
-        message,
-        f"If {company} may send as {sender}, add that to companies.{company}.participants, or set the sender by a "
-        "mapping rule, and run filedrop reload. Otherwise the file was dropped into the wrong company's folder: move "
-        "it to the right one, together with this note, which tells the name that it was dropped with."
-        + "".join(f"\nNote: {warning}" for warning in document.warnings if warning.startswith("sender ")),
-    )
+        return document.warned(foreign.message)
+    raise DocumentError("foreign-sender", foreign)

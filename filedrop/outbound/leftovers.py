@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filedrop.errors import DocumentError
+from filedrop.files.rights import explain
 from filedrop.model.document import A_PERSON_SAYS, Document, Event, State
 from filedrop.outbound.claim import Claimed
 from filedrop.outbound.filing import put_back_changed
 from filedrop.outbound.identified import identified_now, keeps_ids
 from filedrop.outbound.sender import STOPPED, log_doubt
-from filedrop.outbound.upload import Changing, OpenedDocument, unreadable
+from filedrop.outbound.upload import Changing, OpenedDocument
 
 if TYPE_CHECKING:
     from filedrop.outbound.context import FolderContext
@@ -68,7 +69,7 @@ class Leftovers:
             return None
         except OSError as error:
             at.put_off.add(document.id)
-            why = unreadable(entry.path, error).message
+            why = f"the file can't be read: {explain(error, entry)}"
             shared.log.warning("document.unreadable", company=document.company, file=document.file, why=why)
             if why_not_read(document) != why:  # one event for each reason
                 event = Event(shared.now(), NOT_READ, {"why": why})

@@ -18,6 +18,7 @@ from filedrop.outbound.filing import FileGone, begin
 from filedrop.storage import sidecar
 from filedrop.storage.names import shortened
 from filedrop.storage.own_name import clear_left
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -178,14 +179,14 @@ def _miss(at: FolderContext, document: Document) -> None:
 
 def _changed(at: FolderContext, document: Document) -> Document | None:
     """What lies under a finished document's name, with its sidecar, and isn't what was sent; None where nothing is."""
-    place, stamp = at.folder.at(document.place), at.folder.stamp(document.place, document.file)
-    if stamp is None or sidecar.document_id_in(place / f"{document.file}.json") != document.id:
+    stamp = at.folder.stamp(document.place, document.file)
+    beside = at.folder.at(document.place) / f"{document.file}.json"
+    if stamp is None or sidecar.document_id_in(beside) != document.id:
         return None
-    became = f"was not delivered: {document.error.message}" if document.error else "was delivered"
-    fault = Fault(
-        "changed",
-        f"it was changed or exchanged in {document.place}/; what was sent as message {document.msg_no} {became}",
-        "Delete it, unless it is to be sent as it is now: then move it back to outbound/.",
-    )
+    place, msg_no = document.place, document.msg_no
+    if document.error:
+        text = Text.of("changed/not-delivered", place=place, msg_no=msg_no, why=document.error.message)
+    else:
+        text = Text.of("changed/delivered", place=place, msg_no=msg_no)
     here = new_document(at, document.dropped_as, document.file, stamp).at(document.place, document.file)
-    return here.failed(at.shared.now(), fault)
+    return here.failed(at.shared.now(), Fault.of("changed", text))

@@ -13,6 +13,8 @@ from filedrop.outbound.question import question
 from filedrop.outbound.sender import why_not_taken
 from filedrop.outbound.validating import why_not_validated
 from filedrop.storage import sidecar
+from filedrop.text import command
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -25,7 +27,7 @@ NOTES_AT_ONCE = 200
 
 
 def write_notes(
-    at: FolderContext, notes: dict[str, str], there: Mapping[str, str]
+    at: FolderContext, notes: dict[str, Text], there: Mapping[str, str]
 ) -> Generator[None, None, OSError | None]:
     """Write the notes that are due, also those that are there no longer. Returns the last error of the disk.
 
@@ -64,39 +66,45 @@ def write_notes(
     return trouble
 
 
-def _why_it_is_there(at: FolderContext, document: Document, hindrance: str) -> str:
+def _why_it_is_there(at: FolderContext, document: Document, hindrance: Text | None) -> Text:
     if document.state is State.DOUBT:
         return _why_in_doubt(at, document)
     if document.state is State.SENDING:
-        return "it is being sent at this moment, or comes next"
-    own = why_not_identified(document) or why_not_validated(document) or why_not_read(document)
-    return own or hindrance or why_not_taken(document) or _turn(at)
+        return Text.of("waits/sending")
+    return _own_reason(document) or hindrance or _not_taken(document) or _turn(at)
 
 
-def _why_in_doubt(at: FolderContext, document: Document) -> str:
+def _own_reason(document: Document) -> Text | None:
+    if why := why_not_identified(document):
+        return Text.of("waits/not-identified", why=why)
+    if why := why_not_validated(document):
+        return Text.of("waits/not-validated", why=why)
+    if why := why_not_read(document):
+        return Text.of("waits/not-read", why=why)
+    return None
+
+
+def _not_taken(document: Document) -> Text | None:
+    why = why_not_taken(document)
+    return Text.of("waits/not-taken", why=why, again=document.due) if why else None
+
+
+def _why_in_doubt(at: FolderContext, document: Document) -> Text:
+    resolve = command("filedrop", "resolve", document.id)
     if document.identity != at.shared.access_point.identity:
-        return (
-            f"it was posted to {document.identity}, which the configuration doesn't name any more, and there was "
-            f"no clear answer: put that account back, or say what became of it: {_resolve(document)}"
-        )
-    return question(document) or (
-        f"it may have arrived at the access point ({document.why_in_doubt}); filedrop looks for it there and "
-        f"sends it again only when it certainly didn't. To end this yourself: {_resolve(document)}"
-    )
+        return Text.of("waits/former-account", identity=document.identity, resolve=resolve)
+    if asked := question(document):
+        return Text.of("waits/decision", question=asked)
+    return Text.of("waits/doubt", why=document.why_in_doubt, resolve=resolve)
 
 
-def _resolve(document: Document) -> str:
-    by = f"filedrop resolve {document.id}"
-    return f"{by} --sent MSG_NO where it is there as that message, {by} --send-again where it certainly isn't"
-
-
-def _why_all_wait(at: FolderContext) -> str:
-    """What keeps every document of the folder from being sent; "" where nothing does."""
+def _why_all_wait(at: FolderContext) -> Text | None:
+    """What keeps every document of the folder from being sent; None where nothing does."""
     if name := at.folder.held_by(at.shared.steady()):
-        return f"a file {name} lies in {at.folder.path}; it is sent when that is removed"
-    return at.shared.breaker.report.why
+        return Text.of("waits/held", hold=name, folder=at.folder.path)
+    why = at.shared.breaker.report.why
+    return Text.of("waits/account", why=why) if why else None
 
 
-def _turn(at: FolderContext) -> str:
-    turn = "to be validated, and to be sent" if at.shared.validating is not None else "to be sent"
-    return f"it is waiting for its turn {turn}"
+def _turn(at: FolderContext) -> Text:
+    return Text.of("waits/turn" if at.shared.validating is None else "waits/turn-to-be-validated")

@@ -43,8 +43,8 @@ def sentence(document: Document, hindrances: Sequence[Candidate]) -> str:
     arrived = command("filedrop", "resolve", document.id, "--sent", str(hindrances[0].message.msg_no))
     lost = command("filedrop", "resolve", document.id, "--send-again")
     return (
-        f"it may have arrived at the access point, where {'; '.join(perhaps)}. It is not sent again until a person has "
-        f"looked there and said what is so: {arrived} (with its message number) if it arrived, {lost} if it didn't"
+        f"it may have arrived at the access point: {'; '.join(perhaps)}. Look there, then run one of these: {arrived} "
+        f"(if it arrived, with its message number), or {lost} (if it didn't)"
     )
 
 
@@ -57,13 +57,13 @@ def _evidence(candidate: Candidate, document: Document) -> str:
     """What speaks for the message being this document, and what against it."""
     match candidate.content:
         case "incomparable":
-            return "may be it, but can't be compared with it: what it holds can't be read as a document"
+            return "may be this document, but can't be compared: its content can't be read as a document"
         case "missing":
-            return "may be it, but can't be compared with it: what it holds can't be fetched"
+            return "may be this document, but can't be compared: its content can't be fetched"
     if document.company in candidate.contested_for:
-        return "holds the same, but may be another document, which was accepted under that number"
+        return "has the same content, but may be another document, which was accepted under that number"
     first = document.first_attempt
     return (
-        f"holds the same, but was received at {candidate.message.received}, and this was first sent at "
+        f"has the same content, but was received at {candidate.message.received}, and this was first sent at "
         f"{first.isoformat(timespec='seconds') if first else 'another time'} by the access point's clock"
     )

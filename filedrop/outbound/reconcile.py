@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from filedrop.model.document import Document
     from filedrop.outbound.context import Context, FolderContext
     from filedrop.storage.folders import OutboundFolder
+    from filedrop.texts import Text
 
     Slices = Generator[None, None, None]
 
@@ -55,7 +56,7 @@ class Findings:
 
     def __init__(self) -> None:
         self.is_first = True
-        self.notes: dict[str, str] = {}
+        self.notes: dict[str, Text] = {}
         self.strays = Strays()
         self._last: dict[str, frozenset[str]] = {}
 

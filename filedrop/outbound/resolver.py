@@ -20,6 +20,7 @@ from filedrop.model.message import Message, contradiction, difference, is_known
 from filedrop.outbound.matching import Candidate, Clocks, decide, may_be, same_document
 from filedrop.outbound.question import asked, question, sentence
 from filedrop.outbound.sender import no_answer, rejected
+from filedrop.texts import Text
 from filedrop.times import moment
 
 if TYPE_CHECKING:
@@ -287,7 +288,7 @@ def _read(message: Message, file: BinaryIO) -> Reading:
     """What a message's document says. Raises DocumentError where another document has come in its place."""
     reading = identify.read(file, doctype="keep")
     if not reading.goes_by(message.document_id):
-        raise DocumentError("unreadable", f"This is not the document of message {message.msg_no}.")
+        raise DocumentError("unreadable", Text.of("unreadable/other-message", msg_no=message.msg_no))
     return reading
 
 

@@ -30,6 +30,7 @@ from filedrop.journal import Answer
 from filedrop.model.document import NEVER_ARRIVED, State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction
+from filedrop.texts import Text
 from filedrop.times import backoff, local
 
 if TYPE_CHECKING:
@@ -43,10 +44,6 @@ if TYPE_CHECKING:
 
 NO_TURN = "sending was stopped, or was put on hold, before its turn came"
 STOPPED = "filedrop was stopped before the answer came"
-_TOO_LARGE = (
-    "The document is larger than the access point allows. Ask its operator for the limit. Have attachments left out of "
-    "the document or made smaller, and drop it again."
-)
 STATUS_SILENCE = 4.0  # seconds to wait for the status of a new message; the next document waits meanwhile
 
 
@@ -71,7 +68,7 @@ def _posted(shared: Context, document: Document, opened: OpenedDocument, *, loca
         due = _next_try(shared, document) if isinstance(error.__cause__, OSError) else None
         return Answer(document.never_arrived(shared.now(), str(error), due=due))
     except DocumentError as error:  # an invalid id; nothing was posted
-        return Answer(document.failed(shared.now(), Fault.of(error)))
+        return Answer(document.failed(shared.now(), Fault.found(error)))
     except Rejected as error:
         shared.breaker.record_success(document.id)
         return Answer(document.failed(shared.now(), rejected(error.text, error.status)))
@@ -100,11 +97,11 @@ def _next_try(shared: Context, document: Document, asked_for: timedelta | None =
 
 
 def why_not_taken(document: Document) -> str:
-    """Why a waiting document was not taken when it was last posted, and when it is tried again; "" for any other."""
+    """Why a waiting document was not taken when it was last posted; "" for any other."""
     last = document.history[-1] if document.history else None
     if document.state is not State.WAITING or document.due is None or last is None or last.event != NEVER_ARRIVED:
         return ""
-    return f"{last.facts['why']}; it is tried again at {local(document.due)}"
+    return str(last.facts["why"])
 
 
 def _ask_directory(shared: Context, document: Document) -> Document:
@@ -158,24 +155,14 @@ def _described(shared: Context, message: Message) -> Message:
 
 def rejected(text: str, status: int) -> Fault:
     """The fault of a document that the access point refused, in its words."""
-    said = (
-        f'the access point refused it (HTTP {status}): "{text}"'
-        if text
-        else f"the access point refused it (HTTP {status}) and gave no reason"
-    )
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return Fault("rejected", said, _TOO_LARGE)
-    return Fault("rejected", said, "Mend the document, or its ids in the mapping, and drop it again.")
+        return Fault.of("rejected", Text.of("rejected/too-large", status=status, text=text or "-"))
+    return Fault.of("rejected", Text.of("rejected" if text else "rejected/silent", status=status, text=text))
 
 
 def no_answer(document: Document) -> Fault:
     """The fault of a document that had no clear answer too often, and was never found at the access point."""
-    return Fault(
-        "no-answer",
-        f"the access point gave no clear answer {document.unclear} times, and the document was not found there after "
-        f"any of them; the last time: {document.why_in_doubt}",
-        "ask the access point's operator whether it has the document; if not, send it again with retry --anyway",
-    )
+    return Fault.of("no-answer", Text.of("no-answer", times=document.unclear, why=document.why_in_doubt))
 
 
 def same_number(first: Document) -> str:
@@ -192,11 +179,17 @@ def same_number(first: Document) -> str:
 
 def duplicate(first: Document) -> Fault:
     """The fault of a document when `first` was, or may have been, sent with the same content."""
-    number = f" (message number {first.msg_no})" if first.msg_no is not None else ""
-    what = f"{first.type or 'document'} {first.number or ''}".strip()
-    return Fault(
+    return Fault.of(
         "duplicate",
-        f"the same {what} from {first.sender} to {first.receiver} was dropped before as {first.dropped_as} "
-        f"on {local(first.claimed)} and is {first.state}{number}",
-        "Delete it. Only if it really is to be sent once more, let it through with retry --anyway.",
+        Text.of(
+            "duplicate",
+            document=f"{first.type or 'document'} {first.number or ''}".strip(),
+            first=first.dropped_as,
+            when=first.claimed,
+            local=local(first.claimed),
+            sender=first.sender,
+            receiver=first.receiver,
+            state=first.state,
+            message_number=f" (message number {first.msg_no})" if first.msg_no is not None else "",
+        ),
     )

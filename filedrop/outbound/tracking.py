@@ -16,6 +16,7 @@ from filedrop.model.document import State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction, difference, is_known
 from filedrop.outbound.matching import last_attempt
+from filedrop.texts import Text
 from filedrop.times import backoff, is_due
 
 if TYPE_CHECKING:
@@ -223,23 +224,9 @@ def _received_day(document: Document) -> datetime:
 
 
 def _not_delivered(document: Document, otherwise: str, objection: Fault | None) -> Fault:
-    accepted = f"the access point accepted it as message {document.msg_no}"
+    msg_no = document.msg_no
     if otherwise:
-        return Fault(
-            "not-delivered",
-            f"{accepted}, but what it has under that number now is another message: {otherwise}",
-            "Ask the access point's operator whether it was delivered: it may have been, before the access point was "
-            "set up anew, say. Only if it wasn't, send it again: move it back to outbound/.",
-        )
+        return Fault.of("not-delivered", Text.of("not-delivered/other-message", msg_no=msg_no, why=otherwise))
     if objection:
-        return Fault(
-            "not-delivered",
-            f"{accepted}, but has not delivered it and no longer tries: {objection.message}",
-            f"{objection.hint}\nThen it may be sent again: move it back to outbound/.",
-        )
-    return Fault(
-        "not-delivered",
-        f"{accepted}, but has not delivered it and no longer tries: the transfer to the receiver's access point failed",
-        "Ask the access point's operator why, and check the receiver. Then it may be sent again: move it back to "
-        "outbound/.",
-    )
+        return Fault.of("not-delivered", Text.of("not-delivered/objection", msg_no=msg_no), *objection.texts)
+    return Fault.of("not-delivered", Text.of("not-delivered", msg_no=msg_no))

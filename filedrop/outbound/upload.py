@@ -17,6 +17,7 @@ from filedrop.errors import DocumentError
 from filedrop.files import FileStamp
 from filedrop.files.patience import asking
 from filedrop.files.rights import denied
+from filedrop.texts import Text
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
@@ -132,20 +133,14 @@ class _Digested:
 
 def unreadable(path: Path, error: OSError) -> DocumentError:
     """The fault of a file that can't be read, or can't be yet (IN_USE)."""
-    said = f"the file can't be read: {error.strerror or error}"
-    is_in_use = isinstance(error, files.InUse)
-    denial = denied(path) if isinstance(error, PermissionError) and not is_in_use else None
-    if denial is not None:
-        return DocumentError(
-            "unreadable",
-            f"{said} ({denial.facts})",
-            f"Give filedrop the right to read {path.parent} and what is in it, and have files dropped there with that "
-            f"right. For those that are in it now, in failed/ too, {denial.remedy_beside}",
-        )
-    return DocumentError(
-        IN_USE if is_in_use else "unreadable",
-        said,
-        f"See who owns the file, and give the service the right to read {path.parent} and what is in it."
-        if isinstance(error, PermissionError)
-        else "See whether another program can read it. If not, its disk is damaged: have the document written again.",
-    )
+    why, folder = error.strerror or error, path.parent
+    if isinstance(error, files.InUse):
+        form = "in-use/right" if isinstance(error, PermissionError) else "in-use"
+        return DocumentError(IN_USE, Text.of(form, why=why, folder=folder))
+    if not isinstance(error, PermissionError):
+        return DocumentError("unreadable", Text.of("unreadable/disk", why=why))
+    denial = denied(path)
+    if denial is None:
+        return DocumentError("unreadable", Text.of("unreadable/right", why=why, folder=folder))
+    facts, remedy = denial.facts, denial.remedy_beside
+    return DocumentError("unreadable", Text.of("unreadable/denied", why=why, facts=facts, folder=folder, remedy=remedy))

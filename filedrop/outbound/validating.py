@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from filedrop.errors import NoVerdict
 from filedrop.model.document import Document, Event, State
 from filedrop.model.fault import Fault
+from filedrop.text import in_yaml
+from filedrop.texts import Text
 from filedrop.times import backoff
 from filedrop.validation import Kind
 
@@ -92,7 +94,7 @@ class Validating:
     def _judged(self, document: Document, verdict: Verdict) -> Judgement:
         now = self._now()
         if self._refuses and not verdict.is_valid:
-            return Judgement(document.failed(now, invalid(verdict)), passes=False)
+            return Judgement(document.failed(now, invalid(verdict, document.company)), passes=False)
         for warning in warnings(verdict):
             document = document.warned(warning)
         if verdict.rules:  # else nothing was looked at
@@ -137,19 +139,20 @@ def warnings(verdict: Verdict) -> Iterator[str]:
         yield f"and {more} more findings of the rules"
 
 
-def invalid(verdict: Verdict) -> Fault:
-    """The fault of a document that breaks rules."""
+def invalid(verdict: Verdict, company: str) -> Fault:
+    """The fault of a company's document that breaks rules."""
     fatal = tuple(finding for finding in verdict.findings if finding.is_fatal)
     rules = list(dict.fromkeys(finding.rule for finding in fatal if finding.rule))
     if not rules:  # a program's words, or an error at which the rules end, which has a place
-        listed = fatal[:LISTED] if any(finding.xpath for finding in fatal) else ()
-        return Fault("invalid", f"the validator refuses it: {fatal[0]}", _HINT, listed)
-    named = ", ".join(rules[:NAMED]) + (f" and {len(rules) - NAMED} more" if len(rules) > NAMED else "")
-    said = f"it breaks {len(rules)} rules: {named}" if len(rules) > 1 else f"it breaks the rule {named}"
-    return Fault("invalid", said, _HINT, fatal[:LISTED])
-
-
-_HINT = (
-    "Have it corrected in the system that wrote it, and drop it again: its receiver would refuse it as it is. Where a "
-    "rule seems wrong, ask whoever looks after filedrop whether its rules are the newest: filedrop check."
-)
+        has_place = any(finding.xpath for finding in fatal)
+        refused = Text.of("invalid/refused", finding=fatal[0])
+        return Fault.of("invalid", refused, findings=fatal[:LISTED] if has_place else ())
+    form = "invalid/rule" if len(rules) == 1 else "invalid/many" if len(rules) > NAMED else "invalid"
+    text = Text.of(
+        form,
+        number=len(rules),
+        rules=", ".join(rules[:NAMED]),
+        company=company,
+        exception=f"{{rule: [{', '.join(map(in_yaml, rules[:LISTED]))}], company: {in_yaml(company)}}}",
+    )
+    return Fault.of("invalid", text, findings=fatal[:LISTED])

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TAKE_OVER = "filedrop check --take-over"
 ANOTHERS = f"another filedrop serves this folder; if that one is gone for good, run: {TAKE_OVER}"
 NOT_YET = "it doesn't exist yet; filedrop creates it when it runs"
-_GONE, _NOT_MARKED = "it is gone", f"it has no {MARKER} any more"
+_GONE, _NOT_MARKED = "it is missing", f"its {MARKER} is missing"
 
 
 def is_gone(why: str) -> bool:
@@ -170,14 +170,15 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             if self._is_known(journal):
                 raise FolderUnavailable(
-                    f"{_GONE}: see that it is mounted; if it was deleted, make it again and run: {self._taking_over}"
+                    f"{_GONE}: check that it is mounted; if it was deleted, create it again and run: "
+                    f"{self._taking_over}"
                 ) from None
             if self.path.exists():
-                raise FolderUnavailable("it is no folder; name another in the configuration") from None
+                raise FolderUnavailable("it is not a folder; name another in the configuration") from None
             within = self._missing_folders()[0].parent
             if not may_use(within):
                 lacks = shortage(within) or explain(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), within)
-                raise FolderUnavailable(f"it can't be made: {lacks}") from None
+                raise FolderUnavailable(f"it can't be created: {lacks}") from None
             raise NotYetThere(NOT_YET) from None
         marker = read_marker(here)
         if marker is None:
@@ -201,10 +202,10 @@ class Folder:
 
     def _why_not_marked(self, here: Directory, journal: Journal | None) -> str:
         if not is_missing(here / MARKER):
-            return f"its {MARKER} can't be read as a marker; if it is ours, run: {self._taking_over}"
+            return f"its {MARKER} can't be read as a marker; if the folder is filedrop's, run: {self._taking_over}"
         if self._is_known(journal):
             return (
-                f"{_NOT_MARKED}: it isn't mounted, or another disk is; if this really is the folder, "
+                f"{_NOT_MARKED}: it isn't mounted, or another disk is mounted there; if this is the right folder, "
                 f"run: {self._taking_over}"
             )
         return ""
@@ -214,7 +215,8 @@ class Folder:
             return ANOTHERS
         if marker.changes < journal.changes(marker.folder).least:
             return (
-                f"it has the {MARKER} that it had before it was last taken over: it isn't mounted, or another disk is; "
+                f"its {MARKER} is from before it was last taken over: it isn't mounted, or another disk is mounted "
+                f"there; "
                 "mount the right one"
             )
         if self._is_copy(marker, seen_at):
@@ -261,5 +263,5 @@ class Folder:
             missing.append(missing[-1].parent)
         if len(missing) > 1 and not (self._below.is_dir() and missing[-1].parent.is_relative_to(self._below)):
             away = self._below if self.path.is_relative_to(self._below) else missing[0].parent
-            raise FolderUnavailable(f"{away} isn't there; mount it or make it: filedrop doesn't make it up")
+            raise FolderUnavailable(f"{away} isn't there; mount it or create it: filedrop doesn't create it")
         return missing[::-1]

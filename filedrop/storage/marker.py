@@ -69,8 +69,8 @@ def is_marked(folder: Path | Directory, folder_id: str, journal_id: str) -> bool
 def why_outdated(missing: int) -> str:
     """The sentence for people about a folder of which the journal lacks `missing` changes."""
     return (
-        f"the journal is older than this folder, which has seen {missing} changes that it doesn't know: an older copy "
-        "was put back, or its latest records are lost. What has been sent since is learnt from the sidecars here, and "
-        "what lies in sending/ is looked for at the access point before it is sent; see that no received document came "
-        "twice"
+        f"the journal is older than this folder: it lacks {missing} changes. An older copy of the journal was "
+        f"restored, "
+        "or its latest records are lost. filedrop learns from the sidecars here what was sent since, and looks for the "
+        "documents in sending/ at the access point before it sends them. Check whether received documents came twice"
     )

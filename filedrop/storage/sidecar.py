@@ -17,12 +17,13 @@ from filedrop.storage import checked, told
 from filedrop.text import command, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from filedrop.files import Where
     from filedrop.identify import Reading
     from filedrop.model.message import Message
+    from filedrop.texts import Text
 
 VERSION = 1
 DUPLICATE = "duplicate"
@@ -31,6 +32,9 @@ _TEXTS = ("sender", "receiver", "document_id", "process_id", "type_code", "uuid"
 _UNICODE, _ASCII = json.JSONEncoder(ensure_ascii=False).encode, json.JSONEncoder().encode
 _WORD = re.compile(r"[a-z']+[ ,]")
 _NOT_DONE = {False: " was not sent.", True: " was not delivered."}  # ends a note's first line; by: was it accepted?
+_MOVE_BACK = "If the cause is corrected now, and the file itself is right, move it from failed/ back to outbound/."
+RULE = "-" * 72
+FOR_ADMINISTRATOR = "For your administrator"  # begins the last part of a note
 _LONGEST_LINE = 4096  # bytes that are read of a note
 LARGEST = 1_000_000  # bytes: much more than any sidecar of ours; larger files aren't read
 
@@ -67,7 +71,9 @@ def outbound(document: Document, file: str) -> bytes:
     if document.dropped_as != file:
         content["dropped_as"] = document.dropped_as
     if document.error:
-        content["error"] = {"code": document.error.code, "message": document.error.message, "hint": document.error.hint}
+        content["error"] = {
+            name: getattr(document.error, name) for name in ("code", "message", "hint", "administrator")
+        }
         if document.error.findings:
             content["error"]["findings"] = told.findings(document.error)
     if answered := told.responses(document):
@@ -169,6 +175,7 @@ def fault_in(content: dict[str, Any]) -> Fault | None:
             checked.text(error["message"]),
             checked.text(error.get("hint", "")),
             told.findings_in(error.get("findings", [])),
+            checked.text(error.get("administrator", "")),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
@@ -220,21 +227,34 @@ def _event(line: dict[str, Any]) -> Event:
 
 def why(document: Document, fault: Fault, file: str, ready: str | None = None) -> bytes:
     """The note for people beside a failed document whose name is now `file`; `ready` is the file that signals it."""
-    lines = [f"{document.dropped_as}{_NOT_DONE[document.msg_no is not None]}", "", _sentence(fault.message)]
-    for number, one in enumerate(fault.findings, 1):
-        where = f"Line {one.line}: " if one.line is not None else ""
-        lines += ["", f"{number}. {where}{_sentence(one.message)}{f' ({one.rule})' if one.rule else ''}"]
-        lines += [f"   At {one.xpath}"] if one.xpath else []
-    for warning in document.warnings:
-        lines += ["", f"Warning: {_sentence(warning)}"]
-    if fault.hint:  # lines unchanged: the last may be a command to be copied
-        lines += ["", "What to do:", *fault.hint.split("\n")]
-    then = f" and make a file {ready} there" if ready else ""
-    again = f"To try again, move the file back to outbound/ (with or without this note){then}, or run:"
-    only_so = "Moved back to outbound/ as it is, it fails again. An administrator lets it through, once, with:"
+    lines = [f"{document.dropped_as}{_NOT_DONE[document.msg_no is not None]}", "", fault.message]
+    for number, finding in enumerate(fault.findings, 1):
+        where = f"Line {finding.line}: " if finding.line is not None else ""
+        lines += ["", f"{number}. {where}{_sentence(finding.message)}"]
+    hints = fault.hint.splitlines()
+    if fault.code not in ANYWAY:  # else it only fails again
+        then = f" Then create the file {ready} there." if ready else ""
+        hints.append(f"{_MOVE_BACK}{then}")
+    lines += ["", "What you can do:", *hints]
+    return _text([*lines, *_for_administrator(_details(document, fault, file))])
+
+
+def _details(document: Document, fault: Fault, file: str) -> list[str]:
+    lines = fault.administrator.splitlines()
     lines += [
-        "",
-        only_so if fault.code in ANYWAY else again,
+        f"{number}. {' at '.join(filter(None, (finding.rule, finding.xpath)))}"
+        for number, finding in enumerate(fault.findings, 1)
+        if finding.rule or finding.xpath
+    ]
+    lines += [
+        f"Warning: {_sentence(warning)}"
+        for warning in document.warnings
+        if warning.partition(": ")[2] not in fault.administrator or ": " not in warning
+    ]
+    again = "To send it all the same, once, run:" if fault.code in ANYWAY else "To try again, run:"
+    lines += [
+        *([""] if lines else []),
+        again,
         f"  {retry(document.company, file, fault.code)}",
         "",
         f"Reason: {fault.code}",
@@ -245,7 +265,12 @@ def why(document: Document, fault: Fault, file: str, ready: str | None = None) -
         lines += [f"Document: {document.type or '-'} {document.number or ''}".rstrip()]
     if document.msg_no is not None:
         lines += [f"Message number at the access point: {document.msg_no}"]
-    return _text(lines)
+    return lines
+
+
+def _for_administrator(lines: Sequence[str]) -> list[str]:
+    """The last part of a note: nothing where it has no lines."""
+    return ["", RULE, FOR_ADMINISTRATOR, "", *lines] if lines else []
 
 
 def retry(company: str, file: str, code: str) -> str:
@@ -255,15 +280,11 @@ def retry(company: str, file: str, code: str) -> str:
     return command("filedrop", "retry", *anyway, *dashes, company, file)
 
 
-def waits(document: Document, reason: str) -> bytes:
+def waits(document: Document, reason: Text) -> bytes:
     """The note for people beside a document that has been in `sending/` for some minutes."""
-    return _text(
-        [
-            f"{document.dropped_as} is waiting here; it is not lost, and nothing need be done about the file itself.",
-            "",
-            _sentence(reason),
-        ]
-    )
+    lines = [f"{document.dropped_as} is waiting here. It is not lost.", "", reason.message]
+    lines += ["", "What you can do:", *reason.hint.splitlines()]
+    return _text([*lines, *_for_administrator([_sentence(line) for line in reason.administrator.splitlines()])])
 
 
 def _sentence(text: str) -> str:

@@ -40,7 +40,7 @@ def test_forty_failures_are_one_mail(telling: Telling) -> None:
         assert part.count("failed/a-") == 20
         assert "and 20 more" in part
         assert "new" not in part
-        assert "Nothing says who receives it" in part
+        assert "PEPPOL address (ParticipantID) is missing" in part
         assert "filedrop retry acme NAME" in part
     assert mail.message["Auto-Submitted"] == "auto-generated"
     assert mail.message["Message-ID"]
@@ -191,7 +191,7 @@ def test_a_folder_that_is_gone(telling: Telling) -> None:
     assert telling.told(HOUR) == []
     outbound.rename(elsewhere)
     (mail,) = telling.told(HOUR)
-    assert f"{outbound}: unavailable: it is gone" in mail.part("plain")
+    assert f"{outbound}: unavailable: it is missing" in mail.part("plain")
     elsewhere.rename(outbound)
     assert telling.told(HOUR) == [], "one document still is in failed/"
     take_away(telling)
@@ -210,7 +210,7 @@ def test_a_root_that_goes_away_after_a_folder(telling: Telling) -> None:
     outbound, inbound, elsewhere = telling.world.outbound, telling.world.inbound, telling.world.base / "elsewhere"
     telling.pass_on(MINUTE)
     outbound.rename(elsewhere)
-    assert f"{outbound}: unavailable: it is gone" in telling.told(HOUR)[0].part("plain")
+    assert f"{outbound}: unavailable: it is missing" in telling.told(HOUR)[0].part("plain")
     inbound.rename(telling.world.base / "inbound elsewhere")
     (mail,) = telling.told(2 * HOUR)
     assert f"{telling.world.root}: unavailable, with all 2 folders in it: see that it is mounted" in mail.subject
@@ -227,7 +227,7 @@ def test_a_full_folder_that_goes_away(make_telling: Callable[..., Telling]) -> N
     assert len(telling.told(20 * MINUTE)) == 1
     telling.world.inbound.rename(telling.world.base / "elsewhere")
     (mail,) = telling.told(2 * HOUR)
-    assert f"{telling.world.inbound}: unavailable: it is gone" in mail.subject
+    assert f"{telling.world.inbound}: unavailable: it is missing" in mail.subject
     (telling.world.base / "elsewhere").rename(telling.world.inbound)
     (mail,) = telling.told(2 * HOUR)
     assert "free: nothing is fetched below" in mail.subject

@@ -114,13 +114,13 @@ def test_half_a_file_is_waited_for(make_world: Callable[..., World]) -> None:
     [
         (invoice()[:500], "Line 7, column "),
         (b"<a>\n<b></a>", "Line 2, column "),
-        (b"", "Line 1, column "),
+        (b"", "The file is empty."),
         (b"PK\x03\x04 a spreadsheet", "Line 1, column "),
     ],
     ids=["cut off", "mismatched", "empty", "not XML at all"],
 )
 def test_what_never_becomes_well_formed(make_world: Callable[..., World], content: bytes, why: str) -> None:
-    """What has been no XML for `incomplete_after` fails, and the note says in which line and column."""
+    """What has been no XML for `incomplete_after` fails; the note says the line and column, or that it is empty."""
     world = make_world(outbound={"incomplete_after": "100ms"})
     world.drop("invoice.xml", content)
     world.settle()
@@ -182,7 +182,7 @@ def test_what_failed_is_ready_again_by_its_note(make_world: Callable[..., World]
         world.put(world.outbound / name, invoice(receiver=None))
     world.run_once()
     note = (world.outbound / "failed" / "invoice.xml.why.txt").read_text("utf-8")
-    assert "move the file back to outbound/ (with or without this note) and make a file invoice.xml.ready there" in note
+    assert "from failed/ back to outbound/. Then create the file invoice.xml.ready there." in note
 
 
 def test_too_large(make_world: Callable[..., World]) -> None:

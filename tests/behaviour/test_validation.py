@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from support.documents import invoice, order
 from support.faults import reset_before
 from support.rules import own_rules
 from support.stepping import RULES, Life, touch
+
+from filedrop.storage.sidecar import FOR_ADMINISTRATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,9 +88,13 @@ def test_refused(by_rules: Callable[..., World]) -> None:
     world.run_once()
     assert world.error("broken.xml") == "invalid"
     said = note(world, "broken.xml")
-    assert "1. Line 11: A note must not say that it is broken. (OWN-1)\n   At /Invoice/Note\n" in said
+    head, tail = said.split(FOR_ADMINISTRATOR)
+    assert "1. Line 11: A note must not say that it is broken.\n" in head
+    assert "1. OWN-1 at /Invoice/Note\n" in tail
+    rules = yaml.safe_load(tail[tail.index("  validation:") : tail.index("1. OWN-1")])["validation"]["except"]
+    assert rules == [{"rule": ["OWN-1"], "company": "acme"}]
     error = world.sidecar("broken.xml")["error"]
-    assert error["message"] == "it breaks the rule OWN-1"
+    assert error["message"] == "The document breaks the rule OWN-1 of the network."
     sentence = "A note must not say that it is broken."
     assert error["findings"] == [{"rule": "OWN-1", "message": sentence, "xpath": "/Invoice/Note", "line": 11}]
     assert world.accepted()["odd.xml"] == 1
@@ -111,7 +118,7 @@ def test_excepted_rules(by_rules: Callable[..., World]) -> None:
     told = [json.loads(line) for line in world.filedrop("run", "--once", "--dry-run", "--json").stdout.splitlines()]
     assert {one["file"]: (one["verdict"], one["why"]) for one in told} == {
         "acme.xml": ("would send", ""),
-        "fjord.xml": ("would fail", "it breaks the rule OWN-1"),
+        "fjord.xml": ("would fail", "The document breaks the rule OWN-1 of the network."),
     }
     for arguments, valid in (
         ((str(world.outbound / "acme.xml"),), True),
@@ -194,7 +201,7 @@ def test_a_program_says_why(make_world: Callable[..., World], tmp_path: Path) ->
     world.drop("invoice.xml", invoice().decode().replace('"UTF-8"', '"ISO-8859-1"').encode("iso-8859-1"))
     world.run_once()
     assert world.error("invoice.xml") == "invalid"
-    assert 'The validator refuses it: No: <?xml version="1.0" encoding="UTF-8"?>' in note(world, "invoice.xml")
+    assert 'The check of the document found: No: <?xml version="1.0" encoding="UTF-8"?>' in note(world, "invoice.xml")
 
 
 def test_no_verdict_warned(make_world: Callable[..., World], tmp_path: Path) -> None:
@@ -452,6 +459,6 @@ def test_dry_run(by_rules: Callable[..., World]) -> None:
     world.drop("invoice.xml", invoice("2"))
     done = world.filedrop("run", "--once", "--dry-run", "--json")
     verdicts = {one["file"]: (one["verdict"], one["why"]) for one in map(json.loads, done.stdout.splitlines())}
-    assert verdicts["broken.xml"] == ("would fail", "it breaks the rule OWN-1")
+    assert verdicts["broken.xml"] == ("would fail", "The document breaks the rule OWN-1 of the network.")
     assert verdicts["invoice.xml"][0] == "would send"
     assert {path.name for path in world.outbound.iterdir()} == {"broken.xml", "invoice.xml"}

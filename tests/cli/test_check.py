@@ -130,8 +130,8 @@ def test_a_folder_that_is_gone(filedrop: Filedrop, world: World) -> None:
     assert done.returncode == 1
     ((about, says),) = [(about, says) for about, result, says in findings(done.stdout) if result == "failed"]
     assert about == str(world.inbound)
-    assert "it is gone" in says
-    assert f"{world.inbound}: unavailable: it is gone" in filedrop("status").stdout
+    assert "it is missing" in says
+    assert f"{world.inbound}: unavailable: it is missing" in filedrop("status").stdout
     world.run_once()
     assert not world.inbound.exists()
 
@@ -212,7 +212,7 @@ def test_a_table_without_a_header(
     assert all(f"tables.customers: {table}: line 1 (" in says and "taken for the header" in says for says in said)
     file.write_bytes(invoice(receiver=None))
     told = json.loads(filedrop("identify", "--json", file, config=config).stdout)
-    assert ("taken for the header" in (told["error"] or {}).get("message", "")) == rows.startswith("1041")
+    assert ("taken for the header" in (told["error"] or {}).get("administrator", "")) == rows.startswith("1041")
 
 
 def test_a_table_without_entries(filedrop: Filedrop, world: World, tmp_path: Path) -> None:

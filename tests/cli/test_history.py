@@ -52,7 +52,8 @@ def test_a_name_that_was_dropped_twice(filedrop: Filedrop, world: World) -> None
     assert json.loads(second) == told[0]
     shown, error = filedrop("history", "nobody-2.xml").stdout.splitlines(), told[0]["error"]
     assert f"  no-receiver: {error['message']}" in shown
-    assert [f"    {line}" for line in error["hint"].splitlines()] == [line for line in shown if line.startswith("    ")]
+    advice = [*error["hint"].splitlines(), *error["administrator"].splitlines()]
+    assert [f"    {line}" for line in advice] == [line for line in shown if line.startswith("    ")]
 
 
 def test_messages(filedrop: Filedrop, world: World) -> None:

@@ -64,8 +64,8 @@ def test_from_stdin(process: Filedrop, tmp_path: Path) -> None:
         done = subprocess.run(command, cwd=PROJECT, env=WITHOUT_CONFIG, stdin=file, capture_output=True, check=False)
     told = json.loads(done.stdout)
     assert (told["file"], told["sender"], told["error"]["code"]) == ("-", SELLER, "no-receiver")
-    assert "file:" not in told["error"]["hint"]
-    assert "the file is empty" in process("identify", "-").stdout
+    assert "file:" not in told["error"]["administrator"]
+    assert "The file is empty" in process("identify", "-").stdout
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="not everybody may make symbolic links there")
@@ -151,7 +151,7 @@ def test_every_rule_is_explained(filedrop: Filedrop, world: World, config: Path)
 def explained(filedrop: Filedrop, *arguments: object, **options: Any) -> list[str]:
     """The explanation of one file, without the lines of its ids; the rules' lines in the configuration become `...`."""
     said = filedrop("identify", "--explain", *arguments, **options).stdout.splitlines()
-    begin = next(number for number, line in enumerate(said) if line.startswith("  ") and "mapping rule" in line)
+    begin = next(number for number, line in enumerate(said) if line.startswith("  ") and "mapping rules" in line)
     return [re.sub(r"\(line \d+\)", "(line ...)", line.removeprefix("  ")) for line in said[begin:]]
 
 

@@ -54,7 +54,7 @@ class Office:
         """The rules with the one that stands in the first note, filled in, where the note wants it."""
         note = self.notes()[0]
         (line,) = re.findall(r"^  (- \{.*\})$", note, re.MULTILINE)
-        above = re.search(r"Mend what mapping (\d+) .* put this rule above (it|mapping \1)", note)
+        above = re.search(r"Correct what is set by mapping (\d+) .* put the mapping rule below above mapping \1 ", note)
         assert above or "at the end of `mapping:`" in note
         place = int(above[1]) - 1 if above else len(rules)
         return [*rules[:place], filled_in(line), *rules[place:]]
@@ -69,15 +69,15 @@ def office(make_world: Callable[..., World], tmp_path: Path, filedrop: Filedrop)
     ("content", "rules", "code", "says"),
     [
         (invoice(sender=None), [], "no-sender", f"looked at {SUPPLIER}; the company acme has no participants."),
-        (invoice(receiver=None), [LATER], "no-receiver", f"Nothing says who receives it: looked at {CUSTOMER}."),
+        (invoice(receiver=None), [LATER], "no-receiver", f"receiver: looked at {CUSTOMER}."),
         (invoice(receiver="EM:a@b.no"), [], "no-receiver", f'{CUSTOMER}, where "a@b.no" with schemeID "EM" is no'),
         (order(receiver=None), [], "no-receiver", "looked at /Order/SellerSupplierParty/Party/EndpointID."),
         (invoice(receiver=None), [BY_TABLE], "no-receiver",
          f'{CUSTOMER}; mapping 1 (line ...) has none: the table customers has no "7".'),
-        (invoice(customization=""), [], "no-document-id", "Nothing says its document id: looked at /Invoice/Customiz"),
+        (invoice(customization=""), [], "no-document-id", "document id: looked at /Invoice/Customiz"),
         (invoice(customization="urn:x y"), [], "no-document-id", "the document has it at /Invoice/CustomizationID."),
         (invoice().replace(b"xsd:Invoice-2", b"xsd_Invoice"), [], "no-document-id",
-         f'looked at /Invoice/CustomizationID, where "{BILLING}" stands, but nothing says in which version.'),
+         f'looked at /Invoice/CustomizationID, where "{BILLING}" stands, but without a version.'),
         (order().replace(PROFILE, b""), [], "no-process-id",
          "looked at /Order/ProfileID; the code list has several for the document id (urn:fdc:peppol.eu:poacc:bis:ord"),
         (invoice(customization="urn:x", process=""), [], "no-process-id",
@@ -90,13 +90,13 @@ def office(make_world: Callable[..., World], tmp_path: Path, filedrop: Filedrop)
         (invoice(), [LATER, BY_NOTE], "bad-participant", "mapping 2 (line ...) sets it."),
         (invoice(), [BY_NAME], "bad-participant", "mapping 1 (line ...) sets it."),
         (invoice(sender=None, receiver=None, customization="", process=""), [], "no-sender",
-         f"; nothing says its process id. Sender: looked at {SUPPLIER}; the company acme has no participants. Recei"),
+         f"\nsender: looked at {SUPPLIER}; the company acme has no participants.\nreceiver: looked"),
         (invoice(sender="0192:blåbær", receiver=None, process="on order"), [], "no-receiver",
-         'Nothing says who receives it; the sender "0192:blåbær" '),
+         'is missing or not valid. The sender\'s PEPPOL address (ParticipantID) is wrong: "0192:blåbær"'),
         (invoice(receiver=None), [LATER.replace("urn:ours", "our process"), BY_TABLE], "no-receiver",
-         "Process id: mapping 1 (line ...) sets it."),
+         ": mapping 1 (line ...) sets it."),
         (invoice(receiver=None), [LATER.replace("process_id: urn:ours", "document_id: our document"),
-         LATER.replace("urn:ours", "our process")], "no-receiver", "Process id: mapping 2 (line ...) sets it."),
+         LATER.replace("urn:ours", "our process")], "no-receiver", ": mapping 2 (line ...) sets it."),
     ],
 )  # fmt: skip
 def test_the_rule_in_the_note_mends(office: Office, content: bytes, rules: list[str], code: str, says: str) -> None:

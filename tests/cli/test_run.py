@@ -49,7 +49,7 @@ def test_once_with_a_failure(process: Filedrop, world: World) -> None:
     world.drop("nobody.xml", invoice("1", receiver=None))
     done = process("run", "--once")
     assert done.returncode == 1
-    assert "acme: nobody.xml: failed: Nothing says who receives it" in done.stdout
+    assert "acme: nobody.xml: failed: The receiver's PEPPOL address (ParticipantID) is missing" in done.stdout
 
 
 def test_once_beside_what_is_not_finished(process: Filedrop, world: World) -> None:
@@ -104,7 +104,7 @@ def test_once_with_a_warning(process: Filedrop, world: World) -> None:
     world.drop("strange.xml", invoice("1", receiver="0192:123456785"))
     done = process("run", "--once")
     assert done.returncode == 0
-    assert "acme: strange.xml: warning: the receiver 0192:123456785 is not in" in done.stdout
+    assert "acme: strange.xml: warning: The receiver 0192:123456785 is not in" in done.stdout
 
 
 def test_once_refused(process: Filedrop, world: World) -> None:

@@ -76,7 +76,7 @@ def test_beside_a_daemon(filedrop: Filedrop, world: World) -> None:
     account = status["accounts"]["main"]
     assert (account["reachable"], account["login"], account["unread"]) == (True, "ok", 1)
     assert account["last_poll"]
-    assert "failed: nobody.xml: Nothing says who receives it" in told
+    assert "failed: nobody.xml: The receiver's PEPPOL address (ParticipantID) is missing" in told
     assert "stuck: message 2" in told
 
 
@@ -164,7 +164,10 @@ def test_a_sidecar_that_was_deleted(filedrop: Filedrop, world: World) -> None:
     for beside in ("invoice.xml.json", "invoice.xml.why.txt"):
         (world.outbound / "failed" / beside).unlink()
     assert "of ours; filedrop history NAME says what has happened to it" in filedrop("status").stdout
-    assert "no-receiver: Nothing says who receives it" in filedrop("history", "invoice.xml").stdout
+    assert (
+        "no-receiver: The receiver's PEPPOL address (ParticipantID) is missing"
+        in filedrop("history", "invoice.xml").stdout
+    )
 
 
 @pytest.mark.parametrize(
@@ -249,7 +252,7 @@ def test_what_a_person_decides_comes_first(filedrop: Filedrop, make_world: Calla
     assert lines[2] == "acme: 1 to be decided by you: see at the access point what is so, then run that command"
     assert lines[3] == f"acme: decide: doubtful.xml [{document.id}]: is it message 7? filedrop resolve ..."
     assert lines[4].startswith("acme: 1 failed: mend what the note")
-    assert lines[5].startswith("acme: failed: nobody.xml: Nothing says")
+    assert lines[5].startswith("acme: failed: nobody.xml: The receiver's PEPPOL")
     assert table == 6
     assert not any("doubtful.xml" in line or "nobody.xml" in line for line in lines[table:])
 
@@ -348,7 +351,9 @@ def test_several_folders(filedrop: Filedrop, make_world: Callable[..., World], t
     world.run_once()
     acme, lines = asked(filedrop, world)
     assert acme["documents"][0]["path"] == str(second / "failed" / "nobody.xml")
-    assert any(line.startswith(f"acme: failed: {second / 'failed' / 'nobody.xml'}: Nothing says") for line in lines)
+    assert any(
+        line.startswith(f"acme: failed: {second / 'failed' / 'nobody.xml'}: The receiver's PEPPOL") for line in lines
+    )
 
 
 def test_what_the_access_point_has_too_often(filedrop: Filedrop, make_world: Callable[..., World]) -> None:
@@ -496,7 +501,7 @@ def test_a_folder_that_is_not_mounted(filedrop: Filedrop, world: World) -> None:
     world.run_once()
     (world.outbound / ".filedrop").unlink()
     told = filedrop("status").stdout
-    assert f"{world.outbound}: unavailable: it has no .filedrop any more" in told
+    assert f"{world.outbound}: unavailable: its .filedrop is missing" in told
     assert "filedrop check --take-over" in told
 
 

@@ -228,7 +228,7 @@ def test_one_that_cannot_be_compared_holds_no_other(stepped_world: World, clock:
     }
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
     (why,) = [line["why"] for line in world.log() if line["event"] == "document.undecided"]
-    assert "message 2 may be it, but can't be compared" in why
+    assert "message 2 may be this document, but can't be compared" in why
     (document,) = life.journal.in_state(State.DOUBT)
     command = f"filedrop resolve {document.id} --sent 2"
     assert command in why
@@ -255,7 +255,7 @@ def test_one_that_can_never_be_had(stepped_world: World, clock: Clock) -> None:
     for _ in range(10):
         life.go_on(300)
     (why,) = [line["why"] for line in world.log() if line["event"] == "document.undecided"]
-    assert "message 1 may be it, but can't be compared with it: what it holds can't be fetched" in why
+    assert "message 1 may be this document, but can't be compared: its content can't be fetched" in why
     world.front.heal()
     for _ in range(10):
         life.go_on(300)

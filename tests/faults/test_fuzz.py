@@ -101,13 +101,13 @@ def said_of(document: bytes, doctype: str) -> object:
     try:
         reading = read(io.BytesIO(document), doctype=doctype)  # type: ignore[arg-type] # one of the two
     except DocumentError as error:
-        return error.code, error.message, error.hint
+        return error.code, error.texts
     assert len(b"".join(wire(io.BytesIO(document), reading))) == reading.wire_size
     identity = identify(reading)
     try:
         demand(identity, reading)
     except DocumentError as error:
-        return reading, identity, error.code, error.message, error.hint
+        return reading, identity, error.code, error.texts
     return reading, identity
 
 

@@ -80,7 +80,7 @@ def test_unmounted_and_back(shared_world: World, root: Share) -> None:
         said = ask(world, "status").says
         assert f"{world.root}: unavailable, with all 2 folders in it: see that it is mounted" in said
         assert said.count("unavailable") == 1
-        assert f"{world.outbound}: it is gone: see that it is mounted" in ask(world, "check").says
+        assert f"{world.outbound}: it is missing: check that it is mounted" in ask(world, "check").says
         assert not everything_in(world.root)
         root.mount()
         world.drop("three.xml", invoice("3"))

@@ -112,7 +112,7 @@ def test_hold_in_any_spelling_while_documents_are_sent(make_world: Callable[...,
     assert set(world.places().values()) == {"sending"}
     assert uploads(world) == 0
     note = world.outbound / "sending" / "0.xml.why.txt"
-    assert f"A file Hold.TXT.txt lies in {world.outbound}" in note.read_text()
+    assert f"there is a file Hold.TXT.txt in {world.outbound}" in note.read_text()
     (world.outbound / "Hold.TXT.txt").unlink()
     life.go_on(600)
     assert uploads(world) == 5
@@ -316,7 +316,7 @@ def test_changed_in_sent(make_world: Callable[..., World], clock: Clock, *, is_d
     assert not list((world.outbound / "sent").iterdir())
     assert (world.outbound / "failed" / "invoice.xml").read_bytes() == invoice() + b"\n"
     note = (world.outbound / "failed" / "invoice.xml.why.txt").read_text()
-    became = "what was sent as message 1 was delivered." if is_delivered else "was not delivered: the access point"
+    became = f"What was sent before was {'delivered' if is_delivered else 'not delivered'}."
     assert became in note
     assert uploads(world) == 1
 

@@ -54,7 +54,7 @@ def test_an_expression_that_runs_away(tmp_path: Path) -> None:
         world.drop("invoice.xml", invoice("2"))
         world.until(lambda: world.accepted() == {"invoice.xml": 1} and world.error(SLOW) == "unreadable")
         line = world.config_text().splitlines().index(RUNS_AWAY.splitlines()[2]) + 1
-        assert f"Nobody can tell what mapping 1 (line {line}) sets" in world.note(SLOW)
+        assert f"`file` of mapping 1 (line {line}) with the name" in world.note(SLOW)
         assert "run filedrop reload" in world.note(SLOW)
         for number in range(10):
             world.put(world.outbound / f"{number}{SLOW}", invoice(f"slow {number}"))

@@ -304,8 +304,16 @@ HERE = "127.0.0.1"
 @pytest.mark.parametrize(
     ("tls", "trusted", "sentence"),
     [
-        ((HERE, {}, ssl.TLSVersion.TLSv1), True, "it speaks no TLS 1.2 or later, and filedrop nothing older; tell its"),
-        ((HERE, {}, ssl.TLSVersion.TLSv1_1), True, "it speaks no TLS 1.2 or later, and filedrop nothing older; tell"),
+        (
+            (HERE, {}, ssl.TLSVersion.TLSv1),
+            True,
+            "it offers only TLS versions before 1.2, which filedrop doesn't use; tell",
+        ),
+        (
+            (HERE, {}, ssl.TLSVersion.TLSv1_1),
+            True,
+            "it offers only TLS versions before 1.2, which filedrop doesn't use; tell",
+        ),
         (("ap.example.com", {}, None), True, "its certificate is for another host; check base_url"),
         ((HERE, {}, None), False, "from an authority that is not trusted here; if it is the right one, name it in ca_"),
         ((HERE, LONG_AGO, None), True, "its certificate has expired; tell its operator, and check this computer's cl"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.configuration import BASE
 from support.documents import BILLING_PROCESS, SELLER, envelope, invoice
-from support.notes import filled_in, hint_of, rule_for
+from support.notes import filled_in, hint_of, rule_for, whole
 
 from filedrop.config import Template, parse
 from filedrop.errors import ConfigError, DocumentError
@@ -78,7 +78,7 @@ def test_every_document(document: bytes) -> None:
     reading = read(io.BytesIO(document))
     lines: list[str] = []
     while fault := fault_by(lines, reading):
-        lines.append(filled_in(fault.hint.splitlines()[-1]))
+        lines.append(filled_in(whole(fault).splitlines()[-1]))
         assert len(lines) <= 4
     assert lines
 
@@ -97,10 +97,12 @@ def test_for_whom_the_rule_is() -> None:
     """The advice says for which documents the rule is, also without its condition on the file."""
     reading = read(io.BytesIO(invoice(receiver=None)))
     hint = hint_of(reading, "acme", "a.xml")
-    assert "for this file alone; without `file:`, for every Invoice of acme, whatever that says itself:" in hint
+    assert "for this file alone. Without `file:`, it would hold for every Invoice of acme, even if the document" in hint
     assert hint_of(reading, None, "") == (
-        "Have it written into the document, or add this rule at the end of `mapping:` in the configuration, with the"
-        " right receiver in it, and run filedrop reload. It holds for every Invoice, whatever that says itself:\n"
+        "receiver: looked at /Invoice/AccountingCustomerParty/Party/EndpointID.\n"
+        "If the document can't be corrected, add the mapping rule below at the end of `mapping:` in the configuration. "
+        "Write the right receiver into it (a ParticipantID looks like 0192:123456785). Then run filedrop reload.\n"
+        "The rule holds for every Invoice, even if the document itself says something else:\n"
         "  - {document: Invoice, receiver: '<ParticipantID of the receiver>'}"
     )
 
@@ -147,4 +149,6 @@ def test_a_document_can_write_no_rule() -> None:
     assert fault is not None
     assert fault.message.isprintable()
     assert "0088:evil" in fault.message
-    assert "evil" not in fault.hint
+    *_, rule = whole(fault).splitlines()
+    assert [line for line in whole(fault).splitlines() if line.startswith("  - {")] == [rule]
+    assert "evil" not in rule

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, credit_note, invoice
+from support.notes import whole
 
 from filedrop.errors import DocumentError
 from filedrop.identify import Identity, Reading, demand, identify, read
@@ -118,7 +119,7 @@ def test_two_receivers() -> None:
     with pytest.raises(DocumentError) as caught:
         demand(identity, reading)
     assert caught.value.code == "no-receiver"
-    assert f'Receiver/Identifier, where both "{RECEIVER}" and "{BUYER}" stand' in caught.value.message
+    assert f'Receiver/Identifier, where both "{RECEIVER}" and "{BUYER}" stand' in whole(caught.value)
 
 
 def test_two_document_ids() -> None:
@@ -168,8 +169,9 @@ def test_wildcard() -> None:
     wildcard = f"peppol-doctype-wildcard::{PINT.replace('@jp-1', '*')}"
     ids = scope("<Type>DOCUMENTID</Type>", f"<InstanceIdentifier>{wildcard}</InstanceIdentifier>")
     reading = reading_of(enveloped(PARTIES, ids, payload(invoice())))
-    with pytest.raises(DocumentError, match=r"billing-1[*]::2\.1\" has a wildcard") as caught:
+    with pytest.raises(DocumentError, match="document id") as caught:
         demand(identify(reading), reading)
+    assert 'billing-1*::2.1" has a wildcard' in whole(caught.value)
     assert caught.value.code == "no-document-id"
 
 

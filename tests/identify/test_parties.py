@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.documents import BUYER, SELLER, invoice
+from support.notes import whole
 
 from filedrop.errors import DocumentError
 from filedrop.identify import Identity, codelists, demand, identify, read
@@ -151,4 +152,4 @@ def test_nobody() -> None:
     waybill = ubl("Waybill", "<a:ConsignorParty><e>1</e></a:ConsignorParty><a:CarrierParty><e>2</e></a:CarrierParty>")
     identity = identity_of(waybill)
     assert (identity.sender, identity.receiver, identity.warnings) == (None, None, ())
-    assert "/Waybill, in which no element says it" in fault_of(waybill).message
+    assert "/Waybill, in which no element states it" in whole(fault_of(waybill))

@@ -400,7 +400,7 @@ def test_a_folder_that_is_away(landing: Landing) -> None:
     (line,) = landing.told("folder.unavailable")
     assert (line["company"], line["folder"]) == ("acme", str(landing.world.inbound))
     assert line["why"] == landing.delivery.trouble
-    assert landing.delivery.trouble.startswith(f"{landing.world.inbound}: it is gone")
+    assert landing.delivery.trouble.startswith(f"{landing.world.inbound}: it is missing")
     (elsewhere / ".filedrop").rename(elsewhere / "marker")
     elsewhere.rename(landing.world.inbound)
     landing.delivery.look_again()
@@ -858,7 +858,7 @@ def test_a_folder_that_went_away_and_is_back(landing: Landing, *, waited: bool) 
     if waited:
         landing.bring()
     landing.step()
-    why = f"{landing.world.inbound} went away while messages were fetched into it, and is back"
+    why = f"{landing.world.inbound} was unavailable while messages were fetched into it, and is back"
     assert landing.ended() == [(1, why, False)]
     assert landing.lying() == landing.rows() == []
     landing.bring()

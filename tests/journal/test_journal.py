@@ -20,6 +20,7 @@ from filedrop.errors import Changed, FiledropError, JournalError
 from filedrop.journal import Duplicate, Journal, MessageRow, Waiver, schema, statements
 from filedrop.model.document import LET_THROUGH, Document, Event, State
 from filedrop.model.fault import Fault
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -104,6 +105,17 @@ def test_what_is_recorded_is_read_again(journal: Journal) -> None:
     recorded = journal.record(replace(failed, warnings=("a warning",), due=LATER, channel="invoices"))
     assert journal.document(recorded.id) == recorded
     assert recorded.revision == 1
+
+
+def test_texts_of_a_fault(journal: Journal) -> None:
+    """The forms and values of a fault's texts are kept, so that its note can be written again after a restart."""
+    fault = Fault.of("rejected", Text.of("rejected", text="{No} \u202e", status=400))
+    recorded = journal.record(posted(journal.record(drop())).failed(NOON, fault))
+    kept = journal.document(recorded.id)
+    assert kept is not None
+    assert kept.error is not None
+    assert kept.error.texts == fault.texts
+    assert [text.message for text in kept.error.texts] == [kept.error.message]
 
 
 def test_any_file_name_is_kept(journal: Journal) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.bench import CONTENT
 from support.documents import BUYER, SELLER, invoice
+from support.notes import whole
 from support.rights import as_anyone
 from support.systems import writers_unknown
 
@@ -228,7 +229,7 @@ def test_what_nobody_may_read(bench: Bench, locked: Path) -> None:
     assert bench.again_in() == 50
     seen = bench.at.scanner.seen["invoice.xml"]
     assert seen.fault is not None
-    assert "can't be read: Permission denied" in str(seen.fault)
+    assert "can't be read: Permission denied" in whole(seen.fault)
     bench.clock.pass_on(49.5)
     assert bench.again_in() == 0.5
     bench.clock.pass_on(1)
@@ -236,8 +237,8 @@ def test_what_nobody_may_read(bench: Bench, locked: Path) -> None:
     assert code(failed) == "unreadable"
     assert failed is not None
     assert failed.document.error is not None
-    assert "can't be read: Permission denied" in failed.document.error.message
-    assert f"the right to read {locked.parent} " in failed.document.error.hint
+    assert "can't be read: Permission denied" in failed.document.error.administrator
+    assert f"the right to read {locked.parent} " in failed.document.error.administrator
     assert (failed.document.dropped_as, failed.document.size) == ("invoice.xml", len(CONTENT))
     assert bench.lying() == {"sending/invoice.xml"}
 
@@ -283,9 +284,15 @@ def test_what_opens_and_cannot_be_read(bench: Bench, monkeypatch: pytest.MonkeyP
     assert code(failed) == "unreadable"
     assert failed is not None
     assert failed.document.error is not None
-    assert "can't be read: Bad file descriptor" in failed.document.error.message
-    assert "right" not in failed.document.error.hint
+    assert "can't be read: Bad file descriptor" in failed.document.error.administrator
+    assert "right" not in failed.document.error.administrator
     assert bench.lying() == {"sending/invoice.xml"}
+
+
+def said(bench: Bench) -> str:
+    fault = bench.at.scanner.seen["invoice.xml"].fault
+    assert fault is not None
+    return whole(fault)
 
 
 @pytest.fixture
@@ -315,7 +322,7 @@ def test_what_somebody_has_open(bench: Bench, in_use: set[str]) -> None:
     assert bench.told("document.in_use") == 0
     bench.clock.pass_on(3.1)
     assert bench.again_in() == 0.5
-    assert "another process has it" in str(bench.at.scanner.seen["invoice.xml"].fault)
+    assert "another process has it" in said(bench)
     assert bench.told("document.in_use") == 1
     bench.clock.pass_on(95)
     assert bench.again_in() == 2.0
@@ -337,7 +344,7 @@ def test_what_somebody_has_locked(bench: Bench, monkeypatch: pytest.MonkeyPatch)
         for _ in range(3):
             bench.clock.pass_on(PATIENCE)
             assert bench.claim() is None
-    assert "can't be read: Permission denied" in str(bench.at.scanner.seen["invoice.xml"].fault)
+    assert "can't be read: Permission denied" in said(bench)
     assert bench.claimed().can_be_posted
 
 
@@ -368,7 +375,7 @@ def test_what_somebody_opens_before_it_is_moved(bench: Bench, monkeypatch: pytes
         assert bench.again_in() == 0.02
         bench.clock.pass_on(50)
         assert bench.again_in() == 2.0
-    assert "another process has it" in str(bench.at.scanner.seen["invoice.xml"].fault)
+    assert "another process has it" in said(bench)
     assert bench.claimed().can_be_posted
 
 

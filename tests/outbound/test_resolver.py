@@ -156,12 +156,12 @@ def test_once_too_often(bench: Bench, counts: dict[str, int]) -> None:
         assert after.state is State.FAILED
         assert after.error is not None
         assert after.error.code == ("no-answer" if "unclear" in counts else "rejected")
-        assert document.why_in_doubt in after.error.message
-        assert ("HTTP 400" in after.error.message) is ("unexplained" in counts)
+        assert document.why_in_doubt in f"{after.error.message} {after.error.administrator}"
+        assert ("HTTP status 400" in after.error.administrator) is ("unexplained" in counts)
         assert abs(after.history[-1].at - bench.at.shared.now()) < timedelta(seconds=1)
         if "unclear" in counts:
-            assert "no clear answer 10 times" in after.error.message
-            assert "retry --anyway" in after.error.hint
+            assert "gave no clear answer 10 times" in after.error.message
+            assert "send the file again with the command below" in after.error.administrator
 
 
 def test_a_look_that_breaks_off(bench: Bench) -> None:
@@ -385,7 +385,7 @@ def test_a_document_that_can_not_be_compared(bench: Bench, content: bytes) -> No
     (asked,) = look(bench)
     (message,) = bench.world.sandbox.store.sent("acme")
     assert resolver(bench).needs_a_person() == {document.id}
-    assert f"message {message.msg_no} may be it" in question(asked)
+    assert f"message {message.msg_no} may be this document" in question(asked)
     assert "can't be read as a document" in question(asked)
 
 

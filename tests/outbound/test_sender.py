@@ -12,10 +12,10 @@ import pytest
 from support.documents import BUYER, SELLER, invoice
 from support.drops import NOON, drop
 from support.faults import answered, cut_after, instead
+from support.notes import whole
 from support.stepping import Clock, Life
 
 from filedrop.model.document import Document, State
-from filedrop.model.fault import Fault
 from filedrop.outbound.sender import duplicate, rejected, send
 from filedrop.outbound.upload import IN_MEMORY, OpenedDocument, unreadable
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from filedrop.outbound.context import Context
 
 STRANGER = "0192:123456785"
-MEND = "Mend the document, or its ids in the mapping, and drop it again."
 WORDS = "Wrong recipientId value: 0192:810418052"
 RETRY = "{first: 5s, longest: 15m}"
 
@@ -192,15 +191,15 @@ def test_an_id_that_cannot_be_one(desk: Desk) -> None:
     failed = desk.becomes()
     assert (failed.state, failed.history[-1].at, desk.uploads) == (State.FAILED, NOON, 0)
     assert failed.error is not None
-    assert failed.error.code == "receiver-unknown" or failed.error.hint == "mend the id"
+    assert failed.error.code == "receiver-unknown" or "RecipientID has a line break" in failed.error.administrator
 
 
 def test_refused(desk: Desk) -> None:
     """A document that is refused fails in the access point's words."""
     failed = desk.becomes(instead(400, WORDS))
     assert (failed.state, failed.history[-1].at) == (State.FAILED, NOON)
-    said = f'the access point refused it (HTTP 400): "{WORDS}"'
-    assert failed.error == Fault("rejected", said, MEND)
+    assert failed.error == rejected(WORDS, 400)
+    assert failed.error.message == f'The access point refused the document: "{WORDS}".'
 
 
 @pytest.mark.parametrize(
@@ -362,18 +361,22 @@ def test_what_the_directory_objects(make_desk: Callable[..., Desk], directory: s
 
 def test_what_a_refusal_says() -> None:
     """The access point's words stand in the note; where it had none, that is said."""
-    assert rejected("No", 400) == Fault("rejected", 'the access point refused it (HTTP 400): "No"', MEND)
-    assert rejected("", 415) == Fault("rejected", "the access point refused it (HTTP 415) and gave no reason", MEND)
-    assert rejected("", 413).hint.startswith("The document is larger than the access point allows.")
+    assert rejected("No", 400).message == 'The access point refused the document: "No".'
+    assert rejected("", 415).message == "The access point refused the document, and gave no reason."
+    assert [rejected("No", status).administrator.partition(".")[0] for status in (400, 415)] == [
+        "HTTP status 400", "HTTP status 415",
+    ]  # fmt: skip
+    assert rejected("", 413).message == "The document is larger than the access point allows."
 
 
 def test_what_is_said_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     """Why, and who has to be given which right."""
     path = tmp_path / "invoice.xml"
     fault = unreadable(path, PermissionError(13, "Permission denied"))
-    assert (fault.code, fault.message) == ("unreadable", "the file can't be read: Permission denied")
-    assert fault.hint == f"See who owns the file, and give the service the right to read {tmp_path} and what is in it."
-    assert unreadable(path, OSError("odd")).message == "the file can't be read: odd"
+    assert (fault.code, fault.message) == ("unreadable", "filedrop is not allowed to read the file.")
+    assert "The file can't be read: Permission denied. See who owns it" in whole(fault)
+    assert f"give the service the right to read {tmp_path} " in whole(fault)
+    assert "The file can't be read: odd." in whole(unreadable(path, OSError("odd")))
 
 
 def test_what_is_said_of_a_duplicate() -> None:
@@ -381,11 +384,15 @@ def test_what_is_said_of_a_duplicate() -> None:
     first = drop(number="1001", claimed=NOON)
     fault = duplicate(first)
     assert fault.code == "duplicate"
+    here = NOON.astimezone()
     assert fault.message == (
-        f"the same Invoice 1001 from {first.sender} to {first.receiver} was dropped before as invoice-1.xml on "
-        f"{NOON.astimezone().isoformat(sep=' ', timespec='minutes')} and is waiting"
+        f"The same Invoice 1001 was sent before, or may have been: as invoice-1.xml, on {here.day} {here:%B %Y, %H:%M}."
     )
-    assert fault.hint == "Delete it. Only if it really is to be sent once more, let it through with retry --anyway."
-    assert duplicate(replace(first, msg_no=7, state=State.SENT)).message.endswith(" and is sent (message number 7)")
-    assert duplicate(replace(first, number=None)).message.startswith("the same Invoice from ")
-    assert duplicate(replace(first, type=None, number=None)).message.startswith("the same document from ")
+    assert fault.hint.startswith("Is this the same document again? Then delete the file")
+    assert fault.administrator == (
+        f"The first one, invoice-1.xml, was dropped on {here.isoformat(sep=' ', timespec='minutes')}, from "
+        f"{first.sender} to {first.receiver}. It is waiting."
+    )
+    assert duplicate(replace(first, msg_no=7, state=State.SENT)).administrator.endswith("sent (message number 7).")
+    assert duplicate(replace(first, number=None)).message.startswith("The same Invoice was ")
+    assert duplicate(replace(first, type=None, number=None)).message.startswith("The same document was ")

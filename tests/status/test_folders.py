@@ -66,14 +66,14 @@ def no_root(path: Path) -> None:
     ("name", "happens", "says"),
     [
         ("served", new, None),
-        ("served", deleted, "it is gone"),
-        ("served", unmounted, "it has no .filedrop any more"),
+        ("served", deleted, "it is missing"),
+        ("served", unmounted, "its .filedrop is missing"),
         ("served", unreadable, "can't be read as a marker"),
         ("served", another, "another filedrop serves this folder"),
-        ("new", new, "filedrop makes it"),
+        ("new", new, "filedrop creates it"),
         ("new", copy, "it is a copy of"),
-        ("new", no_folder, "it is no folder"),
-        ("new", no_root, "isn't there; mount it or make it"),
+        ("new", no_folder, "it is not a folder"),
+        ("new", no_root, "isn't there; mount it or create it"),
     ],
 )
 def test_what_is_seen_of_a_folder(tmp_path: Path, name: str, happens: Callable[[Path], None], says: str | None) -> None:
@@ -108,7 +108,7 @@ def test_a_folder_that_can_not_be_made() -> None:
     with TemporaryDirectory() as base:  # pytest's own folders let nobody else through
         Path(base).chmod(0o555)
         folder = InboundFolder(Path(base) / "inbound", company="acme", below=Path(base))
-        says = f"it can't be made: Permission denied .{base} belongs to .* run: sudo .*rwx {base}$"
+        says = f"it can't be created: Permission denied .{base} belongs to .* run: sudo .*rwx {base}$"
         with somebody_else(), pytest.raises(FolderUnavailable, match=says):
             folder.check_ownership(None)
 

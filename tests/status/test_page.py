@@ -57,7 +57,7 @@ def test_what_it_says(world: World) -> None:
         text = text_of(file)
         html = file.read_text(encoding="utf-8")
     assert "acme 1 failed Mend what the note beside each says" in text
-    assert "Nothing says who receives it" in text
+    assert "The receiver's PEPPOL address (ParticipantID) is missing" in text
     assert "filedrop retry acme nobody.xml" in text
     assert 'href="acme/outbound/failed/nobody.xml.why.txt"' in html
     assert "1 failed the line is 1 a day; a document that failed twice counts twice" in text

@@ -82,7 +82,7 @@ def test_nothing_is_made_where_a_share_was_a_moment_ago(root: Path, journal: Jou
 
 def test_a_root_that_is_not_there_is_not_made_up(tmp_path: Path, journal: Journal) -> None:
     """Where the share isn't mounted, no folders are made in its place."""
-    with pytest.raises(FolderUnavailable, match="isn't there; mount it or make it"):
+    with pytest.raises(FolderUnavailable, match="isn't there; mount it or create it"):
         outbound(tmp_path / "unmounted").take_up(journal)
     assert not (tmp_path / "unmounted").exists()
 

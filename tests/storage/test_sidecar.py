@@ -23,7 +23,9 @@ DELIVERED = (
     accepted(drop()).delivered_at(NOON, "2026-11-20T12:00:00.123+01:00", "uuid:1").at("archive/2026-11", "a.xml")
 )
 NOT_DELIVERED = (
-    accepted(drop()).failed(NOON, Fault("not-delivered", "the transfer failed", "ask")).at("failed", "b.xml")
+    accepted(drop())
+    .failed(NOON, Fault("not-delivered", "The transfer failed.", "Ask.", administrator="See the log."))
+    .at("failed", "b.xml")
 )
 DOUBTED = posted(drop()).doubted(NOON, "no answer").failed(NOON, Fault("no-answer", "ten times")).at("failed", "c.xml")
 NOT_XML = drop(sender=None, receiver=None, document_id=None, process_id=None, type=None, number=None, issue_date=None)
@@ -61,8 +63,10 @@ def test_what_stands_beside_a_sent_document() -> None:
 
 
 def test_what_stands_beside_a_failed_document() -> None:
-    """The error with its code, and the hint what to do."""
-    assert written(NOT_DELIVERED)["error"] == {"code": "not-delivered", "message": "the transfer failed", "hint": "ask"}
+    """The error with its code: what is wrong, what to do, and what the administrator needs to know."""
+    assert written(NOT_DELIVERED)["error"] == {
+        "code": "not-delivered", "message": "The transfer failed.", "hint": "Ask.", "administrator": "See the log.",
+    }  # fmt: skip
 
 
 def test_another_name_is_kept() -> None:
@@ -134,23 +138,27 @@ def test_what_stands_beside_a_received_document() -> None:
 
 
 def test_the_note() -> None:
-    """The note says in plain words what is wrong, what to do and how to try again, and Notepad shows its lines."""
-    fault = Fault("no-receiver", "the document names no receiver", "add an EndpointID, or a mapping rule")
+    """The note says what is wrong and what to do; the rest is for the administrator; Notepad shows its lines."""
+    fault = Fault("no-receiver", "Nobody is named.", "Name somebody.", administrator="receiver: looked at /Invoice.")
     note = sidecar.why(drop(receiver=None), fault, "invoice-1.xml").decode()
     assert note.count("\n") == note.count("\r\n") > 5
-    for line in (
-        "invoice-1.xml was not sent.", "The document names no receiver.", "add an EndpointID, or a mapping rule",
-        "  filedrop retry acme invoice-1.xml", "Reason: no-receiver", f"Sender: {SELLER}", "Document: Invoice 1",
-    ):  # fmt: skip
-        assert line in note.splitlines()
+    head, _, tail = note.partition(f"{sidecar.RULE}\r\n{sidecar.FOR_ADMINISTRATOR}\r\n")
+    assert head.splitlines() == [
+        "invoice-1.xml was not sent.", "", "Nobody is named.", "", "What you can do:", "Name somebody.",
+        "If the cause is corrected now, and the file itself is right, move it from failed/ back to outbound/.", "",
+    ]  # fmt: skip
+    assert tail.splitlines() == [
+        "", "receiver: looked at /Invoice.", "", "To try again, run:", "  filedrop retry acme invoice-1.xml", "",
+        "Reason: no-receiver", f"Sender: {SELLER}", "Receiver: -", "Document: Invoice 1",
+    ]  # fmt: skip
 
 
 def test_the_note_of_a_duplicate() -> None:
-    """It doesn't offer what would only fail again, and says whose command the other is."""
-    lines = sidecar.why(drop(), Fault("duplicate", "sent before", "delete it"), "invoice-1.xml").decode().splitlines()
-    assert "  filedrop retry --anyway acme invoice-1.xml" in lines
-    assert not [line for line in lines if "To try again" in line]
-    assert [line for line in lines if "it fails again" in line and "administrator" in line]
+    """It doesn't offer what would only fail again, and has the command that sends it only for the administrator."""
+    note = sidecar.why(drop(), Fault("duplicate", "Sent before.", "Delete it."), "invoice-1.xml").decode()
+    head, _, tail = note.partition(sidecar.FOR_ADMINISTRATOR)
+    assert "  filedrop retry --anyway acme invoice-1.xml" in tail.splitlines()
+    assert "outbound/" not in head
 
 
 def test_the_note_of_what_was_accepted() -> None:

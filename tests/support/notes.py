@@ -1,4 +1,4 @@
-"""The note of a document that lacks an id, the rule that it proposes, and what a person does with that."""
+"""The words of a fault; the note of a document that lacks an id, its rule, and what a person does with that."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ import pytest
 
 from filedrop.errors import DocumentError
 from filedrop.identify import demand, identify, read
+from filedrop.model.fault import Fault
 
 if TYPE_CHECKING:
     from filedrop.identify import Reading
 
 
+def whole(error: DocumentError) -> str:
+    """All that is said of a document with this error, the administrator's part last."""
+    fault = Fault.found(error)
+    return f"{fault.message}\n{fault.hint}\n{fault.administrator}"
+
+
 def hint_of(reading: Reading, company: str | None, file_name: str) -> str:
-    """What the note says is to be done, to its end."""
+    """What the note's part for the administrator says, to its end."""
     with pytest.raises(DocumentError) as raised:
         demand(identify(reading, company=company, file_name=file_name), reading)
-    return raised.value.hint
+    return Fault.found(raised.value).administrator
 
 
 def rule_for(document: bytes, file_name: str) -> str:

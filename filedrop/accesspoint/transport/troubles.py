@@ -45,12 +45,12 @@ _NO_HANDSHAKE = (
 )
 _SENTENCES = {
     PrivateAddress: "the link leads into a private network, and is not followed; tell the access point's operator",
-    OutOfTurn: "what was said before the answer can't be told from it; tell the access point's operator",
-    TooMuch: "the answer has hardly anything in it, and no end; tell the access point's operator",
-    TooSlow: "the answer came too slowly to be waited for; tell the access point's operator",
+    OutOfTurn: "the answer can't be separated from what came before it; tell the access point's operator",
+    TooMuch: "the answer has almost no content, and doesn't end; tell the access point's operator",
+    TooSlow: "the answer came too slowly; tell the access point's operator",
     socket.gaierror: "the name is unknown; check base_url and the network",
     ConnectionRefusedError: "nothing listens there; check base_url's port, or wait until the access point is back",
-    TimeoutError: "there was silence for too long; check the network and any firewall",
+    TimeoutError: "no answer came in time; check the network and any firewall",
     ConnectionError: "the other side broke the connection",
 }
 
@@ -80,11 +80,11 @@ def _reason(error: BaseException) -> str:
             in_a_handshake = kind is TimeoutError and "handshake" in str(error)  # ssl's words
             return _NO_HANDSHAKE if in_a_handshake else sentence
     if isinstance(error, OSError) and error.errno in _UNREACHABLE:
-        return "no way leads there; check the network"
+        return "the host can't be reached; check the network"
     tunnel = re.match(r"Tunnel connection failed: (\d{3})", str(error))  # http.client's words
     if tunnel:
-        advice = "its user and password" if tunnel[1] == "407" else "whether it lets this computer out"
-        return f"the proxy refused to connect us ({tunnel[1]}); check {advice}"
+        advice = "its user and password" if tunnel[1] == "407" else "whether it allows connections from this computer"
+        return f"the proxy refused the connection ({tunnel[1]}); check {advice}"
     return ""
 
 
@@ -106,7 +106,7 @@ def _handshake(error: ssl.SSLError) -> str:
         return _SENTENCES[ConnectionError]
     reason = error.reason or ""
     if any(word in reason for word in _OLD_PROTOCOL):
-        return "it speaks no TLS 1.2 or later, and filedrop nothing older; tell its operator"
+        return "it offers only TLS versions before 1.2, which filedrop doesn't use; tell its operator"
     if any(word in reason for word in _NO_TLS):
         return "it does not speak TLS at that port; check base_url's scheme and port"
-    return "TLS could not be agreed on; check base_url, and what stands between here and there"
+    return "no TLS connection could be set up; check base_url, and any proxy or firewall in between"

@@ -1,0 +1,63 @@
+"""Sentences for people about a document: one form for each, with placeholders for what differs between documents.
+
+A `Text` is the name of a form and the values of its placeholders, so that it can be given in another language later. A
+value may be a stranger's words: it is put into the sentence in one line, and never read as a form itself.
+
+    form     Form: what is wrong, what an accountant can do, what the administrator needs to know
+    faults   why a document failed, by error code
+    waits    why a document waits in `sending/`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Self
+
+from filedrop.texts.faults import FAULTS
+from filedrop.texts.form import Form, filled
+from filedrop.texts.waits import WAITS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["FORMS", "Form", "Text", "joined"]
+
+FORMS: Mapping[str, Form] = FAULTS | WAITS
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A form by its name, and the values of its placeholders."""
+
+    form: str
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, form: str, **values: object) -> Self:
+        """The text of this form, with these values."""
+        return cls(form, {name: _stored(value) for name, value in values.items()})
+
+    @property
+    def message(self) -> str:
+        """What is wrong."""
+        return filled(FORMS[self.form].message, self.values)
+
+    @property
+    def hint(self) -> str:
+        """What an accountant can do."""
+        return filled(FORMS[self.form].hint, self.values)
+
+    @property
+    def administrator(self) -> str:
+        """What only the administrator needs to know."""
+        return filled(FORMS[self.form].administrator, self.values)
+
+
+def joined(parts: Iterable[str], by: str = " ") -> str:
+    """The parts that aren't empty, each once."""
+    return by.join(dict.fromkeys(filter(None, parts)))
+
+
+def _stored(value: object) -> str:
+    return value.isoformat(timespec="seconds") if isinstance(value, datetime) else str(value)
