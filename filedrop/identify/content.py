@@ -7,7 +7,7 @@ or an element of somebody else's is not looked at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +15,7 @@ from filedrop.identify import codelist, participants
 from filedrop.model.document import same_participant, without_scheme
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from lxml.etree import _Element
 
@@ -116,12 +116,14 @@ _RECEIVER = f"{HEADER}/Receiver/Identifier"
 _SCOPE = f"{HEADER}/BusinessScope/Scope/Type"
 _SCOPED = f"{HEADER}/BusinessScope/Scope/InstanceIdentifier"
 _IN_THE_ENVELOPE = {"sender": _SENDER, "receiver": _RECEIVER, "document_id": _SCOPED, "process_id": _SCOPED}
+_ID_STEPS = ("/EndpointID", "/URIUniversalCommunication/URIID")  # of a party, which the steps to its name replace
+_NAME_STEPS = ("PartyName/Name", "PartyLegalEntity/RegistrationName", "Name")
 _SCOPES = {"DOCUMENTID": "document_id", "PROCESSID": "process_id"}
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a document says; each of the four ids is in `found` or in `missing`."""
+    """What a document says; each of the four ids is in `found` or in `missing`. `names` are the parties', by role."""
 
     found: dict[str, Found]
     missing: dict[str, Missing]
@@ -129,6 +131,7 @@ class Content:
     number: str | None = None
     issue_date: str | None = None
     type_code: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_envelope(name: str) -> bool:
@@ -160,7 +163,8 @@ def places(root: str) -> Place:
         paths = [path.removeprefix(below) for path in (_SENDER, _RECEIVER, _SCOPE, _SCOPED)]
         return _tree(local, paths, ("", _SBDH))
     roles = [path for row in codelist.roles(local) for path in (row.sender, row.receiver)]
-    return _tree(local, [*roles, *_facts(namespace, local)], (namespace, *COMPONENTS))
+    names = [path for role in roles for path in _name_paths(role)]
+    return _tree(local, [*roles, *names, *_facts(namespace, local)], (namespace, *COMPONENTS))
 
 
 def content(root: str, values: Sequence[Value]) -> Content:
@@ -184,7 +188,18 @@ def content(root: str, values: Sequence[Value]) -> Content:
         "process_id": _made(without_scheme(process), values, f"/{local}/{facts.process}"),
     }
     stated = (number or None, _day(issue_date) or None, type_code or None)
-    return Content(*_settled(envelope, document), customization, *stated)
+    names = {
+        role: name
+        for role, place in (("sender", roles.sender), ("receiver", roles.receiver))
+        if (name := next(filter(None, (first.get(f"/{local}/{path}") for path in _name_paths(place))), ""))
+    }
+    return Content(*_settled(envelope, document), customization, *stated, names)
+
+
+def _name_paths(party: str) -> list[str]:
+    """Where the name of a party stands whose id stands in this place, the best first."""
+    above = next((party.removesuffix(steps) for steps in _ID_STEPS if party.endswith(steps)), "")
+    return [f"{above}/{steps}" for steps in _NAME_STEPS] if above else []
 
 
 def _settled(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from filedrop.identify.content import Found, Missing
     from filedrop.identify.encoding import Form
 
+LONGEST_NAME = 200  # letters of a party's name, which a stranger has written
 _WRAPPERS = [  # what is no XML is put into (Peppol Business Message Envelope 2)
     ("http://peppol.eu/xsd/ticc/envelope/1.0", name) for name in ("BinaryContent", "TextContent")
 ]
@@ -42,6 +43,7 @@ class Reading:
     that. Each of sender, receiver, document_id and process_id is a key of `found` (the id with its source) or of
     `missing` (the place that was looked at in vain). `xpaths` has what each XPath found, "" for nothing, None where
     that takes too long; it is empty where they couldn't be asked. `warning` says what is doubtful about the encoding.
+    The names are those of the parties, as the document writes them; None where it doesn't.
     """
 
     size: int
@@ -59,6 +61,8 @@ class Reading:
     type_code: str | None
     xpaths: Mapping[str, str | Unfit | None]
     warning: str = ""
+    sender_name: str | None = None
+    receiver_name: str | None = None
 
     @property
     def encoding(self) -> str:
@@ -131,6 +135,8 @@ def read(
         warning=check.warning,
         type_code=says.type_code,
         xpaths=outline.find(xpaths) if outline else {},
+        sender_name=says.names.get("sender", "")[:LONGEST_NAME] or None,
+        receiver_name=says.names.get("receiver", "")[:LONGEST_NAME] or None,
     )
 
 

@@ -123,9 +123,7 @@ class _Placing:
         # Before the first rename: a start must know which of the missing temporary files may be placed.
         changes: dict[str, Any] = {"state": "placing", "placed": self._now}
         changes["page"] = 0 if self._context.rules.readable == "html" else None
-        self._rows = {
-            msg_no: replace(self._whole[msg_no].row, **changes, sidecar=self._sidecar(msg_no)) for msg_no in self._names
-        }
+        self._rows = {msg_no: replace(self._placed(msg_no), **changes) for msg_no in self._names}
         self._context.journal.record_responses(list(self._responses()))
         self._context.journal.record_messages([self._rows[msg_no] for msg_no in self._left()])
         if any(self._whole[msg_no].attachments for msg_no in self._rows):
@@ -137,6 +135,17 @@ class _Placing:
             self._results[msg_no] = replace(self._rows[msg_no], file=name, sidecar=self._sidecar(msg_no))
             self._context.log.info("message.received", company=self._folder.company, file=name, msg_no=msg_no)
         return self._results
+
+    def _placed(self, msg_no: int) -> MessageRow:
+        """The row of a message with what its document says."""
+        row, reading = self._whole[msg_no].row, self._whole[msg_no].reading
+        return replace(
+            row,
+            sidecar=self._sidecar(msg_no),
+            sender_name=reading.sender_name,
+            type=reading.root_name,
+            number=reading.number,
+        )
 
     def _sidecar(self, msg_no: int) -> str:
         """What a command is told of it: people may write into the file that lies beside it."""

@@ -25,6 +25,7 @@ class Sent(NamedTuple):
     type: str | None
     number: str | None
     receiver: str | None
+    receiver_name: str | None
     msg_no: int | None
     state: State
 
@@ -35,7 +36,10 @@ class Received(NamedTuple):
     at: datetime
     company: str
     file: str
+    type: str | None
+    number: str | None
     sender: str
+    sender_name: str | None
     msg_no: int
 
 
@@ -54,16 +58,16 @@ class Lately(Store):
         """The documents that the access point accepted last, the latest first."""
         rows = self.read(statements.LAST_SENT, company=company, most=most)
         return [
-            Sent(from_seconds(at), whose, from_name(file), type_, number, receiver, msg_no, State(state))
-            for at, whose, file, type_, number, receiver, msg_no, state in rows
+            Sent(from_seconds(at), whose, from_name(file), type_, number, receiver, name, msg_no, State(state))
+            for at, whose, file, type_, number, receiver, name, msg_no, state in rows
         ]
 
     def last_received(self, company: str, most: int) -> list[Received]:
         """The messages that were placed last, the latest first."""
         rows = self.read(statements.LAST_RECEIVED, company=company, most=most)
         return [
-            Received(from_seconds(at), whose, from_name(file), sender, msg_no)
-            for at, whose, file, sender, msg_no in rows
+            Received(from_seconds(at), whose, from_name(file), type_, number, sender, name, msg_no)
+            for at, whose, file, type_, number, sender, name, msg_no in rows
         ]
 
     def failed_since(self, company: str, since: datetime) -> list[str]:

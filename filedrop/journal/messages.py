@@ -28,6 +28,7 @@ class MessageRow:
     `due` and `why`). `placed` is when it was about to get its name, by our clock. `page` is the number of attempts at
     its page while that is owed, and None where none is. `sidecar` is what the document's sidecar says, from `placing`
     until the message is read and its page made: then a command that is owed it has it (`Errand`), and nobody else.
+    `sender_name`, `type` and `number` are the document's.
     """
 
     identity: str
@@ -46,6 +47,9 @@ class MessageRow:
     placed: datetime | None = None
     page: int | None = None
     sidecar: str | None = None
+    sender_name: str | None = None
+    type: str | None = None
+    number: str | None = None
 
 
 def is_same(message: Message | MessageRow, row: MessageRow) -> bool:

@@ -83,6 +83,12 @@ STEPS = {
         """,
         "ALTER TABLE errands ADD COLUMN sidecar TEXT",
     ),
+    "5": (
+        "ALTER TABLE documents ADD COLUMN receiver_name TEXT",
+        "ALTER TABLE messages ADD COLUMN sender_name TEXT",
+        "ALTER TABLE messages ADD COLUMN type TEXT",
+        "ALTER TABLE messages ADD COLUMN number TEXT",
+    ),
 }
 """The statements that lead from each older schema to the next."""
 

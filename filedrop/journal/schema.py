@@ -15,7 +15,7 @@ from filedrop.times import from_seconds
 if TYPE_CHECKING:
     from datetime import datetime
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 _ADD = """
         INSERT INTO totals VALUES (NEW.company, {}, {}, 1, {}) ON CONFLICT (company, event, code) DO UPDATE
@@ -58,7 +58,7 @@ DEFINITIONS = (
         state TEXT NOT NULL, place TEXT NOT NULL, file BLOB NOT NULL, dropped_as BLOB NOT NULL, claimed REAL NOT NULL,
         size INTEGER NOT NULL, sha256 TEXT NOT NULL, meaning TEXT NOT NULL,
         sender TEXT, receiver TEXT, document_id TEXT, process_id TEXT, channel TEXT NOT NULL, sources TEXT NOT NULL,
-        type TEXT, number TEXT, issue_date TEXT, type_code TEXT, warnings TEXT NOT NULL,
+        type TEXT, number TEXT, issue_date TEXT, type_code TEXT, receiver_name TEXT, warnings TEXT NOT NULL,
         attempts INTEGER NOT NULL, unclear INTEGER NOT NULL, unexplained INTEGER NOT NULL, due REAL, first_attempt REAL,
         msg_no INTEGER, uuid TEXT, received TEXT, delivered TEXT, accepted REAL, asked INTEGER NOT NULL,
         error TEXT, history TEXT NOT NULL,
@@ -90,6 +90,7 @@ DEFINITIONS = (
         placed REAL, -- when it got its name, by our clock
         page INTEGER, -- attempts at its page while that is owed; NULL: none is owed
         sidecar TEXT, -- from `placing` until it is read and no page is owed
+        sender_name TEXT, type TEXT, number TEXT, -- as the document writes them
         PRIMARY KEY (identity, msg_no, received, sender, receiver)
     )
     """,

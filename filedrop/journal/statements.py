@@ -20,7 +20,7 @@ COLUMNS = tuple(field.name for field in fields(Document))
 # Columns that never change: an UPDATE without them leaves their indexes alone.
 _FIXED = (
     "id", "company", "folder", "account", "dropped_as", "size", "sha256", "meaning", "type", "number", "issue_date",
-    "type_code",
+    "type_code", "receiver_name",
 )  # fmt: skip
 _ALL = f"SELECT {', '.join(COLUMNS)} FROM documents WHERE"
 _THE_SAME = "id = :id AND revision = :before"
@@ -174,6 +174,7 @@ INSERT_RESTORED = "INSERT INTO restored VALUES (:id) ON CONFLICT DO NOTHING"
 MESSAGE_COLUMNS = (
     "identity", "msg_no", "received", "sender", "receiver",
     "state", "company", "folder", "temporary", "file", "attempts", "due", "why", "placed", "page", "sidecar",
+    "sender_name", "type", "number",
 )  # fmt: skip
 MESSAGE_KEY = MESSAGE_COLUMNS[:5]
 _THIS_MESSAGE = " AND ".join(f"{name} = :{name}" for name in MESSAGE_KEY)
@@ -224,11 +225,11 @@ UNDER_WAY = (
 # What happened lately
 
 LAST_SENT = (
-    "SELECT accepted, company, file, type, number, receiver, msg_no, state FROM documents"
+    "SELECT accepted, company, file, type, number, receiver, receiver_name, msg_no, state FROM documents"
     " WHERE company = :company AND accepted IS NOT NULL ORDER BY accepted DESC LIMIT :most"
 )
 LAST_RECEIVED = (
-    "SELECT placed, company, file, sender, msg_no FROM messages"
+    "SELECT placed, company, file, type, number, sender, sender_name, msg_no FROM messages"
     " WHERE company = :company AND placed IS NOT NULL AND file <> '' ORDER BY placed DESC LIMIT :most"
 )
 # By name, the last attempt alone: one that was put back and sent by now has not failed.

@@ -120,7 +120,8 @@ class Document:
 
     `folder` is the id in the marker of its outbound folder; `place` and `file` are its last known folder and name below
     that one. `identity` is the account that it was posted to (`username@host`), "" before the first request.
-    `type` is the root element, `type_code` the code by which the document itself states what it is (UNCL1001).
+    `receiver_name` is as the document writes it. `type` is the root element, `type_code` the code by which the document
+    itself states what it is (UNCL1001).
     `first_attempt` is the access point's own clock at the first request that may have reached it.
     Before `due`, the document is left alone. `revision` counts the journal's records of the document.
     """
@@ -148,6 +149,7 @@ class Document:
     number: str | None = None
     issue_date: str | None = None
     type_code: str | None = None
+    receiver_name: str | None = None
     warnings: tuple[str, ...] = ()
     attempts: int = 0
     unclear: int = 0

@@ -32,6 +32,7 @@ def identified(by: Identification, document: Document, reading: Reading, rules: 
         type=reading.root_name,
         number=reading.number,
         issue_date=reading.issue_date,
+        receiver_name=reading.receiver_name,
         type_code=reading.type_code,
     )
     try:

@@ -28,7 +28,17 @@ if TYPE_CHECKING:
 VERSION = 1
 DUPLICATE = "duplicate"
 ANYWAY = (DUPLICATE, "no-answer")  # faults that come back until a person lets the document through
-_TEXTS = ("sender", "receiver", "document_id", "process_id", "type_code", "uuid", "received", "delivered")
+_TEXTS = (
+    "sender",
+    "receiver",
+    "receiver_name",
+    "document_id",
+    "process_id",
+    "type_code",
+    "uuid",
+    "received",
+    "delivered",
+)
 _UNICODE, _ASCII = json.JSONEncoder(ensure_ascii=False).encode, json.JSONEncoder().encode
 _WORD = re.compile(r"[a-z']+[ ,]")
 _NOT_DONE = {False: " was not sent.", True: " was not delivered."}  # ends a note's first line; by: was it accepted?
@@ -52,6 +62,7 @@ def outbound(document: Document, file: str) -> bytes:
         "state": document.state.value,
         "sender": document.sender,
         "receiver": document.receiver,
+        "receiver_name": document.receiver_name,
         "document_id": document.document_id,
         "process_id": document.process_id,
         "channel": document.channel,
@@ -114,6 +125,7 @@ def inbound(
             "identity": identity,
             "state": "received",
             "sender": message.sender,
+            "sender_name": reading.sender_name,
             "receiver": message.receiver,
             "document_id": message.document_id,
             "process_id": message.process_id,
