@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,13 @@ from filedrop.config.shown import as_yaml, json_schema, shown
 
 if TYPE_CHECKING:
     from filedrop.config import Config
+
+CONFIGURATION = "configuration"
+_FOLDER = Path(__file__).parents[1]
+FORMS = {
+    "sidecar": _FOLDER / "storage" / "sidecar.schema.json",
+    "status": _FOLDER / "status" / "status.schema.json",
+}
 
 
 @click.group()
@@ -38,9 +46,13 @@ def show(config_option: str | None, *, as_json: bool) -> None:
     epilog="\b\nExample: filedrop config schema > filedrop.schema.json\n"
     "Then the first line of your configuration: # yaml-language-server: $schema=filedrop.schema.json"
 )
-def schema() -> None:
-    """Print the JSON Schema of the configuration.
+@click.argument("form", type=click.Choice([CONFIGURATION, *FORMS]), default=CONFIGURATION)
+def schema(form: str) -> None:
+    """Print the JSON Schema of the configuration, of sidecars, or of status.json.
 
-    Editors with the YAML language server complete and check keys with it.
+    Editors with the YAML language server complete and check keys of the configuration with its schema.
     """
-    show_json(json_schema(EXAMPLE.read_text("utf-8")))
+    if form == CONFIGURATION:
+        show_json(json_schema(EXAMPLE.read_text("utf-8")))
+    else:
+        click.echo(FORMS[form].read_text("utf-8"), nl=False)

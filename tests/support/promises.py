@@ -21,6 +21,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from support.schemas import wrong
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -29,10 +31,6 @@ if TYPE_CHECKING:
     from filedrop.sandbox import Message
 
 TEMPORARY = (".tmp", ".part", ".draft")
-SIDECAR_KEYS = {
-    "filedrop", "direction", "id", "file", "company", "account", "state", "sender", "receiver", "document_id",
-    "process_id", "channel", "document", "size", "sha256", "msg_no", "uuid", "received", "warnings",
-}  # fmt: skip
 
 
 def broken(world: World) -> Iterator[str]:
@@ -114,8 +112,8 @@ def of_accepted(
 
     `sent`: the messages by number; `holds`: the document of each.
     """
-    if missing := SIDECAR_KEYS - said.keys():
-        yield f"the sidecar lacks {sorted(missing)}"
+    if problems := list(wrong("sidecar", said)):
+        yield from problems
         return
     if said["state"] != ("sent" if place == "sent" else "delivered"):
         yield f"it lies in {place}, but its sidecar says {said['state']}"
