@@ -90,11 +90,11 @@ class Complaints:
             # The last entry of a list first, so that the others keep their numbers.
             for details in sorted(wrong, key=_place, reverse=True):
                 keys, meant = _place(details), details.get("ctx", {}).get("meant")
-                self._mend(values, keys, meant)
+                self._take_out(values, keys, meant)
                 if meant and len(keys) == 1:  # as misspelt, it was the place of no section
                     tell(meant)
 
-    def _mend(self, values: dict[str, Any], keys: Keys, meant: str | None) -> None:
+    def _take_out(self, values: dict[str, Any], keys: Keys, meant: str | None) -> None:
         """Take out what is wrong, or the section that lacks it. A misspelt key is put right."""
         place = self.written(keys)
         self._doubtful.add(place)
@@ -105,11 +105,11 @@ class Complaints:
                 return  # gone already
             section = section[key]
         if section is None or isinstance(section, str):  # nothing is written there, or one instead of a list
-            self._mend(values, tuple(above), None)
+            self._take_out(values, tuple(above), None)
             return
         if isinstance(section, dict) and last not in section:
             if above:
-                self._mend(values, tuple(above), None)
+                self._take_out(values, tuple(above), None)
             else:
                 section[last] = {}  # accounts or companies: that there are none has been said
             return
