@@ -23,7 +23,7 @@ The packages; each names its modules. Imports only point down, which tests/test_
 
     cli          commands by subject, also the daemon as a process and its reloads; the only package that prints
     alerts       mails and the like about what status/matters finds, the digest, the heartbeat, figures for Prometheus
-    status       what `status` and status.json show: folders, counts, reasons, what needs a person
+    status       what `status` and status.json show: folders, counts, reasons, what needs attention
     daemon       threads, clocks, start and stop; when the inbox is polled
     inbound      the way in
     outbound     the way out

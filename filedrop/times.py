@@ -82,10 +82,18 @@ def local(at: datetime, to_the: str = "minutes") -> str:
     return _here(at).isoformat(sep=" ", timespec=to_the)
 
 
-def spelled_out(when: datetime) -> str:
-    """A moment as people write it, in this computer's time zone (`25 November 2026, 19:07`)."""
+def spelled_out(when: datetime, *, month: int | None = None) -> str:
+    """A moment as people write it, in this computer's time zone (`25 November 2026, 19:07`).
+
+    `month`: so many letters of the month's name.
+    """
     here = _here(when)
-    return f"{here.day} {_MONTHS[here.month - 1]} {here.year}, {here:%H:%M}"
+    return f"{here.day} {_MONTHS[here.month - 1][:month]} {here.year}, {here:%H:%M}"
+
+
+def next_attempt(due: datetime, now: datetime) -> str:
+    """When something is tried again, as the end of a sentence: no time that is over."""
+    return f"the next attempt is at {local(due, 'seconds')}" if due > now else "the next attempt is due now"
 
 
 def stated(at: datetime | None) -> str | None:

@@ -161,7 +161,7 @@ def _assert_rejected(world: World, number: int, sender: str, reason: str) -> Non
     world.run_once()
     (told,) = world.sidecar("invoice.xml")["responses"]
     assert (told["code"], told["means"], told["reason"], told["msg_no"]) == ("RE", "Rejected", reason, number)
-    assert f"{sender} says so in message {number}: {reason}" in world.filedrop("status").stdout
+    assert f"{sender} rejected it in message {number}: {reason}" in world.filedrop("status").stdout
     assert reason in world.filedrop("history", "invoice.xml").stdout
 
 

@@ -33,12 +33,12 @@ def name_of(url: str) -> str:
 def send(letter: Letter, urls: Mapping[str, str]) -> None:
     """Send it to these addresses, each under what it is remembered by. Raises NotSent."""
     asked = {"urls": dict(urls), "title": letter.subject, "body": letter.plain[:LONGEST_TEXT]}
-    why = "can't be told; see that the address is right"
+    why = "the message was not accepted; check the address"
     try:
         given = json.dumps(asked).encode()  # not in its arguments: everybody sees those
         done = run(python_command("filedrop.alerts.child"), stdin=given, seconds=LONGEST, more=_ENVIRONMENT)
     except subprocess.TimeoutExpired as error:
-        said, why = error.stdout or b"", f"not told within {LONGEST:g} seconds"
+        said, why = error.stdout or b"", f"the message was not accepted within {LONGEST:g} seconds"
     except OSError as error:
         raise NotSent(f"alerts.urls: Python can't be started: {error.strerror}") from error
     else:

@@ -71,7 +71,7 @@ def bundle(
 ) -> tuple[Notice | None, Mapping[Key, Known]]:
     """What one reader is to be told now, if anything, and what is to be remembered then, by what was before.
 
-    The `matters` need a person now. The `unseen` may still do so: the journal or a folder can't be read.
+    The `matters` need attention now. The `unseen` may still do so: the journal or a folder can't be read.
     """
     present = {key_of(matter): matter for matter in matters}
     known = {key: _seen(before.get(key), matter, now) for key, matter in present.items()}

@@ -35,7 +35,10 @@ class Figure(NamedTuple):
 
 DOCUMENTS = Figure("gauge", "filedrop_documents", "Documents and messages in this state.", ("company", "state"))
 OLDEST = Figure(
-    "gauge", "filedrop_oldest_timestamp_seconds", "Since when the oldest in this state is there.", ("company", "state")
+    "gauge",
+    "filedrop_oldest_timestamp_seconds",
+    "When the oldest in this state was claimed, accepted or received, or failed.",
+    ("company", "state"),
 )
 SENT = Figure("counter", "filedrop_sent_total", "Documents that the access point accepted.", ("company",))
 DELIVERED = Figure("counter", "filedrop_delivered_total", "Documents that were delivered.", ("company",))

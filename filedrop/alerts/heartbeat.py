@@ -47,11 +47,11 @@ def ask(url: str) -> None:
     except ssl.SSLCertVerificationError as error:
         raise NotHeard(f"{shown}: its certificate isn't trusted ({error.verify_message})") from None
     except TimeoutError:
-        raise NotHeard(f"{shown}: it does not answer") from None
+        raise NotHeard(f"{shown}: it doesn't respond") from None
     except OSError as error:
-        raise NotHeard(f"{shown}: it can't be asked for: {error.strerror or type(error).__name__}") from None
+        raise NotHeard(f"{shown}: it can't be reached: {error.strerror or type(error).__name__}") from None
     if status not in _WELL:
-        raise NotHeard(f"{shown}: it answers {status}; see that the address is right")
+        raise NotHeard(f"{shown}: it returned {status}; check the address")
 
 
 def _get(url: str) -> int:

@@ -45,12 +45,14 @@ class Text:
 
 
 def notice(said: Notice) -> Text:
-    """The letter about what needs a person, or that nothing does any more."""
-    over = [Section("Over", lines=said.over)] if said.over else []
+    """The letter about what needs attention, or that nothing does any more."""
+    over = [Section("Resolved", lines=said.over)] if said.over else []
     if not said.news:
-        return _text("all is well again", over)
+        return _text("everything is working again", over)
     news = [Section(_headed(one), one.matter["advice"], _lines(one)) for one in said.news]
-    still = [Section("Still so, as told before", lines=[heading(one) for one in said.still])] if said.still else []
+    still = (
+        [Section("Not resolved yet, reported before", lines=[heading(one) for one in said.still])] if said.still else []
+    )
     return _text("; ".join(map(_headed, said.news)), [*news, *still, *over])
 
 
@@ -97,7 +99,7 @@ def _failed(names: Sequence[str]) -> list[str]:
 
 def trial() -> Text:
     """The letter by which somebody tries whether letters arrive."""
-    return _text("a test", [Section("This is a test by `filedrop check --alert`. Nothing is wrong.")])
+    return _text("a test", [Section("This is a test, sent by `filedrop check --alert`. Nothing is wrong.")])
 
 
 def _text(news: str, sections: Sequence[Section]) -> Text:

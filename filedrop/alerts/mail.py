@@ -27,11 +27,11 @@ LONGEST_ANSWER = 200  # letters of what a server says
 _WITHOUT_TLS = 530  # RFC 3207 section 4: Must issue a STARTTLS command first
 
 _SENTENCES: dict[type[Exception], str] = {
-    smtplib.SMTPAuthenticationError: "it refuses the login: see to alerts.mail.username and password_file",
-    smtplib.SMTPNotSupportedError: "it can't do what is asked of it: see to alerts.mail.security and username",
-    smtplib.SMTPServerDisconnected: "it ended the connection",
-    ssl.SSLError: "it speaks no TLS here: see to alerts.mail.security and port",
-    TimeoutError: "it does not answer",
+    smtplib.SMTPAuthenticationError: "it refuses the login: check alerts.mail.username and password_file",
+    smtplib.SMTPNotSupportedError: "it doesn't support this: check alerts.mail.security and username",
+    smtplib.SMTPServerDisconnected: "it closed the connection",
+    ssl.SSLError: "it doesn't use TLS on this port: check alerts.mail.security and port",
+    TimeoutError: "it doesn't respond",
 }
 
 
@@ -62,7 +62,7 @@ def send(mail: Mail, letter: Letter, to: Sequence[str]) -> None:
         raise NotSent(f"{host}:{port}: {_why(error, mail, password)}") from None  # it may hold the login
     if refused:
         (address, (code, said)), *_ = refused.items()
-        said_so = f"{host}:{port}: {address} is refused: {_answer(code, said, mail, password)}"
+        said_so = f"{host}:{port}: it refuses {address}: {_answer(code, said, mail, password)}"
         raise NotSent(said_so, had=[one for one in to if one not in refused])
 
 
@@ -84,7 +84,7 @@ def _connected(mail: Mail, tls: ssl.SSLContext) -> smtplib.SMTP:
             return smtplib.SMTP_SSL(host, port, timeout=PATIENCE, context=tls)
         return smtplib.SMTP(host, port, timeout=PATIENCE)
     except UnicodeError:  # of a part that is empty, or longer than 63 letters
-        raise OSError(EINVAL, "no server can have this name: see to alerts.mail.host") from None
+        raise OSError(EINVAL, "no server can have this name: check alerts.mail.host") from None
 
 
 def _log_in(server: smtplib.SMTP, username: str, password: str) -> None:
@@ -92,7 +92,7 @@ def _log_in(server: smtplib.SMTP, username: str, password: str) -> None:
         server.login(username, password)
     except UnicodeError:
         # `from None`: that error carries the password.
-        raise OSError(EINVAL, "name or password has letters that SMTP has no form for: write others") from None
+        raise OSError(EINVAL, "the user name or password has characters that SMTP can't send: use others") from None
 
 
 def _message(mail: Mail, letter: Letter, to: Sequence[str]) -> EmailMessage:
@@ -112,12 +112,12 @@ def _why(error: OSError, mail: Mail, password: str) -> str:
     """What is wrong, and what to do."""
     match error:
         case smtplib.SMTPSenderRefused(smtp_code=code) if code == _WITHOUT_TLS and mail.security == "none":
-            return "it wants TLS: write security: starttls, or tls"
+            return "it requires TLS: set alerts.mail.security to starttls or tls"
         case smtplib.SMTPRecipientsRefused():
             (address, (code, said)), *_ = error.recipients.items()
-            return f"{address} is refused: {_answer(code, said, mail, password)}"
+            return f"it refuses {address}: {_answer(code, said, mail, password)}"
         case smtplib.SMTPResponseException() if not isinstance(error, smtplib.SMTPAuthenticationError):
-            return f"it answers {_answer(error.smtp_code, error.smtp_error, mail, password)}"
+            return f"it returned {_answer(error.smtp_code, error.smtp_error, mail, password)}"
         case ssl.SSLCertVerificationError():
             return f"its certificate isn't trusted ({error.verify_message}): name its CA in alerts.mail.ca_file"
     if isinstance(error.__context__, TimeoutError):  # smtplib says of it that the connection was closed

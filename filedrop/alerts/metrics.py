@@ -104,5 +104,5 @@ def _translated(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = "" if isinstance(error, PermissionError) else "; see that its folder is there"
+        remedy = "" if isinstance(error, PermissionError) else "; check that its folder exists"
         raise NoMetrics(f"metrics.textfile: {path} can't be written: {explain(error, path.parent)}{remedy}") from error

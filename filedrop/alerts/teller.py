@@ -20,6 +20,7 @@ from filedrop.daemon.clock import REAL
 from filedrop.daemon.loop import Loop
 from filedrop.errors import JournalError
 from filedrop.files.rights import explain
+from filedrop.status.company import in_plain_words
 from filedrop.status.matters import unseen
 from filedrop.status.status_file import heard_from
 from filedrop.status.survey import Survey
@@ -93,6 +94,13 @@ class Teller:
         others = (self._heartbeat.trouble, self._metrics.trouble if self._metrics else "")
         return (*self._troubles, *filter(None, others))
 
+    def reported(self) -> frozenset[Key]:
+        """The matters that an alert has reported to those who get all of them, by mail or otherwise."""
+        memory = self._memory
+        if memory is None or unsent.is_untold(memory.unsent, ALL):
+            return frozenset()
+        return frozenset(key for key, known in memory.known.get(ALL, {}).items() if known.told is not None)
+
     def turn(self, daemon: Daemon) -> float:
         """Look, and tell what is to be told. Returns the seconds until the next turn."""
         begun = self._clock.steady()
@@ -121,7 +129,7 @@ class Teller:
         for reader in self._readers:
             notice, known[reader] = bundling.bundle(
                 before.known.get(reader, {}),
-                [one for one in matters if reader in (ALL, one["company"])],
+                self._for_reader(reader, matters),
                 unseen,
                 now=now.timestamp(),
                 quiet=self._config.alerts.quiet.total_seconds(),
@@ -133,6 +141,14 @@ class Teller:
                 new += unsent.letters(self._config, text, reader=reader, what=ALERT, now=now)
                 self._log.info("alert.decided", company=reader, says=text.subject)
         self._memory = replace(before, known=known, unsent=unsent.queued(before.unsent, new, now))
+
+    def _for_reader(self, reader: str, matters: Sequence[Matter]) -> list[Matter]:
+        """What a reader is told of: everything, or a company's matters in the words of its people."""
+        if reader == ALL:
+            return list(matters)
+        return [
+            in_plain_words(matter, self._config, self.reported()) for matter in matters if matter["company"] == reader
+        ]
 
     def _make_digest(self, now: datetime) -> None:
         """Make the digest if it is due. Raises JournalError."""
@@ -178,7 +194,7 @@ class Teller:
                     self._log.warning(f"{letter.what}.not_sent", company=letter.reader, by=letter.by, why=left.why)
             self._put_back(letter, left)
             self._save()
-        self._troubles = (*unsent.troubles(self._remembered().unsent), *self._not_kept)
+        self._troubles = (*unsent.troubles(self._remembered().unsent, self._clock.now()), *self._not_kept)
 
     def _put_back(self, letter: Letter, left: Letter | None) -> None:
         before = self._remembered()
@@ -205,7 +221,7 @@ class Teller:
             said = explain(error, self._config.state)
             if not self._not_kept:
                 self._log.error("alerts.not_kept", why=said)
-            file, risk = self._config.state / memory.NAME, "after a restart alerts may come again"
+            file, risk = self._config.state / memory.NAME, "alerts may be repeated after a restart"
             self._not_kept = (f"{file} can't be written: {said}; {risk}",)
         else:
             self._saved, self._not_kept = wanted, ()

@@ -37,19 +37,19 @@ def attempts(config: Config) -> Iterator[Attempt]:
     if server := alerts.mail:
         for reader, to in readers(config).items():
             about = f"companies.{reader}.mail" if reader else "alerts.mail"
-            said = f"a test mail to {', '.join(to)} was accepted by {server.host}; see that it arrives"
+            said = f"a test mail to {', '.join(to)} was accepted by {server.host}; check that it arrives"
             yield _tried(about, said, partial(mail.send, server, letter(MAIL, mail.new_id(server)), to))
     for number, url in enumerate((one.get_secret_value() for one in alerts.urls), 1):
-        said = f"{url.partition(':')[0]}://... has taken a test; see that it arrives"
+        said = f"{url.partition(':')[0]}://... accepted a test message; check that it arrives"
         send = partial(addresses.send, letter(URLS, token_hex()), {addresses.name_of(url): url})
         yield _tried(f"alerts.urls, number {number}", said, send)
     if (beat := config.heartbeat.url) is not None:
-        said = "its address was asked for, and answers"
+        said = "its address responds"
         yield _tried("heartbeat.url", said, partial(heartbeat.ask, beat.get_secret_value()))
     if (file := config.metrics.textfile) is not None:
         yield _tried("metrics.textfile", f"{file} can be written", partial(metrics.check, file))
     if not (alerts.mail or alerts.urls or beat or file):
-        yield Attempt("alerts", "", "nothing is configured that could tell anybody: write alerts.mail, for one")
+        yield Attempt("alerts", "", "no alert is configured: set alerts.mail, for example")
 
 
 def _tried(about: str, said: str, attempt: Callable[[], object]) -> Attempt:

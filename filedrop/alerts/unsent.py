@@ -12,7 +12,7 @@ from filedrop.alerts import addresses, mail
 from filedrop.alerts.mail import NotSent
 from filedrop.alerts.memory import Letter
 from filedrop.errors import ConfigError
-from filedrop.times import backoff, from_seconds, is_due, local
+from filedrop.times import backoff, from_seconds, is_due, local, next_attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -86,11 +86,11 @@ def send(config: Config, letter: Letter, now: datetime) -> Letter | None:
     return None
 
 
-def troubles(unsent: Iterable[Letter]) -> tuple[str, ...]:
+def troubles(unsent: Iterable[Letter], now: datetime) -> tuple[str, ...]:
     """What couldn't be sent, each as a sentence."""
     return tuple(
-        f"{'an alert' if one.what == ALERT else 'a digest'} of {local(from_seconds(one.made))} can't be sent: "
-        f"{one.why}; tried again at {local(from_seconds(one.due))}"
-        for one in unsent
-        if one.why
+        f"{'an alert' if letter.what == ALERT else 'a digest'} of {local(from_seconds(letter.made))} can't be sent: "
+        f"{letter.why}; {next_attempt(from_seconds(letter.due), now)}"
+        for letter in unsent
+        if letter.why
     )

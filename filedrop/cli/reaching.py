@@ -33,7 +33,7 @@ def account(config: Config, account: Account) -> Iterator[CheckResult]:
 def _login(config: Config, account: Account) -> Iterator[CheckResult]:
     about = f"account {account.name}"
     told = told_in(read(config.root)).accounts.get(account.name) if is_running(config.state) is not False else None
-    again = asked_again(told) if told else ""
+    again = asked_again(told, datetime.now().astimezone()) if told else ""
     with open_access_point(account) as access_point:
         try:
             access_point.probe()

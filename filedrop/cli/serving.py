@@ -89,7 +89,9 @@ class Serving:
         """Raises FiledropError where the configuration can't be used."""
         self.daemon = Daemon(self.config, self.journal, stopped=threading.Event(), log=self.log, former=former)
         self._teller = Teller(self.config, self.journal, self.log)
-        self._status_file = StatusFile(self.config, self.journal, self.log, alerts=self._teller.troubles)
+        self._status_file = StatusFile(
+            self.config, self.journal, self.log, alerts=self._teller.troubles, reported=self._teller.reported
+        )
 
     def start(self) -> None:
         """Start all threads."""

@@ -1,11 +1,11 @@
-"""`filedrop status`: what waits, is on its way, in doubt, overdue or failed, and why."""
+"""`filedrop status`: what needs attention, how many documents are in each state, and why."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from filedrop.status.model import AccountStatus, CompanyStatus, Count, DocumentStatus, Matter, Status
 
 
-MATTERS = ("overdue", "failed", "stuck")  # counts of what needs a person in any case
+MATTERS = ("overdue", "failed", "stuck")  # counts of what needs attention in any case
 SILENT = timedelta(minutes=5)  # a daemon reports each minute
+_FOLDERS: tuple[Literal["root", "state"], ...] = ("root", "state")
 
 
 @click.command(epilog="\b\nExample: filedrop status --check")
@@ -43,14 +44,14 @@ SILENT = timedelta(minutes=5)  # a daemon reports each minute
 @click.option("--json", "as_json", is_flag=True, help="One object.")
 @click.pass_obj
 def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
-    """Show what needs a person, what waits, is on its way, in doubt, overdue or failed, per company, and why.
+    """Show what needs attention, and how many documents each company has in each state, with reasons.
 
-    What only the daemon knows, it writes to status.json in the root: whether the access point can be reached and lets
-    us in, what is unread there. Where you may not read the daemon's state, or the configuration has a mistake,
-    everything is shown as it stands in that file.
+    The daemon writes status.json in the root. What it says about the access point and the unread messages comes from
+    that file. So does everything else if you may not read the daemon's state, or if the configuration has a mistake.
 
-    With --check the exit status is 0 if all is well, 1 if a person is needed, or if no daemon has reported for some
-    minutes, 2 if the configuration is wrong, and 3 if the access point is away or refuses the login.
+    With --check the exit status is 0 if everything is working, 1 if something needs attention, filedrop isn't running
+    or it reported nothing for five minutes, 2 if the configuration is wrong, and 3 if an account can't be used: the
+    access point can't be reached or refuses the login, the password can't be read, or base_url is wrong.
     """
     try:
         config = open_config(config_option)
@@ -70,11 +71,11 @@ def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
         if not as_json:
             _show(now)
     except (KeyError, TypeError, AttributeError, ValueError) as error:  # anybody may write to the share
-        raise FiledropError(f"{status_file.NAME} doesn't say what it should; the daemon writes it again") from error
+        raise FiledropError(f"{status_file.NAME} is damaged; the daemon writes it again within a minute") from error
 
 
 def checked(status: Status, now: datetime) -> tuple[str, int]:
-    """How it stands in a line, and the exit status that says so."""
+    """The status in a line, and as an exit status."""
     silent = _silent(status, now)
     line = f"{silent}{in_a_line(status)}"
     if any(one["kind"] == "account" for one in status["matters"]):
@@ -90,9 +91,9 @@ def _silent(status: Status, now: datetime) -> str:
     since = f" since {local(heard)}" if heard else ""
     if status["running"]:
         is_root_away = any(matter["kind"] == "folder" and matter["what"] == AWAY for matter in status["matters"])
-        silent = f"filedrop runs, but has reported nothing{since}: see that it can write to `root`. Until then: "
+        silent = f"filedrop runs, but reported nothing{since}: check that it can write to `root`. Its last report: "
         return "" if is_root_away else silent  # which the matter says
-    return f"No daemon has reported{since}: see that filedrop runs and can write to `root`. Until then: "
+    return f"filedrop reported nothing{since}: check that it runs and can write to `root`. Its last report: "
 
 
 def _look(config: Config) -> Status:
@@ -104,7 +105,7 @@ def _look(config: Config) -> Status:
         why = f"{config.state} can't be used: {short}" if short else f"you may not read {config.state}"
         if told is None:
             raise FiledropError(f"{why}, and there is no {status_file.NAME} in {config.root}: run this as {WHO_MAY}")
-        complain(f"{why}: this is what the daemon wrote at {told['written']}")
+        complain(f"{why}: this is what filedrop reported at {told['written']}")
         return told
     running, heard = is_running(config.state), status_file.told_in(told)
     if not running:  # it has told the trouble that it had, not what there is now
@@ -126,7 +127,10 @@ def _look(config: Config) -> Status:
 
 def _show_by_the_one_before(path: Path) -> None:
     """Show what the running daemon wrote last, although its configuration in this file has a mistake by now."""
-    root = configuration.named_folder("root", path)
+    root, state = (configuration.named_folder(key, path) for key in _FOLDERS)
+    if state and is_running(state) is False:
+        say("filedrop isn't running, and can't start with this configuration.")
+        return
     told = status_file.read(root) if root else None
     if told is None or not told["running"]:
         return
@@ -134,8 +138,8 @@ def _show_by_the_one_before(path: Path) -> None:
         written, read = datetime.fromisoformat(told["written"]), datetime.fromisoformat(told["configured"])
         if abs(datetime.now().astimezone() - written) > SILENT:
             return
-        which = "the one before" if told["troubles"].get("configuration") else "what it was then"
-        say(f"filedrop read its configuration at {local(read)}, and works by {which}. At {local(written)} it wrote:")
+        which = "the configuration before that" if told["troubles"].get("configuration") else "that one"
+        say(f"filedrop read its configuration at {local(read)}, and uses {which}. It reported at {local(written)}:")
         _show(told)
 
 
@@ -152,7 +156,7 @@ def _show(now: Status) -> None:
         [_account(name, account) for name, account in now["accounts"].items()],
     )
     if now["heard"]:
-        say(f"(accounts as of {now['heard']})")
+        say(f"(accounts at {now['heard']})")
     about_accounts = {matter["about"] for matter in now["matters"] if matter["kind"] == "account"}
     for name, account in now["accounts"].items():
         for line in _account_lines(account, with_why=name not in about_accounts):
@@ -164,7 +168,7 @@ def _show(now: Status) -> None:
 
 
 def _matter_lines(matter: Matter, now: Status) -> Iterator[str]:
-    """What needs a person, what to do about it, and its documents and messages."""
+    """What needs attention, what to do about it, and its documents and messages."""
     yield f"{heading(matter)}: {matter['advice']}" if matter["advice"] else heading(matter)
     company = now["companies"].get(matter["company"])
     several = company is not None and sum(folder["use"] == "outbound" for folder in company["folders"]) > 1
@@ -188,7 +192,7 @@ def _account(name: str, account: AccountStatus) -> list[object]:
 
 def _account_lines(account: AccountStatus, *, with_why: bool) -> Iterator[str]:
     if account["why"] and with_why:
-        yield f"{account['why']}{asked_again(account)}"
+        yield f"{account['why']}{asked_again(account, datetime.now().astimezone())}"
     yield from account["lists"]
     yield from account["left_behind"]
     if account["fetched"]:
@@ -196,11 +200,14 @@ def _account_lines(account: AccountStatus, *, with_why: bool) -> Iterator[str]:
     if for_nobody := account["for_nobody"]:
         those = [*account["nobodys"], *(["others"] if for_nobody > len(account["nobodys"]) else [])]
         which = f" ({listed(those)})" if those else ""
-        yield f"{for_nobody} unread for none of the companies{which}: add their receivers to one, or set `unassigned`"
+        yield (
+            f"{for_nobody} unread for none of your companies{which}: add their receivers to a company, or set "
+            "`unassigned`"
+        )
     if account["surplus"]:
         numbers = ", ".join(map(str, account["surplus"][:LISTED]))
         more = f" and {more} more" if (more := len(account["surplus"]) - LISTED) > 0 else ""
-        yield f"the access point has these once too often: {numbers}{more}; tell their receivers, or its operator"
+        yield f"the access point has these documents twice: {numbers}{more}; inform their receivers, or the operator"
 
 
 def lines_of(company: CompanyStatus, counts: Iterable[Count], told: Container[str] = ()) -> Iterator[str]:

@@ -5,9 +5,10 @@ survey        everything together
 folders       what lies in each folder; it only looks
 reasons       why a count isn't 0, what is to be done, and the documents and messages that it is made of
 strays        files that nobody will send, also in folders that have no company any more
-matters       what needs a person
+matters       what needs attention
 starting      the command that starts filedrop where it doesn't run
 status_file   status.json, for whoever opens the share, and what the daemon says of itself
 page_file     STATUS.html in the root and in the companies' folders: when, and where
+company       a company's part of the status, in the words of its people
 page          its content; lately is what happened in the last two weeks; templates has the HTML
 """

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from filedrop.storage.folder import Folder
 
 PATIENCE = 3.0  # seconds for all folders together to answer
-HUNG = "it does not answer; see whether its server is up"
+HUNG = "it doesn't respond: check that its server is running"
 LISTED = 20  # of each kind by name: enough to act on, little enough to read
 LONGEST = 2000  # letters of a reason that anybody may have written
-WITHOUT_SIDECAR = "it lies here without a sidecar of ours; filedrop history NAME says what has happened to it"
+WITHOUT_SIDECAR = "its sidecar is missing; filedrop history NAME shows what happened to it"
 
 
 class Lying(NamedTuple):
@@ -109,7 +109,9 @@ class FolderSurvey:
                 try:
                     thread.start()
                 except RuntimeError:  # the next look tries again
-                    self._seen[folder.path] = FolderSnapshot(trouble="the system has no thread to look into it now")
+                    self._seen[folder.path] = FolderSnapshot(
+                        trouble="it can't be checked now: the system has no free thread"
+                    )
                     continue
                 self._looks[folder.path] = thread, time.monotonic()
                 threads.append(thread)
@@ -150,7 +152,7 @@ class FolderSurvey:
             if isinstance(folder, OutboundFolder):
                 snapshot = _outbound(folder, names)
             else:
-                snapshot = _inbound(folder, ages=self._ages)
+                snapshot = _inbound(folder, names.get(folder.path, ()), ages=self._ages)
             snapshot.refused = shortage(folder.path)
             snapshot.warning = outdated(folder, journal) or snapshot.refused
             snapshot.disk, snapshot.free = folder.at().identity[0], free_space(folder.path)
@@ -222,7 +224,7 @@ def _too_full(free: int | None, least: int) -> str:
     """Why nothing is fetched into a folder with so much room, "" where there is enough."""
     if free is None or free >= least:
         return ""
-    return f"only {size(free)} free: nothing is fetched below {size(least)} (inbound.min_free): make room"
+    return f"only {size(free)} free; nothing is fetched below {size(least)} (inbound.min_free): free some space"
 
 
 def why_failed(document: Entry) -> tuple[str, str]:
@@ -231,8 +233,8 @@ def why_failed(document: Entry) -> tuple[str, str]:
     return (fault.message[:LONGEST], fault.code) if fault else (WITHOUT_SIDECAR, "")
 
 
-def _inbound(folder: Folder, *, ages: bool) -> FolderSnapshot:
-    snapshot = FolderSnapshot()
+def _inbound(folder: Folder, names: Collection[str], *, ages: bool) -> FolderSnapshot:
+    snapshot = FolderSnapshot(there={folder.path / name for name in names if (folder.at() / name).exists()})
     for entry in folder.at().scan():
         if is_received(entry.name) and entry.is_file(follow_symlinks=False):
             snapshot.counts["inbound"] += 1

@@ -1,4 +1,4 @@
-"""What needs a person, the most urgent first: page, `status` and alerts tell it in these words. Pure."""
+"""What needs attention, the most urgent first, in the words of page, `status` and alerts. Pure."""
 
 from __future__ import annotations
 
@@ -33,28 +33,29 @@ if TYPE_CHECKING:
     )
     from filedrop.status.strays import RemovedFolder
 
+DELETE = "delete this file"  # ends the reason of a duplicate
 AWAY = "away"  # what is wrong with a root, or an access point
 SEVERAL = 2  # folders that are away at once, for which their root speaks
 UNTIL_ASKED = timedelta(minutes=1)  # after a start or a reload: until then, nothing is amiss with an account
 _CONDITIONS = {  # of an account: what is said of it, and of the whole
-    "no password": ("its password can't be read", "The password of an account can't be read."),
+    "no password": ("the password can't be read", "The password of an account can't be read."),
     "refused": ("the login is refused", "The access point refuses the login."),
-    "wrong address": ("its base_url is wrong", "The address of the access point is wrong."),
-    AWAY: ("the access point is away", "The access point is away."),
-    "unknown": ("the access point has not been asked yet", "The access point has not been asked yet."),
+    "wrong address": ("base_url is wrong", "The address of the access point is wrong."),
+    AWAY: ("the access point can't be reached", "The access point can't be reached."),
+    "unknown": ("no answer from the access point yet", "The access point hasn't answered yet."),
 }
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _BY_THE_JOURNAL: tuple[Kind, ...] = ("rejected", "doubt", "decide", "late", "overdue", "stuck")
 _DOUBT = (
-    "filedrop goes on looking for them while their folder is there. To end it yourself: filedrop resolve ID --sent "
-    "MSG_NO, or filedrop resolve ID --send-again"
+    "filedrop keeps looking for them while their folder is available. To end it yourself, run: filedrop resolve ID "
+    "--sent MSG_NO, or: filedrop resolve ID --send-again"
 )
-_LATE = "filedrop tries again by itself; resolve what each line says, or ask the access point's operator"
+_LATE = "filedrop tries again by itself. Resolve the cause in each line, or ask the operator of the access point"
 _NOUNS: dict[Kind, str] = {
-    "alert": "trouble",
+    "alert": "problem",
     "folder": "folder",
     "table": "table",
-    "trouble": "trouble",
+    "trouble": "problem",
     "decide": "document",
     "failed": "document",
     "rejected": "document",
@@ -86,8 +87,8 @@ def heading(matter: Matter) -> str:
 
 def line_of(item: Item, *, in_full: bool = True) -> str:
     """A document or message in a line; `in_full`: with its path."""
-    known = f" {item['known']}" if item["known"] else ""
-    return f"{(in_full and item['path']) or item['name']}{known}: {item['why']}"
+    known, why = f" {item['known']}" if item["known"] else "", f": {item['why']}" if item["why"] else ""
+    return f"{(in_full and item['path']) or item['name']}{known}{why}"
 
 
 def unlisted(matter: Matter) -> str:
@@ -107,7 +108,7 @@ def find(
     removed: Sequence[RemovedFolder],
     start: str,
 ) -> list[Matter]:
-    """What needs a person now; `doubts` are all documents in doubt.
+    """What needs attention now; `doubts` are all documents in doubt.
 
     `rejected`: what was rejected lately, each with the name of its company, "" for none of the configuration's.
     `for_nobody`: by account, what is stuck of the messages for none of the companies. `removed`: folders with files
@@ -154,7 +155,7 @@ def unseen(status: Status) -> frozenset[Key]:
 
 
 def verdict(status: Status) -> str:
-    """How it stands, in a sentence or two."""
+    """The status in a sentence or two."""
     kinds = {matter["kind"] for matter in status["matters"]}
     sentences = ["filedrop isn't running."] if "stopped" in kinds else []
     if "account" in kinds:
@@ -164,24 +165,24 @@ def verdict(status: Status) -> str:
         sentences.append("The journal can't be used, so nothing is sent.")
     if needed := _needed(status["matters"]):
         sentences.append(needed)
-    return " ".join(sentences) or "All is well."
+    return " ".join(sentences) or "Everything is working."
 
 
 def in_a_line(status: Status) -> str:
-    """How it stands, and what needs a person: for monitoring, and for `systemctl status`."""
+    """The verdict and what needs attention, in a line: for monitoring, and for `systemctl status`."""
     headings = [heading(one) for one in status["matters"] if one["kind"] != "stopped"]
     cut = [*headings[:LISTED], *([f"and {len(headings) - LISTED} more"] if len(headings) > LISTED else [])]
     return f"{verdict(status)} ({'; '.join(cut)})" if cut else verdict(status)
 
 
 def _needed(matters: Sequence[Matter]) -> str:
-    """How many documents, messages, folders and tables need a person, as a sentence; "" for none."""
+    """How many documents, messages, folders and tables need attention, as a sentence; "" for none."""
     counts: Counter[str] = Counter()
     for one in matters:
         if noun := _NOUNS.get(one["kind"]):
             counts[noun] += one["number"]
     parts = [f"{number} {noun}{'s' if number > 1 else ''}" for noun, number in counts.items()]
-    return f"{listed(parts)} {'needs' if counts.total() == 1 else 'need'} a person." if parts else ""
+    return f"{listed(parts)} {'needs' if counts.total() == 1 else 'need'} attention." if parts else ""
 
 
 def _matter(kind: Kind, company: str = "", about: str = "", *, what: str = "", title: str, advice: str = "") -> Matter:
@@ -206,7 +207,7 @@ def _several(
 
 def _stopped(status: Status, start: str) -> Iterator[Matter]:
     if status["running"] is False:
-        advice = f"nothing is sent or fetched; start it: {start}"
+        advice = f"nothing is sent or fetched. Start it: {start}"
         yield _matter("stopped", title="filedrop isn't running", advice=advice)
 
 
@@ -222,9 +223,9 @@ def _accounts(status: Status, now: datetime) -> Iterator[Matter]:
         if what not in _CONDITIONS or (what == "unknown" and why):
             what = AWAY
         elif what == "unknown":
-            why = "see the log if this lasts"
+            why = "see the log if this doesn't change within minutes"
         says, _ = _CONDITIONS[what]
-        advice = f"{why}{asked_again(account)}"
+        advice = f"{why}{asked_again(account, now)}"
         yield _matter("account", about=name, what=what, title=f"account {name}: {says}", advice=advice)
 
 
@@ -235,11 +236,11 @@ def _away(status: Status, config: Config) -> list[Matter]:
     reasons = {folder["why"] for folder in ours if not folder["available"]}
     if len(ours) < SEVERAL or any(folder["available"] for folder in ours) or NOT_YET in reasons:
         return []
-    why, advice = "", "filedrop goes on by itself when it is back"
+    why, advice = "", "filedrop continues by itself when it is back"
     if len(reasons) == 1 and all(why == HUNG or str(config.root) in why for why in reasons):
         (why,) = reasons
     elif all(map(is_gone, reasons)):
-        why = "see that it is mounted"
+        why = "check that it is mounted"
         advice += "; where a folder was deleted, filedrop check says what to do"
     title = f"{config.root}: unavailable, with all {len(ours)} folders in it: {why}"
     return [_matter("folder", about=str(config.root), what=AWAY, title=title, advice=advice)] if why else []
@@ -290,7 +291,7 @@ def _stuck_for_nobody(rows: Sequence[MessageRow], account: str, config: Config) 
 
 
 def _rejected(items: list[Item], company: str) -> Iterator[Matter]:
-    advice = "see what each response says, in inbound/ and in the document's sidecar, and send a corrected one"
+    advice = "read each response in inbound/ or in the document's sidecar, and send a corrected document"
     return _several("rejected", company, len(items), "rejected by the receiver", advice=advice, items=items[:LISTED])
 
 
@@ -301,7 +302,7 @@ def _strays(status: CompanyStatus, company: str, config: Config) -> Iterator[Mat
     what = "file that will never be sent" if number == 1 else "files that will never be sent"
     advice = (
         f"to send one, give it a document's name ({', '.join(config.outbound.files)}) and put it into outbound/; "
-        "otherwise move it away. Names that are expected in outbound/ can be listed in outbound.ignore"
+        "otherwise move it away. If such names are expected in outbound/, list them in outbound.ignore"
     )
     return _several("stray", company, number, what, advice=advice, items=[_stray(file) for file in files])
 
@@ -309,11 +310,11 @@ def _strays(status: CompanyStatus, company: str, config: Config) -> Iterator[Mat
 def _removed_folder(folder: RemovedFolder) -> Iterator[Matter]:
     """The files in a folder that has no company any more."""
     number, path = folder.files.number, folder.path
-    files, are = ("file", "is") if number == 1 else ("files", "are")
-    what = f"{files} that wait or have failed {are} in {path}, which the configuration no longer names"
+    files = "unsent file is" if number == 1 else "unsent files are"
+    what = f"{files} in {path}, which the configuration no longer names"
     advice = (
-        "nobody sends them: name the folder in the configuration again, or move the files into another outbound/; to "
-        f"give them up, delete .filedrop in {path}"
+        "filedrop doesn't send them. Name the folder in the configuration again, or move the files to another "
+        f"outbound/. To give them up, delete .filedrop in {path}"
     )
     items = [_stray(file) for file in folder.files.listed]
     return _several("stray", "", number, what, about=str(path), advice=advice, items=items)
@@ -335,7 +336,12 @@ def _in_doubt(
     asked = [one for one in doubts if question(one)]
     for_long = [one for one in doubts if not question(one) and now - _since(one) > config.outbound.doubt]
     kinds: tuple[tuple[Kind, list[Document], str, str], ...] = (
-        ("decide", asked, "to be decided by you", "see at the access point what is so, then run that command"),
+        (
+            "decide",
+            asked,
+            "to be decided by you",
+            "check at the access point which case it is, then run the command for it",
+        ),
         ("doubt", for_long, f"in doubt for longer than {as_duration(config.outbound.doubt)}", _DOUBT),
     )
     for kind, documents, what, advice in kinds:
@@ -372,7 +378,7 @@ def _item(one: DocumentStatus, company: Company) -> Item:
     do = [retry(company.name, one["file"], one["code"])] if one["state"] == "failed" else []
     since, why = one["since"], one["why"]
     if one["code"] == DUPLICATE:  # the command would send it again: only the note names it
-        do, why = [], f"{why.rstrip('.')}: delete this file"
+        do, why = [], f"{why.rstrip('.')}: {DELETE}"
     return Item(name=one["file"], known=number, path=one["path"], why=why, do=do, since=since, order=_order(since))
 
 

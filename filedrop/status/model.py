@@ -98,7 +98,7 @@ class Item(TypedDict):
 
 
 class Matter(TypedDict):
-    """Something that needs a person: of which kind, whose it is ("" for all), and which account or folder it is about.
+    """Something that needs attention: of which kind, whose it is ("" for all), and which account or folder it is about.
 
     `what` is wrong with that account or folder, in a word that programs compare. `title` says what, `advice` what to
     do, `items` are its documents or messages, the newest first. `number` is how many there are, and `newest` is the
@@ -181,7 +181,7 @@ class Status(TypedDict):
     `tables` says in sentences what is wrong with them, `troubles`, by what they are about, what else keeps work from
     being done, `alerts` what couldn't be sent of mails and the like, `journal` why that can't be used, "" while it can.
     `running`: does a daemon work with this state? None where we can't tell. `keep_archive`: for how long, or `forever`.
-    `matters` is what needs a person.
+    `matters` is what needs attention.
     """
 
     filedrop: int

@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -22,10 +22,10 @@ from filedrop.status.folders import WITHOUT_SIDECAR
 from filedrop.status.matters import unlisted, verdict
 from filedrop.status.model import COUNTS, folders_of
 from filedrop.text import printable, size
-from filedrop.times import local, moment
+from filedrop.times import moment, spelled_out
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
     from filedrop.status.lately import Lately
@@ -35,11 +35,23 @@ LONGEST = 300  # letters of a reason; the note has all of it
 _TEMPLATES = Path(__file__).parent / "templates"
 _LEVELS = {"well": "#1a7f4b", "person": "#b26a00", "away": "#c0362c"}  # the dot in the browser's tab
 _STYLE = (_TEMPLATES / "style.css").read_text(encoding="utf-8")
-_SCRIPT = (_TEMPLATES / "stale.js").read_text(encoding="utf-8")
+_SCRIPT = (_TEMPLATES / "page.js").read_text(encoding="utf-8")
 
 
-def render(status: Status, lately: Lately, *, place: Path, host: str, company: str, pages: Collection[str]) -> bytes:
-    """The page for all, or of this `company`, to lie in `place`; `pages`: companies with a page of their own below."""
+def render(
+    status: Status,
+    lately: Lately,
+    *,
+    place: Path,
+    host: str,
+    company: str,
+    pages: Collection[str],
+    readable: Mapping[tuple[str, str], Path],
+) -> bytes:
+    """The page for all, or of this `company`, to lie in `place`; `pages`: companies with a page of their own below.
+
+    `readable` are the pages of received documents, by company and name of the document.
+    """
     level = _level(status)
     kinds = lately.days._fields
     html = _PAGE.render(
@@ -50,14 +62,14 @@ def render(status: Status, lately: Lately, *, place: Path, host: str, company: s
         level=level,
         verdict=verdict(status),
         written=moment(status["written"]),
-        needed=[matter for matter in status["matters"] if matter["kind"] != "stopped"],
-        counts=COUNTS,
+        needed=status["matters"],
+        counts=[count for count in COUNTS if any(one[count] for one in status["companies"].values())],
         lately=lately,
         days=[dict(zip(kinds, numbers, strict=True)) for numbers in zip(*lately.days, strict=True)],
         highest=max(map(max, lately.days)),
         totals=dict(zip(kinds, map(sum, lately.days), strict=True)),
         disks=_disks(status, place),
-        path=lambda path: _shown(path, place),
+        page=lambda received: _link(readable.get((received.company, received.file)), place),
         note=lambda item, matter: _note(item, matter, place),
         version=__version__,
         color=_LEVELS[level],
@@ -85,10 +97,16 @@ def _shown(path: str, place: Path) -> str:
 
 def _note(item: Item, matter: Matter, place: Path) -> str:
     """The relative address of the note beside a document that failed, "" where there is none."""
-    path = PurePath(item["path"])
-    if matter["kind"] != "failed" or item["why"] == WITHOUT_SIDECAR or not path.is_relative_to(place):
+    if matter["kind"] != "failed" or item["why"] in (WITHOUT_SIDECAR, ""):
         return ""
-    return "/".join(quote(os.fsencode(part), safe="") for part in path.relative_to(place).parts) + ".why.txt"
+    return _link(PurePath(f"{item['path']}.why.txt"), place)
+
+
+def _link(path: PurePath | None, place: Path) -> str:
+    """The relative address of a file, "" where it isn't below the page's folder: a browser may not find it there."""
+    if path is None or not path.is_relative_to(place):
+        return ""
+    return "/".join(quote(os.fsencode(part), safe="") for part in path.relative_to(place).parts)
 
 
 def _brief(why: str) -> str:
@@ -99,7 +117,7 @@ def _brief(why: str) -> str:
 
 def _sentence(text: str) -> str:
     """A text that begins as a sentence does, unless it begins with a name or a number."""
-    return text[:1].upper() + text[1:] if re.match(r"[a-z]+('[a-z]+)?( |$)", text) else text
+    return text[:1].upper() + text[1:] if re.match(r"(?!filedrop )[a-z]+('[a-z]+)?( |$)", text) else text
 
 
 def _disks(status: Status, place: Path) -> list[tuple[str, list[str]]]:
@@ -116,13 +134,20 @@ def _disks(status: Status, place: Path) -> list[tuple[str, list[str]]]:
     return found
 
 
-def _time(at: datetime | str | None) -> Markup | str:
-    """A moment as it is read here: the day and the time."""
+def _stop(text: str) -> str:
+    """A text with a full stop, unless it ends with a command to be copied."""
+    last = text.rpartition(": ")[2]
+    return text if text.endswith((".", ":")) or re.match(r"(sudo )?filedrop ", last) else f"{text}."
+
+
+def _time(at: datetime | str | None, form: Literal["long", "short"] = "long") -> Markup | str:
+    """A moment as people write it, here; the exact one is its title."""
     found = moment(at) if isinstance(at, str) else at
     if found is None:
         return ""
-    shown = local(found)
-    return Markup('<time datetime="{}">{}</time>').format(found.isoformat(timespec="seconds"), shown[:16])
+    exact = found.isoformat(timespec="seconds")
+    shown = spelled_out(found, month=3 if form == "short" else None)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(exact, exact, shown)
 
 
 def _safe(value: Any) -> Any:
@@ -139,7 +164,7 @@ _ENVIRONMENT = Environment(
     lstrip_blocks=True,
 )
 _ENVIRONMENT.filters |= {
-    "brief": _brief, "time": _time, "local": local, "unlisted": unlisted,
-    "sentence": _sentence,
+    "brief": _brief, "time": _time, "unlisted": unlisted, "sentence": _sentence, "stop": _stop,
+    "day": lambda when: spelled_out(when).rpartition(" ")[0].rpartition(" ")[0],
 }  # fmt: skip
 _PAGE = _ENVIRONMENT.get_template("STATUS.html")

@@ -18,17 +18,21 @@ from filedrop.files import Directory, Entry, clear_drafts, replace_whole
 from filedrop.files.patience import within
 from filedrop.model.message import UNASSIGNED
 from filedrop.status import lately
+from filedrop.status.company import of_company
 from filedrop.status.folders import HUNG
 from filedrop.storage.marker import read_marker
+from filedrop.storage.names import page_name
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Container
     from datetime import datetime
 
     import structlog
 
-    from filedrop.config import Company, Config
+    from filedrop.config import Config
     from filedrop.journal import Journal
-    from filedrop.status.model import AccountStatus, Status
+    from filedrop.status.matters import Key
+    from filedrop.status.model import Status
 
 NAME = "STATUS.html"
 PATIENCE = 3.0  # seconds for a folder to take a page
@@ -39,6 +43,7 @@ class Pages:
     """Keeps all pages up to date. For one thread."""
 
     def __init__(self, config: Config, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
+        self._config = config
         self._root = config.root
         self._journal = journal
         self._host = socket.gethostname()
@@ -48,7 +53,6 @@ class Pages:
             for name, path in folders.items()
             if path not in config.folders
         }
-        self._companies = config.companies
         self._asked: object = None
         self._found: dict[str, lately.Lately] = {}
 
@@ -57,24 +61,41 @@ class Pages:
         """Load what is needed once, so that it doesn't count as a page's time."""
         from filedrop.status import page  # noqa: F401, PLC0415 - Jinja takes a tenth of a second and 4 MB
 
-    def write(self, status: Status, now: datetime) -> None:
-        """Write those pages that are due; the root is known to be ours."""
+    def write(self, status: Status, now: datetime, there: Collection[Path], reported: Container[Key]) -> None:
+        """Write those pages that are due; the root is known to be ours.
+
+        `there`: those of the `readable` pages that lie in their folders. `reported`: what alerts have reported.
+        """
         from filedrop.status import page  # noqa: PLC0415 - likewise
 
         found = self._lately(now)
+        readable = {document: path for document, path in self.readable(now).items() if path in there}
         for name, file in self._files.items():
-            said = of_company(status, self._companies[name]) if name else status
+            said = of_company(status, self._config.companies[name], self._config, reported) if name else status
             happened = found[name] if name else lately.of_all(list(found.values()))
-            if file.is_due((without_trifles(said), happened)):
+            linked = {document: path for document, path in readable.items() if not name or document[0] == name}
+            if file.is_due((without_trifles(said), happened, linked)):
                 pages = {one for one, its in self._files.items() if its.is_there} if not name else ()
-                place = self._root / name
-                file.write(said, page.render(said, happened, place=place, host=self._host, company=name, pages=pages))
+                content = page.render(
+                    said, happened, place=self._root / name, host=self._host, company=name, pages=pages, readable=linked
+                )
+                file.write(said, content)
+
+    def readable(self, now: datetime) -> dict[tuple[str, str], Path]:
+        """Where the pages of the latest received documents are to lie, by company and name of the document."""
+        companies = self._config.companies if self._config.inbound.readable == "html" else {}
+        return {
+            (received.company, received.file): companies[name].inbound / page_name(received.file)
+            for name, happened in self._lately(now).items()
+            if name in companies and companies[name].may_receive
+            for received in happened.received
+        }
 
     def _lately(self, now: datetime) -> dict[str, lately.Lately]:
         """What happened lately, by company and to messages for nobody; not asked again before something happens."""
         asked = self._journal.commits, now.date()
         if asked != self._asked:
-            names = [*self._companies, UNASSIGNED]
+            names = [*self._config.companies, UNASSIGNED]
             try:
                 self._found, self._asked = {name: lately.gather(self._journal, name, now) for name in names}, asked
             except JournalError:  # the status says so
@@ -148,29 +169,6 @@ def is_at_home(file: Entry, status: Status, journal: Journal) -> bool:
         return journal.id in owners
     known = (path for path in paths if path.is_relative_to(file.directory.path) and journal.folder_at(path))
     return file.exists() or not any(known)
-
-
-def of_company(status: Status, company: Company) -> Status:
-    """The part of a status that is about one company, with nothing of the others."""
-    mine: AccountStatus = {
-        **status["accounts"][company.account], "unread": None, "for_nobody": None, "nobodys": [],
-        "lists": [], "left_behind": [], "surplus": [], "fetched": "",
-    }  # fmt: skip
-    return {
-        **status,
-        "companies": {company.name: status["companies"][company.name]},
-        "accounts": {company.account: mine},
-        "tables": [],
-        "alerts": [],
-        "unassigned": None,
-        "matters": [
-            one
-            for one in status["matters"]
-            if one["company"] == company.name
-            or one["kind"] in ("stopped", "journal")
-            or (one["kind"] == "account" and one["about"] == company.account)
-        ],
-    }
 
 
 def without_trifles(status: Status) -> object:

@@ -16,7 +16,7 @@ from filedrop.status.folders import LISTED
 from filedrop.status.model import COUNTS, DocumentStatus, MessageStatus
 from filedrop.storage.sidecar import ANYWAY, DUPLICATE
 from filedrop.text import command
-from filedrop.times import as_duration, from_seconds, local, moment, stated
+from filedrop.times import as_duration, from_seconds, local, moment, next_attempt, stated
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -56,23 +56,23 @@ def reasons(
     """
     named = {document["state"] for document in documents}
     waits_anyway = (
-        "filedrop isn't running: start it; filedrop run --once takes what is ready by then"
+        "filedrop isn't running. Start it, or send what is ready with: filedrop run --once"
         if running is False
-        else "sent as soon as they are ready and it is their turn"
+        else "filedrop sends them when they are ready and it is their turn"
     )
     sentences: dict[Count, str] = {
         "waiting": (waits_for or waits_anyway)
-        + ("; what is named below waits for what its line says" if "waiting" in named else ""),
+        + ("; the files below have reasons of their own" if "waiting" in named else ""),
         "sending": sending,
-        "doubt": "there was no clear answer, so the access point may have them: they are looked for there, and sent "
-        "again only when they certainly aren't there. To end it yourself, by the id in brackets: "
-        "filedrop resolve ID --sent MSG_NO, or filedrop resolve ID --send-again",
-        "sent": "accepted by the access point, not reported as delivered yet; filedrop goes on asking"
-        + ("; what is named below may not arrive: see to what its warning says" if "sent" in named else ""),
-        "overdue": f"accepted longer than {as_duration(config.outbound.overdue)} ago (outbound.overdue), and not "
-        "delivered: ask the access point's operator what has become of them; filedrop goes on asking",
+        "doubt": "filedrop doesn't know yet whether the access point received them. It looks for them there, and sends "
+        "them again only if they certainly aren't there. To end it, use the id in brackets: "
+        "filedrop resolve ID --sent MSG_NO, or: filedrop resolve ID --send-again",
+        "sent": "accepted by the access point, not delivered yet; filedrop keeps checking"
+        + ("; those below may not arrive: read their warnings" if "sent" in named else ""),
+        "overdue": f"accepted more than {as_duration(config.outbound.overdue)} ago (outbound.overdue), not delivered: "
+        "ask the operator of the access point about them; filedrop keeps checking",
         "failed": _mended(counts["failed"], company, documents),
-        "received": f"ready to be taken, in {company.inbound}",
+        "received": f"in {company.inbound}, ready to be taken",
         "stuck": stuck(company.account, config),
     }
     return {count: sentences[count] for count in COUNTS if counts[count]}
@@ -82,11 +82,11 @@ def in_sending(number: int, on_the_wire: int, refused: str, *, running: bool | N
     """What becomes of so many documents that lie in `sending/`; `refused`: why nothing can be moved there."""
     others = number - on_the_wire
     if running is False:
-        with_us = "looked at when filedrop runs again"
-        sent = "looked for at the access point when filedrop runs again"
+        with_us = "filedrop continues with them when it runs again"
+        sent = "filedrop looks for them at the access point when it runs again"
     else:
-        with_us = f"waiting to be put away{f' ({refused})' if refused else ''}"
-        sent = "on their way to the access point at this moment"
+        with_us = f"waiting to be moved{f' ({refused})' if refused else ''}"
+        sent = "being sent to the access point now"
     if others and on_the_wire:
         return f"{on_the_wire} {sent}; {others} {with_us}"
     return with_us if others else sent
@@ -103,32 +103,34 @@ def fetched(account: AccountStatus, folders: Iterable[FolderStatus], *, running:
     held_by = [
         f"{one['path']}: {why}" for one in folders if one["use"] == "inbound" and (why := one["why"] or one["warning"])
     ]
-    are, they = ("is for a company", "it is") if number == 1 else ("are for companies", "they are")
+    messages, are, them = ("message", "is", "it") if number == 1 else ("messages", "are", "them")
     if running is False:
-        then = f"{they} fetched when filedrop runs again"
+        then = f"filedrop fetches {them} when it runs again"
     elif held_by:
         then = f"nothing is fetched into {'; '.join(held_by)}"
     else:
-        then = f"{they} fetched, but for what is stuck" if number > 1 else f"{they} fetched, unless it is stuck"
-    return f"{number} unread at the last poll {are} here: {then}"
+        then = (
+            f"filedrop fetches {them}, except what is stuck"
+            if number > 1
+            else "filedrop fetches it, unless it is stuck"
+        )
+    return f"{number} unread {messages} at the last poll {are} for your companies: {then}"
 
 
 def _mended(number: int, company: Company, documents: Iterable[DocumentStatus]) -> str:
     """What is to be done with what has failed. Some would only fail again until a person lets it through."""
     codes = Counter(document["code"] for document in documents)
     if codes[DUPLICATE] == number:
-        return (
-            "delete each duplicate: its content was sent before. The note beside it (.why.txt) says when, and as what"
-        )
+        return "delete each duplicate: its content was sent before. The note (.why.txt) says when, and as which file"
     if sum(codes[code] for code in ANYWAY) == number:
         return (
-            "do what the note beside each says (.why.txt): delete a duplicate; what the access point certainly doesn't "
-            f"have is sent again by: {command('filedrop', 'retry', '--anyway', company.name)} NAME"
+            "follow the note of each file (.why.txt). Delete a duplicate. If the access point certainly doesn't have a "
+            f"document, send it again with: {command('filedrop', 'retry', '--anyway', company.name)} NAME"
         )
-    some = "; delete duplicates" if codes[DUPLICATE] else ""
+    some = "delete duplicates. For the others, " if codes[DUPLICATE] else ""
     return (
-        "mend what the note beside each says (.why.txt), then move the file back to outbound/, or run: "
-        f"{command('filedrop', 'retry', company.name)} NAME{some}"
+        f"{some}correct what the note of each file names (.why.txt). Then move the file back to outbound/, or run: "
+        f"{command('filedrop', 'retry', company.name)} NAME"
     )
 
 
@@ -162,14 +164,14 @@ def failed(outbound: Mapping[Path, FolderSnapshot]) -> list[DocumentStatus]:
     ]
 
 
-def known(journal: Journal, documents: Iterable[Document], kind: str) -> list[DocumentStatus]:
+def known(journal: Journal, documents: Iterable[Document], kind: str, now: datetime) -> list[DocumentStatus]:
     """Documents that the journal knows, of one of its kinds (`Journal.newest`)."""
     return [
         DocumentStatus(
             state=kind,
             file=document.file,
             path=str(journal.path_of(document) or ""),
-            why=_why(document, kind),
+            why=_why(document, kind, now),
             code="",
             id=document.id,
             msg_no=document.msg_no,
@@ -192,7 +194,7 @@ def _since(document: Document, kind: str) -> datetime | None:
 def stuck(account: str, config: Config) -> str:
     """What becomes of the messages of an account that are stuck, and what can be done."""
     return (
-        "tried again with growing pauses; one that nobody can use may be marked as read: "
+        "filedrop tries again, with growing pauses. If nobody can use a message, mark it as read: "
         f"{command('filedrop', 'read', *config.account_option(account))} MSG_NO"
     )
 
@@ -205,7 +207,7 @@ def stuck_messages(stuck: Iterable[MessageRow]) -> list[MessageStatus]:
     ]
 
 
-def _why(document: Document, kind: str) -> str:
+def _why(document: Document, kind: str, now: datetime) -> str:
     match kind:
         case "doubt":
             return question(document) or document.why_in_doubt
@@ -216,7 +218,7 @@ def _why(document: Document, kind: str) -> str:
             return "; ".join(document.warnings)
         case _:
             last = document.history[-1].facts.get("why") if document.history else None
-            again = f"; tried again at {local(document.due)}" if document.due else ""
+            again = f"; {next_attempt(document.due, now)}" if document.due else ""
             return f"{last or 'it could not be read or sent'}{again}"
 
 
@@ -241,20 +243,20 @@ def _why_left(at: FolderContext, name: str, seen: Seen, now: datetime) -> str:
     ready_file = at.folder.ready_file(name)
     if seen.fault is None:
         if ready_file is not None:
-            return f"it waits for {ready_file}, which must not be older than it"
-        return "its writer may not be done; it is taken when it stays as it is"
+            return f"it waits for {ready_file}, which must not be older than this file"
+        return "its writer may not have finished; filedrop takes the file when it stops changing"
     what = seen.fault.message.rstrip(".")
     if seen.fault.code == IN_USE:
-        return f"{what}; it is looked at again until that is mended"
+        return f"{what}; filedrop tries again until it can read the file"
     unchanged = timedelta(seconds=at.shared.steady() - seen.since)
     fails = local(now + max(at.shared.rules.incomplete_after - unchanged, timedelta(0)))
     if seen.fault.code == "unreadable":
-        return f"{what}; it fails at {fails} unless it can be read before"
-    return f"{what}; it may not be whole yet: it fails at {fails} unless it changes before"
+        return f"{what}; it fails at {fails} unless it can be read by then"
+    return f"{what}; it may be incomplete: it fails at {fails} unless it changes by then"
 
 
-def asked_again(account: AccountStatus) -> str:
+def asked_again(account: AccountStatus, now: datetime) -> str:
     """When a running daemon asks an account's access point again, as the end of a sentence; "" where that isn't so."""
-    at = moment(account["next_attempt"])
-    sooner = ", or as soon as its password file is changed" if account["login"] == "refused" else ""
-    return f"; the next attempt is at {local(at, 'seconds')}{sooner}" if at else ""
+    due = moment(account["next_attempt"])
+    sooner = ", or as soon as its password file changes" if account["login"] == "refused" else ""
+    return f"; {next_attempt(due, now)}{sooner}" if due else ""

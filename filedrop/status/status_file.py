@@ -30,7 +30,7 @@ from filedrop.status.survey import DaemonReport, Survey, account_status
 from filedrop.storage import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
 
     import structlog
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from filedrop.daemon.account import Account
     from filedrop.daemon.daemon import Daemon
     from filedrop.journal import Journal
+    from filedrop.status.matters import Key
 
 NAME = "status.json"
 LARGEST = 100_000_000  # bytes, some hundred companies in trouble: anybody may write to the share
@@ -47,7 +48,10 @@ LONG_REST = 500  # and much less where we have done and heard nothing since: onl
 
 
 class StatusFile:
-    """Keeps status.json up to date while a daemon works. `alerts` says what couldn't be sent of mails and the like."""
+    """Keeps status.json up to date while a daemon works. `alerts` says what couldn't be sent of mails and the like.
+
+    `reported`: the matters that an alert has reported to the administrator.
+    """
 
     def __init__(
         self,
@@ -56,8 +60,10 @@ class StatusFile:
         log: structlog.stdlib.BoundLogger,
         *,
         alerts: Callable[[], Sequence[str]] = tuple,
+        reported: Callable[[], Container[Key]] = frozenset,
     ) -> None:
         self._alerts = alerts
+        self._reported = reported
         self._root = config.root
         self._journal = journal
         self._survey = Survey(config, journal)
@@ -116,7 +122,8 @@ class StatusFile:
         begun = time.monotonic()
         now = datetime.now().astimezone()
         told = replace(heard_from(daemon, now), tables=self._tables(daemon), alerts=self._alerts())
-        self._last = status = self._survey.take(told, running=running, now=now)
+        asked_for = self._pages.readable(now).values()
+        self._last = status = self._survey.take(told, running=running, now=now, asked_for=asked_for)
         self._tell_manager(status)
         with suppress(OSError):  # the ways in and out say so already, and loud enough
             self._write_down(status, now)
@@ -134,7 +141,8 @@ class StatusFile:
                 clear_drafts(root)
             replace_whole(root / NAME, json.dumps(status, indent=1).encode() + b"\n")
             self._written, self._written_next = said, time.monotonic() + ANYWAY
-        self._pages.write(status, now)
+        there = frozenset[Path]().union(*(snapshot.there for snapshot in self._survey.snapshots.values()))
+        self._pages.write(status, now, there, self._reported())
 
     def _tables(self, daemon: Daemon) -> list[str]:
         """What is wrong with the mapping's tables; what is new of it is told. They may hang, so it is asked here."""

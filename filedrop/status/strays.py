@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0  # seconds for all folders to answer that nobody serves
 EVERY = 60.0  # seconds between two looks at such folders
-NOBODY_SENDS = "nobody sends it, since its company is no longer in the configuration"
+NOBODY_SENDS = "filedrop doesn't send it: its company is no longer in the configuration"
 
 
 class StrayReport(NamedTuple):

@@ -38,7 +38,7 @@ from filedrop.text import listed
 from filedrop.times import as_duration, stated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from filedrop.config import Company, Config
@@ -58,9 +58,10 @@ def account_status(account: Account) -> AccountStatus:
     """How an account of the running daemon stands."""
     report, summary = account.breaker.report, account.poller.summary
     polled, cut_short = summary.last_poll, account.access_point.cut_short.copy()
-    lists = [f"/{name} could not be read to its end: {why}" for name, why in sorted(cut_short.items()) if why]
+    is_asked = report.condition in ("ok", "unknown")  # else the account's own sentence says why
+    lists = [f"the list /{name} is incomplete: {why}" for name, why in sorted(cut_short.items()) if why and is_asked]
     if summary.unmarked:
-        lists.append(f"{summary.unmarked} of the unread were delivered here before: {summary.why_unmarked}")
+        lists.append(f"{summary.unmarked} unread messages were already delivered here: {summary.why_unmarked}")
     return AccountStatus(
         reachable=_REACHABLE.get(report.condition),
         login={"ok": "ok", "refused": "refused", "no password": "refused"}.get(report.condition, "unknown"),
@@ -68,7 +69,7 @@ def account_status(account: Account) -> AccountStatus:
         unread=summary.unread if polled else None,
         for_nobody=summary.for_nobody if polled else None,
         nobodys=[
-            f"message {one.msg_no} from {one.sender or 'nobody named'} for {one.receiver or 'nobody named'}"
+            f"message {one.msg_no} from {one.sender or 'an unknown sender'} for {one.receiver or 'an unknown receiver'}"
             for one in summary.nobodys
         ],
         last_poll=stated(polled),
@@ -116,17 +117,27 @@ class Survey:
         self._folders = FolderSurvey(config, journal, ages=ages)
         self._removed = RemovedFolders(config)
 
-    def take(self, told: DaemonReport, *, running: bool | None, now: datetime) -> Status:
-        """The status now, with what the daemon has `told`."""
+    def take(
+        self, told: DaemonReport, *, running: bool | None, now: datetime, asked_for: Collection[Path] = ()
+    ) -> Status:
+        """The status now, with what the daemon has `told`. `snapshots` say which of the files `asked_for` are there."""
         try:
-            return self._take(self._journal, told, running=running, now=now)
+            return self._take(self._journal, told, asked_for, running=running, now=now)
         except JournalError as error:
-            return self._take(None, replace(told, journal=str(error)), running=running, now=now)
+            return self._take(None, replace(told, journal=str(error)), asked_for, running=running, now=now)
 
-    def _take(self, journal: Journal | None, told: DaemonReport, *, running: bool | None, now: datetime) -> Status:
+    def _take(
+        self,
+        journal: Journal | None,
+        told: DaemonReport,
+        asked_for: Collection[Path],
+        *,
+        running: bool | None,
+        now: datetime,
+    ) -> Status:
         config = self._config
         strays = (Path(stray["path"]) for found in told.strays.values() for stray in found.listed)
-        self.snapshots = self._folders.look([*told.waiting, *strays])
+        self.snapshots = self._folders.look([*told.waiting, *strays, *asked_for])
         for path, snapshot in self.snapshots.items():
             snapshot.warning = snapshot.warning or told.warnings.get(str(path), "")
             snapshot.refused = snapshot.refused or told.refused.get(str(path), "")
@@ -162,6 +173,7 @@ class Survey:
                     told=told,
                     why_account=accounts[company.account]["why"],
                     running=running,
+                    now=now,
                 )
                 for company in config.companies.values()
             },
@@ -200,15 +212,16 @@ class Survey:
         told: DaemonReport,
         why_account: str,
         running: bool | None,
+        now: datetime,
     ) -> CompanyStatus:
         outbound = {path: self.snapshots[path] for path in company.outbound}
         lies = sum((snapshot.counts for snapshot in outbound.values()), Counter[str]())
         claimed = min(under_way[State.WAITING], lies["sending"])
         many = Counter({kind: found.total for kind, found in newest.items()})
         held_by = "; ".join(
-            f"a file {there.held_by} lies in {path}" for path, there in outbound.items() if there.held_by
+            f"the file {there.held_by} is in {path}" for path, there in outbound.items() if there.held_by
         )
-        why = f"{held_by}; what waits there is sent when that is removed" if held_by else why_account
+        why = f"{held_by}; filedrop sends nothing from there until you delete it" if held_by else why_account
         refused = "; ".join(f"{path}: {one.refused}" for path, one in outbound.items() if one.refused)
         why = why or (refused if running else "")
         counts = Counts(
@@ -228,7 +241,7 @@ class Survey:
                 named = found.documents
                 if kind == "waiting" and why:  # which says it of the others
                     named = [document for document in named if why_not_validated(document)]
-                documents += known(journal, named, kind)
+                documents += known(journal, named, kind, now)
         documents += failed(outbound)
         documents.sort(key=lambda document: _ORDER[document["state"]])
         messages = stuck_messages(stuck)
@@ -314,13 +327,13 @@ def _rejection(response: Response, meant: Sequence[Document], path: str) -> Item
     """A rejected document; or a response that doesn't say which of several documents it rejects."""
     named = [f"{document.dropped_as} (message {document.msg_no})" for document in meant[:LISTED]]
     more = f" and {len(meant) - LISTED} more" if len(meant) > LISTED else ""
-    unclear = f", and does not say which is meant; the candidates are {listed(named)}{more}" if len(meant) > 1 else ""
+    unclear = f", but doesn't say which document; it is one of {listed(named)}{more}" if len(meant) > 1 else ""
     reason = f": {response.reason}" if response.reason else ""
     return Item(
         name=f"document {response.number}" if unclear else meant[0].dropped_as,
         known="" if unclear else f"(message {meant[0].msg_no})",
         path=path,
-        why=f"{response.sender} says so in message {response.msg_no}{unclear}{reason}",
+        why=f"{response.sender} rejected it in message {response.msg_no}{unclear}{reason}",
         do=[],
         since=stated(response.at),
         order=response.at.timestamp(),

@@ -54,7 +54,9 @@ def test_who_has_it_and_who_not(sink: Sink, monkeypatch: pytest.MonkeyPatch, tmp
     urls = named(good, refused, no_such)
     with pytest.raises(NotSent) as raised:
         addresses.send(LETTER, urls)
-    assert str(raised.value) == "alerts.urls: json://..., nonsense://...: can't be told; see that the address is right"
+    assert (
+        str(raised.value) == "alerts.urls: json://..., nonsense://...: the message was not accepted; check the address"
+    )
     assert raised.value.had == (addresses.name_of(good),)
     (asked,) = sink.asked
     assert asked.path == f"/{TOKEN}"
@@ -69,7 +71,9 @@ def test_one_that_hangs(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(addresses, "LONGEST", 20.0)
     sink.hangs = {"/hangs"}
     good, hangs = f"json://{sink.at}/good", f"json://{sink.at}/hangs?rto=60"
-    with pytest.raises(NotSent, match=r"^alerts.urls: json://...: not told within 20 seconds$") as raised:
+    with pytest.raises(
+        NotSent, match=r"^alerts.urls: json://...: the message was not accepted within 20 seconds$"
+    ) as raised:
         addresses.send(LETTER, named(good, hangs))
     assert raised.value.had == (addresses.name_of(good),)
 
@@ -89,7 +93,10 @@ def test_an_address_that_can_be_told_later(make_telling: Callable[..., Telling],
     assert len(telling.told(90)) == 1, "the mail goes its own way"
     assert len(sink.asked) == 1
     (said,) = telling.teller.troubles()
-    assert "can't be sent: alerts.urls: json://...: can't be told; see that the address is right; tried again" in said
+    assert (
+        "can't be sent: alerts.urls: json://...: the message was not accepted; check the address; the next attempt "
+        "is at" in said
+    )
     telling.restart()
     sink.status = 200
     assert telling.told(2 * MINUTE) == []
@@ -141,4 +148,4 @@ def test_what_went_by_is_over(make_telling: Callable[..., Telling], sink: Sink) 
     telling.pass_on(HOUR / 6)
     first, second = (json.loads(one.body)["title"] for one in sink.asked)
     assert "acme: 1 failed" in first
-    assert "all is well again" in second
+    assert "everything is working again" in second

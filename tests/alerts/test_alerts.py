@@ -99,7 +99,7 @@ def test_all_is_well_again(telling: Telling) -> None:
     assert len(telling.told(5 * MINUTE)) == 1
     take_away(telling)
     (mail,) = telling.told(70 * MINUTE)
-    assert "all is well again" in mail.subject
+    assert "everything is working again" in mail.subject
     assert "acme: 2 failed" in mail.part("plain")
     fail(telling, "b", 1)
     assert len(telling.told(5 * MINUTE)) == 1
@@ -127,10 +127,10 @@ def test_a_long_outage(telling: Telling) -> None:
     telling.world.front.always("", reset_before)
     assert telling.told(14 * MINUTE) == []
     (mail,) = telling.told(6 * MINUTE)
-    assert "account main: the access point is away" in mail.subject
+    assert "account main: the access point can't be reached" in mail.subject
     telling.world.front.heal()
     (mail,) = telling.told(HOUR)
-    assert "all is well again" in mail.subject
+    assert "everything is working again" in mail.subject
 
 
 def test_short_outages_after_a_long_one(telling: Telling) -> None:
@@ -139,13 +139,13 @@ def test_short_outages_after_a_long_one(telling: Telling) -> None:
     assert len(telling.told(5 * MINUTE)) == 1
     telling.world.front.always("", reset_before)
     (mail,) = telling.told(20 * MINUTE)
-    assert "account main: the access point is away" in mail.subject
+    assert "account main: the access point can't be reached" in mail.subject
     telling.world.front.heal()
     assert telling.told(2 * HOUR) == []
     telling.world.front.always("", reset_before)
     assert telling.told(10 * MINUTE) == []
     (mail,) = telling.told(10 * MINUTE)
-    assert "account main: the access point is away" in mail.subject
+    assert "account main: the access point can't be reached" in mail.subject
 
 
 def test_an_outage_with_restarts(telling: Telling) -> None:
@@ -155,7 +155,7 @@ def test_an_outage_with_restarts(telling: Telling) -> None:
     assert telling.told(8 * MINUTE) == []
     telling.restart()
     (mail,) = telling.told(9 * MINUTE)
-    assert "account main: the access point is away" in mail.subject
+    assert "account main: the access point can't be reached" in mail.subject
     telling.restart()
     assert telling.told(5 * HOUR) == []
 
@@ -202,7 +202,7 @@ def test_too_little_room(make_telling: Callable[..., Telling]) -> None:
     """A disk with less room than `min_free` is told."""
     telling = make_telling(inbound={"poll": "1m", "min_free": "999999GB"})
     (mail,) = telling.told(HOUR)
-    assert "free: nothing is fetched below" in mail.part("plain")
+    assert "free; nothing is fetched below" in mail.part("plain")
 
 
 def test_a_root_that_goes_away_after_a_folder(telling: Telling) -> None:
@@ -213,12 +213,12 @@ def test_a_root_that_goes_away_after_a_folder(telling: Telling) -> None:
     assert f"{outbound}: unavailable: it is missing" in telling.told(HOUR)[0].part("plain")
     inbound.rename(telling.world.base / "inbound elsewhere")
     (mail,) = telling.told(2 * HOUR)
-    assert f"{telling.world.root}: unavailable, with all 2 folders in it: see that it is mounted" in mail.subject
+    assert f"{telling.world.root}: unavailable, with all 2 folders in it: check that it is mounted" in mail.subject
     assert "Over" not in mail.part("plain")
     elsewhere.rename(outbound)
     (telling.world.base / "inbound elsewhere").rename(inbound)
     (over,) = telling.told(2 * HOUR)
-    assert "all is well again" in over.subject
+    assert "everything is working again" in over.subject
 
 
 def test_a_full_folder_that_goes_away(make_telling: Callable[..., Telling]) -> None:
@@ -230,7 +230,7 @@ def test_a_full_folder_that_goes_away(make_telling: Callable[..., Telling]) -> N
     assert f"{telling.world.inbound}: unavailable: it is missing" in mail.subject
     (telling.world.base / "elsewhere").rename(telling.world.inbound)
     (mail,) = telling.told(2 * HOUR)
-    assert "free: nothing is fetched below" in mail.subject
+    assert "free; nothing is fetched below" in mail.subject
 
 
 def test_companies_are_told_of_their_own(make_telling: Callable[..., Telling]) -> None:
@@ -247,7 +247,7 @@ def test_companies_are_told_of_their_own(make_telling: Callable[..., Telling]) -
     telling.world.front.always("", reset_before)
     (mail,) = telling.told(HOUR)
     assert mail.to == [IT]
-    assert "Still so, as told before\n- fjord: 1 failed" in mail.part("plain")
+    assert "Not resolved yet, reported before\n- fjord: 1 failed" in mail.part("plain")
 
 
 def fail_in(telling: Telling, company: str) -> None:

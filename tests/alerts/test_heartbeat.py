@@ -97,7 +97,7 @@ def test_an_address_that_refuses(beating: Telling, sink: Sink) -> None:
     sink.status = 404
     assert 4 <= beats(beating, sink, 5 * MINUTE) <= 5
     (said,) = beating.teller.troubles()
-    assert said == f"heartbeat.url: http://{sink.at}/...: it answers 404; see that the address is right"
+    assert said == f"heartbeat.url: http://{sink.at}/...: it returned 404; check the address"
     sink.status = 204
     beating.pass_on(MINUTE)
     assert beating.teller.troubles() == ()
@@ -119,12 +119,12 @@ def test_what_is_no_web_server(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    assert said(f"http://127.0.0.1:{port}").startswith("it can't be asked for: ")
+    assert said(f"http://127.0.0.1:{port}").startswith("it can't be reached: ")
     for server in (answering, dripping):
         with server() as port:
-            assert said(f"http://127.0.0.1:{port}", 1) == "it does not answer"
+            assert said(f"http://127.0.0.1:{port}", 1) == "it doesn't respond"
     with answering(b"", b"220 hello\r\n") as port:
-        assert "it can't be asked for: no HTTP (BadStatusLine)" in said(f"http://127.0.0.1:{port}")
+        assert "it can't be reached: no HTTP (BadStatusLine)" in said(f"http://127.0.0.1:{port}")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(tls)
     with Sink(tls) as strange:
@@ -136,6 +136,6 @@ def test_it_follows_nobody() -> None:
     """It goes to its own address alone: an answer that leads elsewhere is a wrong address."""
     with Sink() as sink:
         sink.status = 302
-        with pytest.raises(NotHeard, match="it answers 302"):
+        with pytest.raises(NotHeard, match="it returned 302"):
             ask(f"http://{sink.at}/")
     assert len(sink.asked) == 1

@@ -55,8 +55,8 @@ def test_all_of_it_works(world: World, office: PostOffice, sink: Sink) -> None:
     """Each reader gets a mail that says that it is a test, each address is told, and nothing is left behind."""
     found = tried(world, 0)
     assert [result for result, _ in found.values()] == ["ok"] * 5
-    assert found["alerts.mail"][1] == f"a test mail to {IT} was accepted by 127.0.0.1; see that it arrives"
-    assert found["alerts.urls, number 1"][1] == "json://... has taken a test; see that it arrives"
+    assert found["alerts.mail"][1] == f"a test mail to {IT} was accepted by 127.0.0.1; check that it arrives"
+    assert found["alerts.urls, number 1"][1] == "json://... accepted a test message; check that it arrives"
     assert [mail.to for mail in office.mails] == [[IT], [BOOKS]]
     assert all("a test" in mail.subject and "Nothing is wrong" in mail.part("html") for mail in office.mails)
     assert sorted(one.method for one in sink.asked) == ["GET", "POST"]
@@ -70,9 +70,9 @@ def test_nothing_of_it_works(world: World, office: PostOffice, sink: Sink) -> No
     (world.base / "textfile").rmdir()
     found = tried(world, 1)
     assert [result for result, _ in found.values()] == ["failed", "ok", "failed", "failed", "failed"]
-    assert f"{IT} is refused: 550 no such user" in found["alerts.mail"][1]
-    assert found["alerts.urls, number 1"][1] == "json://...: can't be told; see that the address is right"
-    assert found["heartbeat.url"][1] == f"http://{sink.at}/...: it answers 500; see that the address is right"
+    assert f"it refuses {IT}: 550 no such user" in found["alerts.mail"][1]
+    assert found["alerts.urls, number 1"][1] == "json://...: the message was not accepted; check the address"
+    assert found["heartbeat.url"][1] == f"http://{sink.at}/...: it returned 500; check the address"
     assert "filedrop.prom can't be written: No such file or directory" in found["metrics.textfile"][1]
 
 

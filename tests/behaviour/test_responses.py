@@ -71,7 +71,7 @@ def test_a_rejection(world: World) -> None:
     assert any("ApplicationResponse" in path.name for path in world.delivered())
     shown = world.filedrop("status").stdout
     assert "1 rejected by the receiver" in shown
-    assert f"says so in message {number}: The order number is missing." in shown
+    assert f"rejected it in message {number}: The order number is missing." in shown
     assert "means Rejected" in world.filedrop("history", "invoice.xml").stdout
     world.run_once()
     assert len(said(world, "invoice.xml")) == 1

@@ -114,7 +114,7 @@ def test_the_status_of_a_message_by_an_access_point(world: World) -> None:
     number = world.receive(message_level("mls", message.uuid, "It is too long."), sender="0242:000123")
     go_on(world)
     assert rejected_in(world.sidecar("invoice.xml")) == [number]
-    assert rejections(world) == [f"acme: invoice.xml: 0242:000123 says so in message {number}: It is too long."]
+    assert rejections(world) == [f"acme: invoice.xml: 0242:000123 rejected it in message {number}: It is too long."]
 
 
 @pytest.mark.parametrize("what", ["a number", "half of the id", "no access point"])
@@ -207,7 +207,9 @@ def test_an_ambiguous_one_in_status(make_world: Callable[..., World]) -> None:
     number = world.receive(response("1001"))
     go_on(world)
     (line,) = rejections(world)
-    assert line.startswith(f"acme: document 1001: {BUYER} says so in message {number}, and does not say which is meant")
+    assert line.startswith(
+        f"acme: document 1001: {BUYER} rejected it in message {number}, but doesn't say which document"
+    )
     for name in ("one.xml", "two.xml"):
         assert f"{name} (message {world.sidecar(name)['msg_no']})" in line
     assert line.endswith("The order number is missing.")
@@ -262,8 +264,10 @@ def test_a_folder_of_a_company_that_is_gone(world: World) -> None:
     (world.base / "unassigned").mkdir()
     number = world.receive(response("1001"))
     go_on(world)
-    assert rejections(world) == [f": invoice.xml: {BUYER} says so in message {number}: The order number is missing."]
-    assert "1 document needs a person" in world.filedrop("status").stdout
+    assert rejections(world) == [
+        f": invoice.xml: {BUYER} rejected it in message {number}: The order number is missing."
+    ]
+    assert "1 document needs attention" in world.filedrop("status").stdout
 
 
 def test_a_forged_row_of_another_company(make_world: Callable[..., World]) -> None:

@@ -121,14 +121,14 @@ def test_a_mistake(filedrop: Filedrop, world: World) -> None:
         status = filedrop("status")
         assert status.returncode == 2
         assert "outbond: unknown key" in status.stderr
-        assert "and works by what it was then. At " in status.stdout
-        assert "filedrop is running. All is well." in status.stdout
+        assert "and uses that one. It reported at " in status.stdout
+        assert "filedrop is running. Everything is working." in status.stdout
         daemon.send_signal(signal.SIGHUP)  # what `kill -HUP` does, which looks at nothing before
         world.until(lambda: "outbond: unknown key" in refused(world))
         why = events(world, "configuration.refused")[0]["why"]
         assert "outbond: unknown key" in why
         assert why.endswith("; correct it, and run: filedrop reload")
-        assert "and works by the one before. At " in filedrop("status").stdout
+        assert "and uses the configuration before that. It reported at " in filedrop("status").stdout
         (world.base / "config.yaml").write_text(f"{world.config_text()}mapping: [\n  - x: }}\n")
         assert "filedrop is running." in filedrop("status").stdout
         world.drop("invoice.xml", invoice("1"))

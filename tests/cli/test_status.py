@@ -84,20 +84,20 @@ def test_check(filedrop: Filedrop, world: World) -> None:
     """For monitoring: one line; 0 where all is well, 1 where a person is needed, 3 where the access point is away."""
     with world.daemon():
         world.until(lambda: filedrop("status", "--check").returncode == 0)
-        assert filedrop("status", "--check").stdout == "All is well.\n"
+        assert filedrop("status", "--check").stdout == "Everything is working.\n"
         world.drop("nobody.xml", invoice("1", receiver=None))
         world.until(lambda: filedrop("status", "--check").returncode == 1)
-        assert filedrop("status", "--check").stdout == "1 document needs a person. (acme: 1 failed)\n"
+        assert filedrop("status", "--check").stdout == "1 document needs attention. (acme: 1 failed)\n"
         world.front.close()
         world.until(lambda: filedrop("status", "--check").returncode == 3)
         assert filedrop("status", "--check").stdout == (
-            "The access point is away. 1 document needs a person. (account main: the access point is away; "
-            "acme: 1 failed)\n"
+            "The access point can't be reached. 1 document needs attention. (account main: the access point can't be "
+            "reached; acme: 1 failed)\n"
         )
     done = filedrop("status", "--check")
     assert (done.returncode, done.stdout) == (
         1,
-        "filedrop isn't running. 1 document needs a person. (acme: 1 failed)\n",
+        "filedrop isn't running. 1 document needs attention. (acme: 1 failed)\n",
     )
     (world.base / "config.yaml").write_text("companies: {}\n")
     assert filedrop("status", "--check").returncode == 2
@@ -107,7 +107,7 @@ def test_check_before_the_access_point_was_asked(world: World) -> None:
     """After a start or a reload, nothing is amiss with an account that nobody has had time to ask; later, it is."""
     world.run_once()
     now = datetime.now().astimezone()
-    for seconds, found in ((5, ("All is well.", 0)), (120, ("The access point has not been asked yet.", 3))):
+    for seconds, found in ((5, ("Everything is working.", 0)), (120, ("The access point hasn't answered yet.", 3))):
         configured = (now - timedelta(seconds=seconds)).isoformat()
         told = DaemonReport(heard=now.isoformat(), accounts={"main": NO_REPORT}, configured=configured)
         line, exit_status = checked(Survey(world.configuration(), None).take(told, running=True, now=now), now)
@@ -121,8 +121,9 @@ def test_who_gets_what_is_for_nobody(filedrop: Filedrop, world: World) -> None:
         world.until(lambda: "5 unread for none" in filedrop("status").stdout)
         shown = filedrop("status").stdout
     assert (
-        f"main: 5 unread for none of the companies (message 1 from {SELLER} for {BUYER}, message 2 from {SELLER} for "
-        f"{BUYER}, message 3 from {SELLER} for {BUYER} and others): add their receivers to one, or set `unassigned`"
+        f"main: 5 unread for none of your companies (message 1 from {SELLER} for {BUYER}, message 2 from {SELLER} for "
+        f"{BUYER}, message 3 from {SELLER} for {BUYER} and others): add their receivers to a company, or set "
+        "`unassigned`"
     ) in shown
 
 
@@ -151,9 +152,9 @@ def test_check_where_no_daemon_reports(world: World) -> None:
     now = datetime.now().astimezone()
     told = DaemonReport(heard=now.isoformat(), accounts={"main": {**NO_REPORT, "reachable": True, "login": "ok"}})
     status = Survey(world.configuration(), None).take(told, running=None, now=now)
-    assert checked(status, now) == ("All is well.", 0)
+    assert checked(status, now) == ("Everything is working.", 0)
     line, exit_status = checked(status, now + timedelta(minutes=6))
-    assert (line[:30], exit_status) == ("No daemon has reported since 2", 1)
+    assert (line[:33], exit_status) == ("filedrop reported nothing since 2", 1)
     assert checked({**status, "heard": None}, now)[1] == 1
 
 
@@ -163,7 +164,7 @@ def test_a_sidecar_that_was_deleted(filedrop: Filedrop, world: World) -> None:
     world.run_once()
     for beside in ("invoice.xml.json", "invoice.xml.why.txt"):
         (world.outbound / "failed" / beside).unlink()
-    assert "of ours; filedrop history NAME says what has happened to it" in filedrop("status").stdout
+    assert "its sidecar is missing; filedrop history NAME shows what happened to it" in filedrop("status").stdout
     assert (
         "no-receiver: The receiver's PEPPOL address (ParticipantID) is missing"
         in filedrop("history", "invoice.xml").stdout
@@ -173,8 +174,8 @@ def test_a_sidecar_that_was_deleted(filedrop: Filedrop, world: World) -> None:
 @pytest.mark.parametrize(
     ("happens", "verdict", "title"),
     [
-        ("no password", "The password of an account can't be read.", "its password can't be read: accounts.main."),
-        ("wrong address", "The address of the access point is wrong.", "its base_url is wrong: "),
+        ("no password", "The password of an account can't be read.", "the password can't be read: accounts.main."),
+        ("wrong address", "The address of the access point is wrong.", "base_url is wrong: "),
     ],
 )
 def test_an_account_that_is_not_away(world: World, happens: str, verdict: str, title: str) -> None:
@@ -202,10 +203,10 @@ def test_where_the_share_is_away(filedrop: Filedrop, world: World) -> None:
     with locked_state(world.state):
         done, shown = filedrop("status", "--check"), filedrop("status").stdout
     away.rename(world.root)
-    found = f"{world.root}: unavailable, with all 2 folders in it: see that it is mounted"
-    assert (done.returncode, done.stdout) == (1, f"1 folder needs a person. ({found})\n")
-    assert shown.startswith("filedrop is running. 1 folder needs a person.\n")
-    assert f"{found}: filedrop goes on by itself when it is back; where a folder was deleted, " in shown
+    found = f"{world.root}: unavailable, with all 2 folders in it: check that it is mounted"
+    assert (done.returncode, done.stdout) == (1, f"1 folder needs attention. ({found})\n")
+    assert shown.startswith("filedrop is running. 1 folder needs attention.\n")
+    assert f"{found}: filedrop continues by itself when it is back; where a folder was deleted, " in shown
     assert shown.count("unavailable") == 1
     assert "reported" not in shown
     assert "access point" not in shown
@@ -217,7 +218,10 @@ def test_a_daemon_that_can_not_report(filedrop: Filedrop, world: World) -> None:
     (world.root / "status.json").unlink(missing_ok=True)
     with locked_state(world.state):
         done, shown = filedrop("status", "--check"), filedrop("status").stdout
-    says = "filedrop runs, but has reported nothing: see that it can write to `root`. Until then: All is well."
+    says = (
+        "filedrop runs, but reported nothing: check that it can write to `root`. Its last report: Everything is "
+        "working."
+    )
     assert (done.returncode, done.stdout) == (1, f"{says}\n")
     assert shown.startswith(says)
 
@@ -248,10 +252,13 @@ def test_what_a_person_decides_comes_first(filedrop: Filedrop, make_world: Calla
         journal.record(question.asked(document, datetime.now().astimezone(), "is it message 7? filedrop resolve ..."))
     _, lines = asked(filedrop, world)
     table = next(number for number, line in enumerate(lines) if line.startswith("company"))
-    assert lines[0] == "filedrop isn't running. 2 documents need a person."
-    assert lines[2] == "acme: 1 to be decided by you: see at the access point what is so, then run that command"
+    assert lines[0] == "filedrop isn't running. 2 documents need attention."
+    assert (
+        lines[2]
+        == "acme: 1 to be decided by you: check at the access point which case it is, then run the command for it"
+    )
     assert lines[3] == f"acme: decide: doubtful.xml [{document.id}]: is it message 7? filedrop resolve ..."
-    assert lines[4].startswith("acme: 1 failed: mend what the note")
+    assert lines[4].startswith("acme: 1 failed: correct what the note")
     assert lines[5].startswith("acme: failed: nobody.xml: The receiver's PEPPOL")
     assert table == 6
     assert not any("doubtful.xml" in line or "nobody.xml" in line for line in lines[table:])
@@ -293,7 +300,7 @@ def test_every_count_has_its_reason(filedrop: Filedrop, make_world: Callable[...
     assert "filedrop read MSG_NO" in acme["reasons"]["stuck"]
     assert "operator" in acme["reasons"]["overdue"]
     assert "isn't running" in stopped["reasons"]["waiting"]
-    assert "looked at" in stopped["reasons"]["sending"]
+    assert "continues with them" in stopped["reasons"]["sending"]
 
 
 def test_a_file_that_is_not_finished(filedrop: Filedrop, process: Filedrop, world: World) -> None:
@@ -366,9 +373,9 @@ def test_what_the_access_point_has_too_often(filedrop: Filedrop, make_world: Cal
         for number in range(100, 125):
             journal.record_surplus(document.identity, number, None, document)
     _, lines = asked(filedrop, world)
-    (line,) = [line for line in lines if "once too often" in line]
+    (line,) = [line for line in lines if "twice" in line]
     assert ": 124, 123, " in line
-    assert "105 and 5 more; tell" in line
+    assert "105 and 5 more; inform" in line
 
 
 def test_a_wrong_password(filedrop: Filedrop, process: Filedrop, world: World) -> None:
@@ -416,7 +423,7 @@ def test_held_by_another_spelling(filedrop: Filedrop, world: World) -> None:
     acme = json.loads(filedrop("status", "--json").stdout)["companies"]["acme"]
     assert (acme["held"], acme["waiting"]) == (True, 1)
     assert not acme["strays"]
-    assert f"a file hold.TXT.txt lies in {world.outbound}" in acme["why"]
+    assert f"the file hold.TXT.txt is in {world.outbound}" in acme["why"]
     assert "hold.TXT.txt" in filedrop("status").stdout
 
 
@@ -492,7 +499,7 @@ def test_a_folder_that_hangs(process: Filedrop, world: World) -> None:
     status = json.loads(done.stdout)
     outbound, inbound = status["companies"]["acme"]["folders"]
     assert (outbound["available"], inbound["available"]) == (False, True)
-    assert "does not answer" in outbound["why"]
+    assert "doesn't respond" in outbound["why"]
     assert counts(status) == {"received": 1}
 
 

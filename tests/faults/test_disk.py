@@ -185,7 +185,7 @@ def test_what_a_full_share_holds(small_world: World, disks: Disks) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("filedrop.cli.status.is_running", lambda _: True)
             says = ask(world, "status").says
-        assert f"acme: 1 sending: waiting to be put away ({world.outbound}: its disk has no names left" in says
+        assert f"acme: 1 sending: waiting to be moved ({world.outbound}: its disk has no names left" in says
         assert f"acme: 1 waiting: {world.outbound}: its disk has no names left" in says
         make_room(disks)
         world.until(lambda: world.places().get("nobody.xml") == "failed")

@@ -119,7 +119,7 @@ def test_an_inbox(world: World, numbers: str) -> None:
     with world.daemon() as daemon:
         world.until(lambda: len(world.delivered()) == len(world.received))
         world.until(lambda: not world.sandbox.store.inbox("acme"))
-        world.until(lambda: "main: /inbox could not be read to its end: " in ask(world, "status").says)
+        world.until(lambda: "main: the list /inbox is incomplete: " in ask(world, "status").says)
         if sys.platform == "linux":
             assert highest_memory(daemon.pid) < MEMORY
         world.front.heal()

@@ -69,7 +69,7 @@ def test_a_mended_password(make_world: Callable[..., World]) -> None:
             assert at
             assert (datetime.fromisoformat(at) - datetime.now().astimezone()).total_seconds() > 60
             assert [said_by(request) for request in world.front.requests].count(password) == 1
-            told = f"the next attempt is at {at[:10]} {at[11:]}, or as soon as its password file is changed"
+            told = f"the next attempt is at {at[:10]} {at[11:]}, or as soon as its password file changes"
             for command in ("status", "check"):
                 assert told in ask(world, command).says
             del world.front.requests[:]  # check has asked, too

@@ -2,7 +2,7 @@
 
 A state machine (hypothesis) chooses what happens next. filedrop goes a step at a time (support.stepping), by clocks
 that move only when the machine says so; at any of its side effects something else may come in between. What must be
-true after each step, and when all is well again, is said in support.ledger.
+true after each step, and when everything is working again, is said in support.ledger.
 
 No story has every misfortune in it: swarm testing (Groce and others, 2012). hypothesis draws for each story which rules
 it has (`RuleStrategy` in hypothesis/stateful.py, by `FeatureFlags`); of the kinds of one rule's argument, those of the

@@ -78,7 +78,7 @@ def test_unmounted_and_back(shared_world: World, root: Share) -> None:
         world.until(lambda: all(troubles(service)))
         report(service)
         said = ask(world, "status").says
-        assert f"{world.root}: unavailable, with all 2 folders in it: see that it is mounted" in said
+        assert f"{world.root}: unavailable, with all 2 folders in it: check that it is mounted" in said
         assert said.count("unavailable") == 1
         assert f"{world.outbound}: it is missing: check that it is mounted" in ask(world, "check").says
         assert not everything_in(world.root)
@@ -102,7 +102,7 @@ def test_unmounted_and_back_when_nothing_waits_any_more(shared_world: World, roo
         world.until(lambda: service.accounts[0].poller.summary.last_poll != polled, what="a poll that finds nothing")
         assert trouble()
         root.mount()
-        world.until(lambda: not trouble(), what="all is well again")
+        world.until(lambda: not trouble(), what="everything is working again")
 
 
 def test_unmounted_while_a_message_is_fetched(shared_world: World, root: Share) -> None:
@@ -206,7 +206,8 @@ def test_started_before_the_mount(tmp_path: Path, root: Share) -> None:
         world.drop("one.xml", invoice("1"))
         world.run_once()
         assert (
-            f"{world.root}: unavailable, with all 2 folders in it: see that it is mounted" in ask(world, "status").says
+            f"{world.root}: unavailable, with all 2 folders in it: check that it is mounted"
+            in ask(world, "status").says
         )
         assert world.places() == {"one.xml": "."}
         assert ask(world, "check", "--take-over").status == 0

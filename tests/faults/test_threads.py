@@ -36,7 +36,7 @@ def test_a_survey(world: World, without_threads: Without) -> None:
     survey = FolderSurvey(world.configuration(), None, ages=True)
     with without_threads(""):
         said = {one.trouble for one in survey.look().values()}
-    assert said == {"the system has no thread to look into it now"}
+    assert said == {"it can't be checked now: the system has no free thread"}
     assert [one.trouble for one in survey.look().values()] == ["", ""]
 
 

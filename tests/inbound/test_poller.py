@@ -221,7 +221,7 @@ def test_messages_that_stay_unread_hide_no_others(make_world: Callable[..., Worl
     life.go_on(600)
     assert len(world.delivered()) == 26
     (said,) = account_status(life.service.accounts[0])["lists"]
-    assert said.startswith("26 of the unread were delivered here before: ")
+    assert said.startswith("26 unread messages were already delivered here: ")
     assert {403: "login and address are right", 500: "answered 500", 204: "still lists them"}[answer] in said
     world.front.heal()
     life.go_on(300)
@@ -256,7 +256,7 @@ def test_more_for_nobody_than_are_taken_at_once(
     world.receive_for_nobody(40)
     life.go_on(130)
     (said,) = account_status(life.service.accounts[0])["lists"]
-    assert said.startswith("/messages could not be read to its end: the archive has more than the 30 unread messages")
+    assert said.startswith("the list /messages is incomplete: the archive has more than the 30 unread messages")
     for message in world.sandbox.store.inbox("acme"):
         world.sandbox.store.mark_read(message)
     life.go_on(130)

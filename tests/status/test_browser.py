@@ -83,7 +83,7 @@ def test_an_old_page_says_so(world: World, browser: Browser) -> None:
     begin, _, rest = html.partition('data-written="')
     file.write_text(f'{begin}data-written="{old.isoformat()}"{rest.partition(chr(34))[2]}', encoding="utf-8")
     browser.open(file)
-    assert browser.run(stale).startswith("This page is 7 minutes old. Reload it")
+    assert browser.run(stale).startswith("This page is 7 minutes old: filedrop isn't running")
     assert browser.problems() == []
 
 
@@ -107,8 +107,40 @@ def test_in_print_no_state_and_no_participant_is_broken(world: World, browser: B
     world.settle()
     written(world)
     browser.open(world.root / "STATUS.html", width=740, media="print")
-    lines = """return [...document.querySelectorAll('.lately td:nth-child(n+4):not(.number)')]
-        .filter(cell => /^(0192:.*|delivered)$/.test(cell.textContent)).map(cell => {
+    lines = """return [...document.querySelectorAll('.lately .id, .lately .state')].map(cell => {
         const range = document.createRange(); range.selectNodeContents(cell); return range.getClientRects().length })"""
     assert browser.run(lines) == [1] * 7
     assert browser.run("return document.documentElement.scrollWidth") <= 740
+
+
+def test_the_filter(world: World, browser: Browser) -> None:
+    """What is typed hides all rows without it; without script there is no box, and everything is shown."""
+    for number in range(3):
+        world.drop(f"nobody-{number}.xml", invoice(f"n{number}", receiver=None))
+        world.drop(f"fine-{number}.xml", invoice(str(number)))
+    world.settle(ends=("archive", "failed"))
+    written(world)
+    browser.open(world.root / "STATUS.html")
+    assert {"nobody-1.xml", "fine-1.xml", "fine-2.xml"} <= set(browser.text().split())
+    kind = """const box = document.getElementById('words'); box.value = 'FINE-1';
+        box.dispatchEvent(new Event('input')); return document.getElementById('found').textContent"""
+    assert browser.run(kind) == "1 found"
+    seen = set(browser.text().split())
+    assert "fine-1.xml" in seen
+    assert not {"nobody-1.xml", "fine-2.xml"} & seen
+    assert browser.problems() == []
+
+
+@pytest.mark.parametrize("width", [390, 1280, 1920])
+def test_no_word_is_broken(world: World, browser: Browser, width: int) -> None:
+    """States, ids, times and numbers stand in one line each, however long a file's and a party's name are."""
+    world.drop(LONG, invoice("1").replace("Kjøper Kommune".encode(), f"{'Kommune' * 20}".encode()))
+    world.drop("fine.xml", invoice("2"))
+    world.settle()
+    written(world)
+    browser.open(world.root / "STATUS.html", width=width)
+    lines = """return [...document.querySelectorAll('.id, .state, .lately time, .number, thead th')]
+        .map(cell => { const range = document.createRange(); range.selectNodeContents(cell);
+        return new Set([...range.getClientRects()].map(box => Math.round(box.bottom / 8))).size })"""
+    assert set(browser.run(lines)) <= {0, 1}
+    assert browser.run("return document.documentElement.scrollWidth") <= width

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.disks import foreign
-from support.documents import SELLER, invoice, order
+from support.documents import BUYER, SELLER, invoice, order
 
 from filedrop.daemon.daemon import Daemon
 from filedrop.daemon.lock import locked_state
 from filedrop.files.patience import within
 from filedrop.status import page_file
+from filedrop.status.matters import Key
 from filedrop.status.status_file import StatusFile
 from filedrop.status.survey import DaemonReport, Survey
 
@@ -52,15 +53,15 @@ def test_what_it_says(world: World) -> None:
         world.drop("nobody.xml", invoice("1", receiver=None))
         world.drop("fine.xml", invoice("2"))
         world.receive(order("3", receiver=SELLER))
-        told = ("fine.xml Invoice 2", "delivered", "1 received", "1 document needs a person.")
+        told = ("fine.xml Invoice 2", "delivered", "1 received", "1 document needs attention.")
         world.until(lambda: all(words in text_of(file) for words in told))
         text = text_of(file)
         html = file.read_text(encoding="utf-8")
-    assert "acme 1 failed Mend what the note beside each says" in text
+    assert "acme 1 failed Correct what the note of each file names" in text
     assert "The receiver's PEPPOL address (ParticipantID) is missing" in text
     assert "filedrop retry acme nobody.xml" in text
     assert 'href="acme/outbound/failed/nobody.xml.why.txt"' in html
-    assert "1 failed the line is 1 a day; a document that failed twice counts twice" in text
+    assert "1 failed the top line is 1 a day; a document that failed twice counts twice" in text
     assert "1 sent" in text
     assert "1 received" in text
     assert "-Order-0192_810418052.xml" in text
@@ -167,7 +168,7 @@ def test_a_folder_that_hangs(make_world: Callable[..., World]) -> None:
     with foreign(world.root / "globex", "fuse", answers=False), locked_state(world.state) as journal:
         daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
         StatusFile(daemon.config, journal, world._log)._start(daemon, running=True).join()
-        assert "does not answer" in text_of(world.root / "STATUS.html")
+        assert "doesn't respond" in text_of(world.root / "STATUS.html")
         assert "filedrop acme" in text_of(world.root / "acme" / "STATUS.html")
     assert [event["company"] for event in world.log() if event["event"] == "page.not_written"] == ["globex"]
 
@@ -210,3 +211,71 @@ def test_how_long_the_archive_is_kept(make_world: Callable[..., World], kept: st
     report(world)
     for file in (world.root / "STATUS.html", world.root / "acme" / "STATUS.html"):
         assert ("The archive is kept for 400d" in text_of(file)) == (kept == "400d")
+
+
+def test_other_party_and_readable_page(make_world: Callable[..., World]) -> None:
+    """The other party's name stands beside its id; a received document links to its page while that is there."""
+    world = make_world(inbound={"readable": "html"})
+    world.drop("fine.xml", invoice("1"))
+    number = world.receive(order("3", receiver=SELLER))
+    world.settle()
+    report(world)
+    (received,) = world.inbound.glob("*.xml")
+    text, html = text_of(world.root / "STATUS.html"), (world.root / "STATUS.html").read_text(encoding="utf-8")
+    assert f"fine.xml Invoice 1 Kjøper Kommune {BUYER} delivered" in text
+    assert f"{received.name} Order 3 Kjøper Kommune {BUYER} {number}" in text
+    page = received.with_suffix(".html")
+    assert page.exists()
+    assert f'<a href="acme/inbound/{page.name}">{received.name}</a>' in html
+    assert f'<a href="inbound/{page.name}">' in (world.root / "acme" / "STATUS.html").read_text(encoding="utf-8")
+    page.unlink()
+    report(world)
+    assert page.name not in (world.root / "STATUS.html").read_text(encoding="utf-8")
+
+
+def test_counts_that_are_0_have_no_column(make_world: Callable[..., World]) -> None:
+    """A count that is 0 for every company isn't shown; without any count, a sentence says so."""
+    world = make_world(companies={"globex": "{participants: []}"})
+    report(world)
+    text = text_of(world.root / "STATUS.html")
+    assert "Nothing is waiting, on its way or to be taken." in text
+    assert "Stuck" not in text
+    world.drop("nobody.xml", invoice("1", receiver=None))
+    report(world)
+    assert "Company Failed acme 1 globex The last 14 days" in text_of(world.root / "STATUS.html")
+
+
+def test_a_companys_page_has_no_commands(make_world: Callable[..., World]) -> None:
+    """A company's page says what its people can do, and has no command, no key and nothing for administrators."""
+    world = make_world(outbound={"doubt": "1h", "incomplete_after": "1h"}, deliver_after=3600)
+    world.drop("nobody.xml", invoice("1", receiver=None))
+    world.drop("fine.xml", invoice("2"))
+    world.drop("half.xml", invoice("3")[:500])
+    world.receive(b"no XML at all")
+    report(world)
+    world.front.close()
+    world.drop("waits.xml", invoice("4"))
+    report(world)
+    everything, own = (text_of(folder / "STATUS.html") for folder in (world.root, world.root / "acme"))
+    assert "filedrop retry acme nobody.xml" in everything
+    assert "filedrop read 1" in everything
+    assert not re.search(r"filedrop (run|retry|read|resolve|service|--config)|outbound\.|inbound\.|MSG_NO|sudo", own)
+    assert "Read the note of each file, and correct the document." in own
+    assert "1 message can't be fetched" in own
+    assert "filedrop isn't running Tell your administrator; your files wait, nothing is lost." in own
+
+
+def test_the_administrator_has_been_told(make_world: Callable[..., World]) -> None:
+    """A company's page says so only of what an alert has reported."""
+    world = make_world()
+    world.receive(b"no XML at all")
+    with locked_state(world.state) as journal:
+        daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
+        daemon.run_once(lambda _daemon: None)
+        for reported, says in (
+            (frozenset(), "Tell your administrator; nothing is lost"),
+            (frozenset({Key("stuck", "acme")}), "Your administrator has been told; nothing is lost"),
+        ):
+            file = StatusFile(daemon.config, journal, world._log, reported=lambda reported=reported: reported)
+            file._start(daemon, running=True).join()
+            assert says in text_of(world.root / "acme" / "STATUS.html")

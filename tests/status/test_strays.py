@@ -12,8 +12,8 @@ from support.documents import invoice
 from support.stepping import Life
 
 from filedrop.status import status_file
+from filedrop.status.company import of_company
 from filedrop.status.matters import heading, unseen, verdict
-from filedrop.status.page_file import of_company
 from filedrop.status.status_file import heard_from, told_in
 from filedrop.status.strays import RemovedFolders
 from filedrop.status.survey import DaemonReport, Survey
@@ -70,7 +70,8 @@ def test_strays_everywhere(world: World, clock: Clock) -> None:
         str(world.outbound / "invoice.xml.txt"), str(world.outbound / "sent" / "invoice.xml"),
     }  # fmt: skip
     assert verdict(status).startswith("2 files need")
-    company = of_company(status, world.configuration().companies["fjord"])
+    config = world.configuration()
+    company = of_company(status, config.companies["fjord"], config, frozenset())
     assert not [one for one in company["matters"] if one["kind"] == "stray"]
     (world.outbound / "invoice.xml.txt").unlink()
     assert strays(status_of(world, life)) == ["invoice.xml"]
@@ -141,7 +142,7 @@ def test_folder_of_a_company_that_was_removed(world: World, clock: Clock) -> Non
     assert (matter["company"], matter["about"], matter["number"]) == ("", str(fjord), 2)
     assert f"in {fjord}, which the configuration no longer names" in matter["title"]
     why = {item["name"]: item["why"] for item in matter["items"]}
-    assert "nobody sends it" in why["waits.xml"]
+    assert "its company is no longer in the configuration" in why["waits.xml"]
     assert "says who receives it" in why["failed.xml"]
     assert world.filedrop("status", "--check").returncode == 1
     (fjord / ".filedrop").unlink()

@@ -61,7 +61,7 @@ def test_what_systemd_shows(world: World, monkeypatch: pytest.MonkeyPatch) -> No
         manager.settimeout(10)
         monkeypatch.setenv("NOTIFY_SOCKET", address.replace("\0", "@"))
         reported(world)
-        assert manager.recv(4096).decode() == "STATUS=1 document needs a person. (acme: 1 failed)"
+        assert manager.recv(4096).decode() == "STATUS=1 document needs attention. (acme: 1 failed)"
 
 
 def test_a_duplicate_is_let_through_by_the_command_that_is_shown(world: World) -> None:
@@ -85,7 +85,8 @@ def test_a_duplicate_is_let_through_by_the_command_that_is_shown(world: World) -
         "dup.xml": [],
         "nobody.xml": ["filedrop retry acme nobody.xml"],
     }
-    assert "filedrop retry acme NAME; delete duplicates" in matter["advice"]
+    assert matter["advice"].startswith("delete duplicates. For the others, ")
+    assert "filedrop retry acme NAME" in matter["advice"]
     assert "--anyway" not in "".join(path.read_text("utf-8") for path in world.root.rglob("STATUS.html"))
     why = {item["name"]: item["why"] for item in matter["items"]}
     assert why["dup.xml"].endswith(": delete this file")
@@ -111,31 +112,33 @@ def test_what_was_being_posted_when_filedrop_was_killed(world: World) -> None:
         killed = ask(world, "status").says
     finally:
         go_on.set()
-    assert "acme: 1 sending: on their way to the access point at this moment" in says
-    assert "acme: 1 sending: looked for at the access point when filedrop runs again" in killed
+    assert "acme: 1 sending: being sent to the access point now" in says
+    assert "acme: 1 sending: filedrop looks for them at the access point when it runs again" in killed
 
 
 def test_messages_that_a_folder_has_no_room_for(make_world: Callable[..., World]) -> None:
     """Messages for companies here that are held by a folder: it is said by which, and why."""
     world = make_world(inbound={"min_free": "999999999MB"})
     world.receive(order("1", receiver=SELLER))
-    of_one = "main: 1 unread at the last poll is for a company here"
+    of_one = "main: 1 unread message at the last poll is for your companies"
     with world.daemon():
         world.until(lambda: f"{of_one}: nothing is fetched into {world.inbound}: only " in ask(world, "status").says)
         page, of_company = world.root / "STATUS.html", world.root / "acme" / "STATUS.html"
-        held = f"is for a company here: nothing is fetched into {world.inbound}: only "
+        held = f"is for your companies: nothing is fetched into {world.inbound}: only "
         world.until(lambda: of_company.exists() and held in page.read_text(encoding="utf-8"))
         assert "nothing is fetched into" not in of_company.read_text(encoding="utf-8")
         world.receive(order("2", receiver=SELLER))
-        world.until(lambda: "main: 2 unread at the last poll are for companies here" in ask(world, "status").says)
-    assert "they are fetched when filedrop runs again" in ask(world, "status").says
+        world.until(
+            lambda: "main: 2 unread messages at the last poll are for your companies" in ask(world, "status").says
+        )
+    assert "filedrop fetches them when it runs again" in ask(world, "status").says
 
 
 def test_folders_that_filedrop_makes(world: World) -> None:
     """Folders that filedrop makes at its first start need no person."""
     says = ask(world, "status").says
     assert "filedrop isn't running." in says
-    assert "a person" not in says
+    assert "attention" not in says
     assert "unavailable" not in says
 
 
@@ -194,7 +197,7 @@ def test_each_has_its_own_reason(make_world: Callable[..., World]) -> None:
     acme = reported(world)
     assert acme["waiting"] == 2
     assert "cannot reach" in acme["reasons"]["waiting"]
-    assert acme["reasons"]["waiting"].endswith("; what is named below waits for what its line says")
+    assert acme["reasons"]["waiting"].endswith("; the files below have reasons of their own")
     assert [document["file"] for document in acme["documents"]] == ["half.xml"]
 
 
@@ -246,7 +249,7 @@ def test_a_file_that_nobody_may_read(world: World) -> None:
     begun = datetime.now().astimezone()
     with as_anyone():
         (document,) = reported(world)["documents"]
-    said = re.fullmatch("the file can't be read: .*; it fails at (.*) unless it can be read before", document["why"])
+    said = re.fullmatch("the file can't be read: .*; it fails at (.*) unless it can be read by then", document["why"])
     assert said
     patience = world.configuration().outbound.incomplete_after
     assert local(begun + patience) <= said[1] <= local(datetime.now().astimezone() + patience)
@@ -264,9 +267,9 @@ def test_when_a_file_fails(make_world: Callable[..., World], clock: Clock) -> No
     now = clock.now()
     assert {path: left.why for path, left in left_where_they_are(at, most=2, now=now)} == {
         world.outbound
-        / "locked.xml": f"the file can't be read: no; it fails at {local(now)} unless it can be read before",
+        / "locked.xml": f"the file can't be read: no; it fails at {local(now)} unless it can be read by then",
         world.outbound
-        / "used.xml": "the file can't be read: somebody has it; it is looked at again until that is mended",
+        / "used.xml": "the file can't be read: somebody has it; filedrop tries again until it can read the file",
     }
     life.stop()
 
@@ -281,7 +284,7 @@ def test_a_ready_file_that_is_too_old(make_world: Callable[..., World], clock: C
     os.utime(ready, (0, 0))
     life.take(world, "a.xml")
     said = {path: left.why for path, left in left_where_they_are(life.pipeline.at, most=1, now=clock.now())}
-    assert said == {world.outbound / "a.xml": "it waits for a.xml.ready, which must not be older than it"}
+    assert said == {world.outbound / "a.xml": "it waits for a.xml.ready, which must not be older than this file"}
     life.stop()
 
 

@@ -1,6 +1,6 @@
 """A story: one world, one filedrop that goes a step at a time, and what comes in between.
 
-What must be true after each step, and when all is well again, is said in support.ledger.
+What must be true after each step, and when everything is working again, is said in support.ledger.
 """
 
 from __future__ import annotations

@@ -1,0 +1,29 @@
+(function () {
+  var stale = document.getElementById("stale"), written = Date.parse(stale.dataset.written);
+  var words = document.getElementById("words"), found = document.getElementById("found"), opened = Date.now();
+  function look() {
+    var minutes = Math.floor((Date.now() - written) / 60000);
+    stale.hidden = !(minutes >= 5);
+    if (!stale.hidden) {
+      stale.textContent = "This page is " + (minutes < 120 ? minutes + " minutes" : Math.floor(minutes / 60) + " hours") +
+        " old: filedrop isn't running, or can't write here. What follows may have changed since.";
+    }
+    if (written && Date.now() - opened >= 60000 && !words.value && document.activeElement !== words) location.reload();
+  }
+  function has(element, wanted) {
+    return !element || element.textContent.toLowerCase().indexOf(wanted) >= 0;
+  }
+  function filter() {
+    var wanted = words.value.trim().toLowerCase(), number = 0;
+    document.querySelectorAll("main tbody tr, main article, .things li").forEach(function (row) {
+      var around = row.localName === "li" && row.closest("article").querySelector("h3");
+      row.hidden = !has(row, wanted) && !(around && has(around, wanted));
+      number += !row.hidden && row.localName !== "article";
+    });
+    found.textContent = wanted ? (number ? number + " found" : "Nothing here matches.") : "";
+  }
+  document.getElementById("filter").hidden = false;
+  words.addEventListener("input", filter);
+  look();
+  setInterval(look, 10000);
+})();
