@@ -143,7 +143,7 @@ def test_folder_of_a_company_that_was_removed(world: World, clock: Clock) -> Non
     assert f"in {fjord}, which the configuration no longer names" in matter["title"]
     why = {item["name"]: item["why"] for item in matter["items"]}
     assert "its company is no longer in the configuration" in why["waits.xml"]
-    assert "says who receives it" in why["failed.xml"]
+    assert "PEPPOL address (ParticipantID) is missing" in why["failed.xml"]
     assert world.filedrop("status", "--check").returncode == 1
     (fjord / ".filedrop").unlink()
     assert not status_of(world, life)["matters"]

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from support.stepping import Clock
     from support.world import World
 
+NOT_ALLOWED = "filedrop is not allowed to read the file"
+IN_USE = "Another program has the file open, or filedrop is not allowed to read it"
+
 
 def reported(world: World) -> dict[str, Any]:
     """What a daemon says after its work, in status.json, of acme."""
@@ -249,7 +252,7 @@ def test_a_file_that_nobody_may_read(world: World) -> None:
     begun = datetime.now().astimezone()
     with as_anyone():
         (document,) = reported(world)["documents"]
-    said = re.fullmatch("the file can't be read: .*; it fails at (.*) unless it can be read by then", document["why"])
+    said = re.fullmatch(r".*read the file.*; it fails at (.*) unless it can be read by then", document["why"])
     assert said
     patience = world.configuration().outbound.incomplete_after
     assert local(begun + patience) <= said[1] <= local(datetime.now().astimezone() + patience)
@@ -266,10 +269,8 @@ def test_when_a_file_fails(make_world: Callable[..., World], clock: Clock) -> No
         at.scanner.remember(name, stamp, clock.steady(), look_again=30, unchanged=3600, fault=fault)
     now = clock.now()
     assert {path: left.why for path, left in left_where_they_are(at, most=2, now=now)} == {
-        world.outbound
-        / "locked.xml": f"the file can't be read: no; it fails at {local(now)} unless it can be read by then",
-        world.outbound
-        / "used.xml": "the file can't be read: somebody has it; filedrop tries again until it can read the file",
+        world.outbound / "locked.xml": f"{NOT_ALLOWED}; it fails at {local(now)} unless it can be read by then",
+        world.outbound / "used.xml": f"{IN_USE}; filedrop tries again until it can read the file",
     }
     life.stop()
 
