@@ -321,7 +321,7 @@ def test_accounts_that_sidecars_make_up(world: World) -> None:
         report(service)
     told = (world.root / "status.json").read_bytes()
     assert len(told) < 100_000
-    assert b"and 10 more accounts were left behind" in told
+    assert b"and 10 more accounts with unfinished documents" in told
 
 
 def test_a_reason_that_fills_a_page(world: World) -> None:

@@ -214,7 +214,7 @@ def test_started_before_the_mount(tmp_path: Path, root: Share) -> None:
         world.settle(ends=("sent",))
         root.unmount()
         world.run_once()
-        assert f"{world.outbound}: unavailable: it has the .filedrop that it had before" in ask(world, "status").says
+        assert f"{world.outbound}: unavailable: its .filedrop is from before" in ask(world, "status").says
         assert everything_in(world.root) == made
         root.mount()
         world.settle(ends=("sent",))

@@ -181,7 +181,7 @@ def test_moved_to_the_right_company(make_world: Callable[..., World]) -> None:
         world.put(world.outbound / OWN, invoice(number, STRANGER, receiver=STRANGER))
         world.run_once()
     failed, note = world.outbound / "failed" / GIVEN, f"{GIVEN}.why.txt"
-    assert "move it to the right one, together with this note" in failed.with_name(note).read_text()
+    assert "Then move it, together with this note, to that company" in failed.with_name(note).read_text()
     for name in (note, GIVEN):
         failed.with_name(name).rename(right / name)
     world.run_once()

@@ -63,7 +63,7 @@ def test_anothers_delivery(make_world: Callable[..., World], content: str) -> No
         world.until(lambda: world.places().get("invoice.xml") == "failed")
     assert world.error("invoice.xml") == "not-delivered"
     note = (world.outbound / "failed" / "invoice.xml.why.txt").read_text()
-    assert "under that number now is another message" in note
+    assert "at the access point is another message now" in note
 
 
 def test_two_documents_of_one_number(make_world: Callable[..., World]) -> None:
