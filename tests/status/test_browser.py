@@ -131,6 +131,28 @@ def test_the_filter(world: World, browser: Browser) -> None:
     assert browser.problems() == []
 
 
+def test_the_filter_stays_while_the_page_is_refreshed(world: World) -> None:
+    """Words in the box keep no page from being refreshed, which would then be called old, and stay in it."""
+    world.drop("fine.xml", invoice("1"))
+    world.drop("other.xml", invoice("2"))
+    world.settle()
+    file = world.root / "STATUS.html"
+    with locked_state(world.state) as journal, started() as browser:  # a browser of its own, whose clock is fast
+        daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
+        status_file.StatusFile(daemon.config, journal, world._log)._start(daemon, running=True).join()
+        browser.hurry()
+        browser.open(file)
+        browser.run(
+            """const box = document.getElementById('words'); box.focus(); box.value = 'fine.xml';
+            box.dispatchEvent(new Event('input'))"""
+        )
+        file.write_text(file.read_text("utf-8").replace("fine.xml", "fine.xml of today"), "utf-8")
+        world.until(lambda: "fine.xml of today" in browser.text())
+        assert browser.run("return document.getElementById('words').value") == "fine.xml"
+        assert "other.xml" not in browser.text()
+        assert browser.run("return document.getElementById('found').textContent") == "1 found"
+
+
 @pytest.mark.parametrize("width", [390, 1280, 1920])
 def test_no_word_is_broken(world: World, browser: Browser, width: int) -> None:
     """States, ids, times and numbers stand in one line each, however long a file's and a party's name are."""

@@ -1,6 +1,6 @@
 (function () {
   var stale = document.getElementById("stale"), written = Date.parse(stale.dataset.written);
-  var words = document.getElementById("words"), found = document.getElementById("found"), opened = Date.now();
+  var words = document.getElementById("words"), found = document.getElementById("found"), used = Date.now();
   function look() {
     var minutes = Math.floor((Date.now() - written) / 60000);
     stale.hidden = !(minutes >= 5);
@@ -8,7 +8,11 @@
       stale.textContent = "This page is " + (minutes < 120 ? minutes + " minutes" : Math.floor(minutes / 60) + " hours") +
         " old: filedrop isn't running, or can't write here. What follows may have changed since.";
     }
-    if (written && Date.now() - opened >= 60000 && !words.value && document.activeElement !== words) location.reload();
+    if (written && Date.now() - used >= 60000) reload();
+  }
+  function reload() {
+    if (words.value || location.hash) location.replace("#only=" + encodeURIComponent(words.value)); // the new page reads it
+    location.reload();
   }
   function has(element, wanted) {
     return !element || element.textContent.toLowerCase().indexOf(wanted) >= 0;
@@ -23,7 +27,9 @@
     found.textContent = wanted ? (number ? number + " found" : "Nothing here matches.") : "";
   }
   document.getElementById("filter").hidden = false;
-  words.addEventListener("input", filter);
+  words.addEventListener("input", function () { used = Date.now(); filter(); });
+  words.value = new URLSearchParams(location.hash.slice(1)).get("only") || "";
+  if (words.value) filter();
   look();
   setInterval(look, 10000);
 })();
