@@ -51,6 +51,38 @@ def test_sidecars(make_world: Callable[..., World], tmp_path: Path) -> None:
     assert [one["sender_name"] for one in found if one["direction"] == "IN"] == ["Blåbær og Bær AS"]
 
 
+OLDER = (
+    # From the versions before `type_code`, `receiver_name`, `sender_name` and `administrator`.
+    """{"filedrop": 1, "direction": "OUT", "id": "01M8ASQQV6PCCDMMD1XHGVPJ5B", "file": "dup.xml", "company": "acme",
+    "account": "main", "identity": "", "state": "failed", "sender": "0192:987654325", "receiver": "0192:810418052",
+    "document_id": "urn:oasis:names:specification:ubl:schema:xsd:Order-2::Order##urn:fdc:peppol.eu:poacc:2.1::2.1",
+    "process_id": "urn:fdc:peppol.eu:poacc:bis:ordering:3", "channel": "",
+    "sources": {"sender": "document", "receiver": "document", "document_id": "document", "process_id": "document"},
+    "document": {"type": "Order", "number": "1", "issue_date": "2026-11-20"}, "size": 3655,
+    "sha256": "e560f43c865b7f7cc1b807e7f3226b8e9c2e8ce3948d0273c34efa7e418611fc",
+    "meaning": "765c6556b1523a6a809385197e4eea29d94e3f12a6befce927b0c6b53f2bc74d",
+    "claimed": "2026-11-23T02:07:46.534+00:00", "msg_no": null, "uuid": null, "received": null, "delivered": null,
+    "warnings": [], "error": {"code": "duplicate", "message": "sent before", "hint": "Delete it."},
+    "history": [{"at": "2026-11-23T02:07:46.534+00:00", "event": "claimed"},
+    {"at": "2026-11-23T02:07:46.766+00:00", "event": "failed", "code": "duplicate"}]}""",
+    """{"filedrop": 1, "direction": "IN", "id": "01M8ASQQG31THZE2SA61YN6ACY", "file": "20261123-1-Order-a.xml",
+    "company": "acme", "account": "main", "identity": "acme@127.0.0.1", "state": "received",
+    "sender": "0192:810418052", "receiver": "0192:987654325",
+    "document_id": "urn:oasis:names:specification:ubl:schema:xsd:Order-2::Order##urn:fdc:peppol.eu:poacc:2.1::2.1",
+    "process_id": "urn:fdc:peppol.eu:poacc:bis:ordering:3", "channel": "",
+    "document": {"type": "Order", "number": "5", "issue_date": "2026-11-20"}, "size": 2105,
+    "sha256": "faa807208da11d2b59070dd8a8605ffd284bce7efbb6cb2ad86382848548204a", "msg_no": 1,
+    "uuid": "e7352b18-4e38-48ef-a89e-0e253ba01bcf", "received": "2026-11-23T02:07:45.041+00:00",
+    "fetched": "2026-11-23T02:07:46.203+00:00", "warnings": []}""",
+)
+
+
+@pytest.mark.parametrize("sidecar", OLDER)
+def test_sidecars_of_older_versions(sidecar: str) -> None:
+    """A sidecar that an older version wrote stays in the archive, and keeps to the schema."""
+    assert not list(wrong("sidecar", json.loads(sidecar)))
+
+
 def test_status(make_world: Callable[..., World]) -> None:
     """status.json and `status --json` keep to the schema, with documents, messages and matters in them."""
     world = make_world(deliver_after=3600, outbound={"incomplete_after": "1h", "overdue": "1ms"})
