@@ -15,9 +15,9 @@ from filedrop.errors import DocumentError, FolderUnavailable, NoVerdict
 from filedrop.files.rights import explain
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
-from filedrop.model.document import LET_THROUGH, Document, Event, State
+from filedrop.model.document import LET_THROUGH, Document, Event, Need, State
 from filedrop.outbound.context import Identification, identification_of
-from filedrop.outbound.identified import identified, why_not_identified
+from filedrop.outbound.identified import identified
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.validating import ask, invalid, warnings
 from filedrop.storage.folder import NotYetThere
@@ -86,7 +86,7 @@ def _claimed(journal: Journal, held_back: Container[Path | None]) -> Iterator[di
     """What was claimed before, and isn't at the access point for certain."""
     for document in journal.in_state(State.WAITING):
         held = journal.folder_path(document.folder) in held_back
-        waits = why_not_identified(document)
+        waits = document.why_without(Need.IDS)
         yield _row(document, NOT_READY if waits else HELD if held else SENDS, waits or "claimed before")
     for document in journal.in_state(State.DOUBT):
         yield _row(document, "doubt", "filedrop would first look for it at the access point")
@@ -110,7 +110,7 @@ def _judged(
     first = duplicate_of(config, document, journal) if journal else None
     if first:
         return document, FAILS, f"the same document was already sent as {first.dropped_as}"
-    waits = why_not_identified(document)
+    waits = document.why_without(Need.IDS)
     return document, NOT_READY if waits else SENDS, waits or "; ".join(document.warnings)
 
 

@@ -20,8 +20,8 @@ from filedrop.files import FileStamp, InUse, discard, open_regular, place, repla
 from filedrop.files.rights import explain
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
+from filedrop.model.document import Need
 from filedrop.outbound.context import identification_of
-from filedrop.outbound.identified import why_not_identified
 from filedrop.outbound.upload import Changing
 from filedrop.status.folders import folders, why_failed
 from filedrop.storage import sidecar
@@ -189,7 +189,7 @@ def _why_duplicate(config: Config, journal: Journal | None, mapping: Rules | Non
         claimed = as_claimed(config, folder, by, document.entry, journal)
     except (Changing, DocumentError, OSError):  # the claim says what is wrong with it now
         return ""
-    if why_not_identified(claimed):
+    if claimed.why_without(Need.IDS):
         return _why_duplicate_before(config, document)
     first = None if claimed.error else duplicate_of(config, claimed, journal)
     if first is None:

@@ -20,10 +20,12 @@ from filedrop.daemon.folder_worker import FolderWorkers
 from filedrop.daemon.loop import Loop, attempt
 from filedrop.daemon.recorder import Recorder
 from filedrop.daemon.watcher import Watcher
+from filedrop.errors import JournalError
 from filedrop.files.patience import within
 from filedrop.identify.mapping import Rules
 from filedrop.inbound.delivery import InboundDelivery
 from filedrop.inbound.pages import OwedPages, PageMaker
+from filedrop.model.document import Need
 from filedrop.outbound.former import left_behind
 from filedrop.outbound.pipeline import OutboundPipeline
 from filedrop.outbound.validating import Validating
@@ -269,12 +271,17 @@ class Daemon:
         return {about: why for about, why in troubles.items() if why} | self.commands.troubles
 
     def _unvalidated(self) -> str:
-        folders = [pipeline.at for account in self.accounts for pipeline in account.pipelines]
-        waiting = [why for at in folders for why in at.unvalidated.copy().values()]  # another thread's: copied at once
-        if not waiting:
-            return self.validating.trouble if self.validating is not None else ""
-        more = f", and {len(waiting) - 1} more" if len(waiting) > 1 else ""
-        return f"documents can't be validated, and wait: {waiting[0]}{more}"
+        if self.validating is None:
+            return ""
+        folders = [pipeline.folder.id for account in self.accounts for pipeline in account.pipelines]
+        try:
+            number, first = self.journal.first_without(Need.VERDICT, folders)
+        except JournalError:  # which is reported by itself
+            number, first = 0, None
+        if first is None:
+            return self.validating.trouble
+        more = f", and {number - 1} more" if number > 1 else ""
+        return f"documents can't be validated, and wait: {first.company}: {first.file}: {first.needs_why}{more}"
 
     def is_healthy(self) -> bool:
         """Whether folders are served, answers recorded, and all loops alive."""

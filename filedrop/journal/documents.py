@@ -17,7 +17,7 @@ from filedrop.journal.rows import MOMENTS, NAMES, document_of
 from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
 from filedrop.journal.store import Store
 from filedrop.journal.tying import tie_waiting
-from filedrop.model.document import Document, State, same_participant
+from filedrop.model.document import Document, Need, State, same_participant
 from filedrop.model.message import number
 
 if TYPE_CHECKING:
@@ -139,10 +139,36 @@ class Documents(Store):
             yield from ((from_name(file), id_) for file, id_ in part)
             last = part[-1]
 
-    def kept_in_sending(self, folder: str, before: datetime, now: datetime) -> list[tuple[str, State]]:
-        """Ids and states of what isn't accepted yet, claimed before then or, by another clock, later than now."""
+    def kept_in_sending(self, folder: str, before: datetime, now: datetime) -> list[tuple[str, State, bool]]:
+        """What isn't accepted yet, claimed before then or, by another clock, later than now.
+
+        For each its id, its state, and whether it waits for a reason of its own.
+        """
         rows = self.read(statements.KEPT_IN_SENDING, folder=folder, before=as_moment(before), now=as_moment(now))
-        return [(id_, State(state)) for id_, state in rows]
+        return [(id_, State(state), bool(is_put_off)) for id_, state, is_put_off in rows]
+
+    def needy(self, folder: str, now: datetime) -> int:
+        """How many of a folder's documents wait until later for something of their own."""
+        return int(self.value(statements.NEEDY, folder=folder, now=as_moment(now)))
+
+    def first_without(self, need: Need, folders: Iterable[str]) -> tuple[int, Document | None]:
+        """How many documents of these folders wait for this, and the first of them."""
+        values = {"need": need.value, "folders": json.dumps(list(folders))}
+        ((count, first),) = self.read(statements.FIRST_WITHOUT, **values)
+        return count, self.document(first) if first else None
+
+    def needy_documents(self, folder: str) -> Iterator[Document]:
+        """A folder's documents that wait for something of their own; lazily."""
+        after = ""
+        while part := self._documents(statements.NEEDY_IN, folder=folder, after=after):
+            yield from part
+            after = part[-1].id
+
+    def retry_needy(self, folder: str, now: datetime) -> None:
+        """Make those of a folder's documents due that wait for something of their own."""
+        values = {"folder": folder, "now": as_moment(now)}
+        if self.needy(folder, now):
+            self.write(lambda connection: connection.execute(statements.RETRY_NEEDY, values))
 
     def speaks_of(self, folder: str, place: str, file: str) -> bool:
         """Is this the recorded name of an open document?
@@ -255,6 +281,7 @@ def _write(connection: sqlite3.Connection, document: Document) -> Document:
     values = document.__dict__ | {name: as_name(getattr(document, name)) for name in NAMES}
     values |= {name: as_moment(values[name]) for name in MOMENTS}
     values["state"] = document.state.value
+    values["needs"] = document.needs.value if document.needs else ""
     values["open"] = _is_open(document)
     values["ended"] = as_moment(document.history[-1].at) if document.state.finished and document.history else None
     values["sources"] = json.dumps(dict(document.sources))

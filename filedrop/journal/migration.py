@@ -12,6 +12,7 @@ from filedrop.files import Directory
 from filedrop.journal import statements
 from filedrop.journal.connection import connect
 from filedrop.journal.schema import RESPONSES, SCHEMA_VERSION
+from filedrop.model.document import Need
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,6 +89,17 @@ STEPS = {
         "ALTER TABLE messages ADD COLUMN sender_name TEXT",
         "ALTER TABLE messages ADD COLUMN type TEXT",
         "ALTER TABLE messages ADD COLUMN number TEXT",
+        # What a document waited for was the last event of its history.
+        "ALTER TABLE documents ADD COLUMN needs TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE documents ADD COLUMN needs_why TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE documents ADD COLUMN needs_since REAL",
+        f"""
+        UPDATE documents SET needs = json_extract(history, '$[#-1][1]'),
+            needs_why = coalesce(json_extract(history, '$[#-1][2].why'), ''),
+            needs_since = CAST(strftime('%s', json_extract(history, '$[#-1][0]')) AS REAL)
+        WHERE open AND state = 'waiting'
+        AND json_extract(history, '$[#-1][1]') IN ('{Need.IDS}', '{Need.VERDICT}', '{Need.FILE}')
+        """,
     ),
 }
 """The statements that lead from each older schema to the next."""

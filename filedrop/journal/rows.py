@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from filedrop.journal import statements
 from filedrop.journal.schema import from_moment, from_name
-from filedrop.model.document import Document, Event, State
+from filedrop.model.document import Document, Event, Need, State
 from filedrop.model.fault import Fault, Finding
 from filedrop.model.response import Response
 from filedrop.texts import Text
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 NAMES = ("file", "dropped_as")
-MOMENTS = ("claimed", "due", "first_attempt", "accepted")
+MOMENTS = ("claimed", "due", "first_attempt", "accepted", "needs_since")
 
 
 def document_of(row: Sequence[Any]) -> Document:
@@ -26,6 +26,7 @@ def document_of(row: Sequence[Any]) -> Document:
     values |= {name: from_name(values[name]) for name in NAMES}
     values |= {name: from_moment(values[name]) for name in MOMENTS}
     values["state"] = State(values["state"])
+    values["needs"] = Need(values["needs"]) if values["needs"] else None
     values["sources"] = json.loads(values["sources"])
     values["warnings"] = tuple(json.loads(values["warnings"]))
     values["error"] = _fault(**json.loads(values["error"])) if values["error"] else None

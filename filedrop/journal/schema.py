@@ -62,7 +62,9 @@ DEFINITIONS = (
         attempts INTEGER NOT NULL, unclear INTEGER NOT NULL, unexplained INTEGER NOT NULL, due REAL, first_attempt REAL,
         msg_no INTEGER, uuid TEXT, received TEXT, delivered TEXT, accepted REAL, asked INTEGER NOT NULL,
         error TEXT, history TEXT NOT NULL,
-        ended REAL -- when it was delivered, failed or taken, by our clock
+        ended REAL, -- when it was delivered, failed or taken, by our clock
+        -- What it waits for, why, and since when, if that is its own: its ids, a verdict, its file.
+        needs TEXT NOT NULL DEFAULT '', needs_why TEXT NOT NULL DEFAULT '', needs_since REAL
     )
     """,
     "CREATE INDEX IF NOT EXISTS documents_msg_no ON documents (identity, msg_no)",
@@ -74,6 +76,7 @@ DEFINITIONS = (
     "CREATE INDEX IF NOT EXISTS documents_step ON documents (folder, state, place, due) WHERE open",
     "CREATE INDEX IF NOT EXISTS documents_place ON documents (folder, place, file) WHERE open",
     "CREATE INDEX IF NOT EXISTS documents_on_their_way ON documents (state, identity, place, due) WHERE open",
+    "CREATE INDEX IF NOT EXISTS documents_needs ON documents (folder, needs, due) WHERE open AND needs <> ''",
     # What happened lately, by company.
     "CREATE INDEX IF NOT EXISTS documents_accepted ON documents (company, accepted) WHERE accepted IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS documents_ended ON documents (company, state, ended) WHERE ended IS NOT NULL",

@@ -45,9 +45,18 @@ _LIES = "open AND folder = :folder AND place = :place"
 LYING_IN = f"{_ALL} {_LIES}"
 FILES_IN = f"SELECT file, id FROM documents WHERE {_LIES} AND (file, id) > (:file, :id) ORDER BY file, id LIMIT 1000"
 KEPT_IN_SENDING = (
-    "SELECT id, state FROM documents WHERE open AND folder = :folder AND place = 'sending'"
+    "SELECT id, state, needs <> '' OR due IS NOT NULL FROM documents"
+    " WHERE open AND folder = :folder AND place = 'sending'"
     f" AND (claimed <= :before OR claimed > :now) AND state IN ('{State.WAITING}', '{State.SENDING}', '{State.DOUBT}')"
 )
+_NEEDY = "open AND needs <> '' AND folder"
+NEEDY = f"SELECT count(*) FROM documents WHERE {_NEEDY} = :folder AND due > :now"
+NEEDY_IN = f"{_ALL} {_NEEDY} = :folder AND id > :after ORDER BY id LIMIT 200"
+RETRY_NEEDY = f"UPDATE documents SET due = :now WHERE {_NEEDY} = :folder AND due > :now"
+FIRST_WITHOUT = f"""
+    SELECT count(*), min(id) FROM documents
+    WHERE {_NEEDY} IN (SELECT value FROM json_each(:folders)) AND needs = :need
+"""
 HAS_HAD = (
     "SELECT 1 FROM documents WHERE dropped_as IN (:file, :unnumbered) AND folder = :folder AND file = :file LIMIT 1"
 )

@@ -51,6 +51,14 @@ class State(StrEnum):
         return self in (State.DELIVERED, State.FAILED, State.TAKEN)
 
 
+class Need(StrEnum):
+    """What a waiting document needs before it can be posted; each value is the event in its history."""
+
+    IDS = "not identified yet"
+    VERDICT = "not validated"
+    FILE = "not read"
+
+
 @dataclass(frozen=True, slots=True)
 class Ids:
     """The ids of a document: the form fields of `POST /outbox`."""
@@ -103,6 +111,7 @@ class Event:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
+_NEEDS_NOTHING: dict[str, Any] = {"needs": None, "needs_why": "", "needs_since": None}
 _LEGAL: dict[State, frozenset[State]] = {
     State.WAITING: frozenset({State.SENDING, State.FAILED, State.TAKEN}),
     State.SENDING: frozenset({State.SENT, State.WAITING, State.FAILED, State.DOUBT, State.TAKEN}),
@@ -123,7 +132,8 @@ class Document:
     `receiver_name` is as the document writes it. `type` is the root element, `type_code` the code by which the document
     itself states what it is (UNCL1001).
     `first_attempt` is the access point's own clock at the first request that may have reached it.
-    Before `due`, the document is left alone. `revision` counts the journal's records of the document.
+    Before `due`, the document is left alone. `needs` is what it waits for, why, and since when, if that is its own:
+    what keeps all documents of a folder or account isn't recorded here. `revision` counts the journal's records of it.
     """
 
     id: str
@@ -164,6 +174,9 @@ class Document:
     asked: int = 0
     error: Fault | None = None
     history: tuple[Event, ...] = ()
+    needs: Need | None = None
+    needs_why: str = ""
+    needs_since: datetime | None = None
     revision: int = 0
 
     def but(self, **changes: Any) -> Document:
@@ -220,6 +233,22 @@ class Document:
         """When it was last put in doubt; None where it never was."""
         return next((event.at for event in reversed(self.history) if event.event == "in doubt"), None)
 
+    def why_without(self, need: Need) -> str:
+        """Why the document waits for this; "" where it doesn't."""
+        return self.needs_why if self.needs is need else ""
+
+    def waits_for(self, now: datetime, need: Need, why: str, *, due: datetime) -> Document:
+        """The same document, waiting until `due` for something of its own; a new reason becomes an event."""
+        if self.why_without(need) == why:
+            return self.later(due)
+        since = self.needs_since if self.needs is need else now
+        history = (*self.history, Event(now, need.value, {"why": why}))
+        return self.but(due=due, needs=need, needs_why=why, needs_since=since, history=history)
+
+    def needs_nothing(self) -> Document:
+        """The same document, with what it waited for. Each step does the same."""
+        return self.but(**_NEEDS_NOTHING)
+
     def warned(self, warning: str) -> Document:
         """The same document with this warning; each warning is kept once."""
         return self if warning in self.warnings else self.but(warnings=(*self.warnings, warning))
@@ -272,6 +301,7 @@ class Document:
             unclear=max(1, self.unclear),
             due=None,
             history=(*self.history, Event(now, "in doubt", {"why": why})),
+            **_NEEDS_NOTHING,
         )
 
     def not_found(self, now: datetime, *, event: str = "not found at the access point") -> Document:
@@ -312,4 +342,4 @@ class Document:
         if state not in _LEGAL[self.state]:
             raise ValueError(f"{self.id}: no step leads from {self.state} to {state}")
         kept = (*self.history[:_FIRST], *self.history[_FIRST:][-_LAST:])
-        return self.but(state=state, history=(*kept, Event(now, event, facts or {})), **changes)
+        return self.but(state=state, history=(*kept, Event(now, event, facts or {})), **_NEEDS_NOTHING, **changes)

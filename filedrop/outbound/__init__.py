@@ -5,6 +5,7 @@
     readiness     whether a file's writer is done
     claim         moves a ready file into sending/, where it becomes a document
     identified    a document's ids, or why it can't be sent
+    waiting       what a document of its own waits for: the log, and the next try after a start
     leftovers     continues documents that already lie in sending/
     handover      to the senders and back, and before that to the validator
     validating    whether a document keeps the rules, before it may have been posted

@@ -162,9 +162,7 @@ class FolderContext:
     """One outbound folder and the state of its pipeline. Only the worker in that folder changes it; other threads read.
 
     `under_way`: ids of documents that senders or validators have, or that wait for room in the window after their
-    validation. `unanswered`: by document id, why a mapping rule had no answer last. `unvalidated`: by document id,
-    which file waits because the validator had no verdict, and why. `put_off`: ids of documents whose last try failed,
-    because their file couldn't be read or the access point didn't take them; they are tried again when they are due.
+    validation. `put_off`: ids of documents that the access point didn't take; they are tried again when they are due.
     `names_in_failed`: by document id, the name that a document had in `failed/` before it was moved back; its note may
     still lie there. `missed`: by document id, since when (steady) the file has been missing. `refusals`: what the disk
     has refused since the last scan; `told`: what of that was logged since the last scan without any.
@@ -176,8 +174,6 @@ class FolderContext:
     scanner: Scanner
     health: FolderHealth = field(default_factory=FolderHealth)
     under_way: set[str] = field(default_factory=set)
-    unanswered: dict[str, str] = field(default_factory=dict)
-    unvalidated: dict[str, str] = field(default_factory=dict)
     put_off: set[str] = field(default_factory=set)
     names_in_failed: dict[str, str] = field(default_factory=dict)
     missed: dict[str, float] = field(default_factory=dict)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.errors import Changed, FiledropError
 from filedrop.journal import Answer, Duplicate
-from filedrop.model.document import Document, State
+from filedrop.model.document import Document, Need, State
 from filedrop.outbound.claim import Claimed
 from filedrop.outbound.context import Outcome
 from filedrop.outbound.sender import NO_TURN, duplicate, log_doubt, same_number, send
-from filedrop.outbound.validating import Judgement, why_not_validated
+from filedrop.outbound.validating import Judgement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -53,13 +53,6 @@ class Validated(NamedTuple):
     opened: OpenedDocument
     judgement: Judgement | None
     is_logged: bool = False
-
-    @property
-    def why_not(self) -> str:
-        """Why there is no verdict; "" where there is one, or where filedrop is stopping."""
-        if self.judgement is None:
-            return _BROKE_OFF if self.is_logged else ""
-        return why_not_validated(self.judgement.document)
 
 
 class Handover:
@@ -126,25 +119,26 @@ class Handover:
         What finds no room in the window keeps its verdict, and waits for room. Raises JournalError.
         """
         back = [self._validated.get() for _ in range(self._validated.qsize())]
-        for validated in back:
-            self._note(validated)
         passed = [post for post in (*self._passed, *back) if post.judgement and post.judgement.passes]
         others = [post for post in back if post not in passed]
         self._passed = passed if sends else []
         try:
-            self._record([post.judgement.document for post in others if post.judgement])
+            self._record([after for post in others if (after := self._unposted(post)) is not None])
+            if not sends:  # their verdict counts no more, but they wait for none now
+                self._record([post.document.needs_nothing() for post in passed if post.document.needs])
         finally:
             self._let_go(others if sends else [*others, *passed])
             self._post_passed()
         return any(post.judgement for post in back)
 
-    def _note(self, validated: Validated) -> None:
-        """Note whether a document still waits for a verdict, for `status`."""
-        document = validated.document
-        if why := validated.why_not:
-            self._at.unvalidated[document.id] = f"{document.company}: {document.file}: {why}"
-        elif validated.judgement is not None:
-            self._at.unvalidated.pop(document.id, None)
+    def _unposted(self, validated: Validated) -> Document | None:
+        """The document that isn't posted now, as it is to be recorded; None where filedrop is stopping."""
+        if validated.judgement is not None:
+            return validated.judgement.document
+        if not validated.is_logged:
+            return None
+        now = self._shared.now()
+        return validated.document.waits_for(now, Need.VERDICT, _BROKE_OFF, due=now + self._shared.rules.rescan)
 
     def _post_passed(self) -> None:
         """Post as many of those that were validated as there is room for."""
@@ -263,12 +257,13 @@ class Handover:
 
     def _judge(self, validating: Validating, document: Document, opened: OpenedDocument) -> None:
         """Validate a document. Called in a validator's thread."""
-        judgement = None
+        judgement, broke_off = None, True
         try:
             with self._at.folder.in_use():
                 judgement = validating.judge(document, opened, local=self._at.folder.local)
+            broke_off = False
         finally:
-            self._put_validated(Validated(document, opened, judgement, is_logged=judgement is None))
+            self._put_validated(Validated(document, opened, judgement, is_logged=broke_off))
 
     def _send(self, document: Document, opened: OpenedDocument) -> None:
         """Post a document. Called in a sender's thread."""

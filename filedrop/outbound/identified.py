@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from filedrop import identify
 from filedrop.errors import DocumentError, Unanswered
-from filedrop.model.document import Document, Event, State, same_participant
+from filedrop.model.document import Document, Need, State, same_participant
 from filedrop.model.fault import Fault
+from filedrop.outbound.waiting import log_need
 from filedrop.texts import Text
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from filedrop.identify import Reading
     from filedrop.outbound.context import FolderContext, Identification
 
-UNANSWERED = "not identified yet"
 _IDS = ("sender", "receiver", "document_id", "process_id")
 
 
@@ -26,14 +26,17 @@ def identified(by: Identification, document: Document, reading: Reading, rules: 
 
     If a mapping rule's table doesn't answer now, the document waits without ids, to be identified again.
     """
-    document = document.but(
-        sha256=reading.sha256,
-        meaning=reading.meaning,
-        type=reading.root_name,
-        number=reading.number,
-        issue_date=reading.issue_date,
-        receiver_name=reading.receiver_name,
-        type_code=reading.type_code,
+    before, document = (
+        document,
+        document.but(
+            sha256=reading.sha256,
+            meaning=reading.meaning,
+            type=reading.root_name,
+            number=reading.number,
+            issue_date=reading.issue_date,
+            receiver_name=reading.receiver_name,
+            type_code=reading.type_code,
+        ),
     )
     try:
         identity = by.identify(reading, document.dropped_as)
@@ -47,9 +50,10 @@ def identified(by: Identification, document: Document, reading: Reading, rules: 
             warnings=tuple(identity.warnings),
         )
         identify.demand(identity, reading)
-        return _check_sender(document, by.participants, rules.foreign_sender)
+        document = _check_sender(document, by.participants, rules.foreign_sender)
+        return document if before.needs is Need.VERDICT else document.needs_nothing()
     except Unanswered as error:
-        return _unanswered(document, now, str(error), due=now + min(rules.rescan, rules.retry.longest))
+        return document.waits_for(now, Need.IDS, str(error), due=now + min(rules.rescan, rules.retry.longest))
     except DocumentError as error:
         return document.failed(now, Fault.found(error))
 
@@ -59,21 +63,11 @@ def is_identified(document: Document) -> bool:
     return all(getattr(document, name) for name in _IDS)
 
 
-def why_not_identified(document: Document) -> str:
-    """Why a waiting document has no ids yet, in half a sentence; "" for any other document."""
-    reasons = [event.facts.get("why", "") for event in document.history if event.event == UNANSWERED]
-    return reasons[-1] if reasons and document.state is State.WAITING and not is_identified(document) else ""
-
-
 def identified_in(at: FolderContext, document: Document, reading: Reading) -> Document:
     """The document with its ids, failed, or still without ids; a new reason to wait is logged."""
     shared = at.shared
     after = identified(at.identification, document, reading, shared.rules, shared.now())
-    why, before = why_not_identified(after), at.unanswered.pop(document.id, "")
-    if why:
-        at.unanswered[document.id] = why
-    if why not in ("", before):
-        shared.log.warning("document.waits", company=after.company, file=after.file, why=why)
+    log_need(shared.log, after, before=document)
     return after
 
 
@@ -87,14 +81,9 @@ def identified_now(at: FolderContext, document: Document, reading: Reading) -> D
     if document.state is not State.WAITING or keeps_ids(document):
         return document
     after = identified_in(at, document.but(**dict.fromkeys(_IDS)), reading)
-    is_as_before = all(getattr(after, name) == getattr(document, name) for name in (*_IDS, "channel", "state"))
+    same = (*_IDS, "channel", "state", "needs")
+    is_as_before = all(getattr(after, name) == getattr(document, name) for name in same)
     return document if is_identified(document) and is_as_before else at.shared.journal.record(after)
-
-
-def _unanswered(document: Document, now: datetime, why: str, *, due: datetime) -> Document:
-    if why_not_identified(document) == why:  # one event for each reason
-        return document.later(due)
-    return document.but(due=due, history=(*document.history, Event(now, UNANSWERED, {"why": why})))
 
 
 def _valid(text: str | None) -> str | None:

@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import DocumentError
 from filedrop.files.rights import explain
-from filedrop.model.document import A_PERSON_SAYS, Document, Event, State
+from filedrop.model.document import A_PERSON_SAYS, Document, Need, State
 from filedrop.outbound.claim import Claimed
 from filedrop.outbound.filing import put_back_changed
 from filedrop.outbound.identified import identified_now, keeps_ids
 from filedrop.outbound.sender import STOPPED, log_doubt
 from filedrop.outbound.upload import Changing, OpenedDocument
+from filedrop.outbound.waiting import log_need
 
 if TYPE_CHECKING:
     from filedrop.outbound.context import FolderContext
     from filedrop.outbound.moves import Moves
-
-
-NOT_READ = "not read"  # the event
 
 
 class Leftovers:
@@ -61,6 +59,8 @@ class Leftovers:
             xpaths = () if keeps_ids(document) else at.identification.xpaths
             reading = opened.read(shared.rules.max_size, xpaths)
             if reading.sha256 == document.sha256:
+                if document.needs is Need.FILE:
+                    document = shared.journal.record(document.needs_nothing())
                 claimed = Claimed(identified_now(at, document, reading), opened)
         except (Changing, DocumentError):
             pass
@@ -68,13 +68,10 @@ class Leftovers:
             at.missed.setdefault(document.id, shared.steady())
             return None
         except OSError as error:
-            at.put_off.add(document.id)
-            why = f"the file can't be read: {explain(error, entry)}"
-            shared.log.warning("document.unreadable", company=document.company, file=document.file, why=why)
-            if why_not_read(document) != why:  # one event for each reason
-                event = Event(shared.now(), NOT_READ, {"why": why})
-                document = document.but(history=(*document.history, event))
-            shared.journal.record(document.later(shared.now() + shared.rules.retry.longest))
+            now, why = shared.now(), f"the file can't be read: {explain(error, entry)}"
+            waits = document.waits_for(now, Need.FILE, why, due=now + shared.rules.retry.longest)
+            log_need(shared.log, waits, before=document)
+            shared.journal.record(waits)
             return None
         finally:
             if opened and claimed is None:
@@ -82,9 +79,3 @@ class Leftovers:
         if claimed is None:
             put_back_changed(at, document)
         return claimed
-
-
-def why_not_read(document: Document) -> str:
-    """Why a waiting document's file could not be read when that was last tried; "" for any other."""
-    last = document.history[-1] if document.history else None
-    return str(last.facts["why"]) if document.state is State.WAITING and last and last.event == NOT_READ else ""

@@ -6,12 +6,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from filedrop.files import InUse, replace_whole
-from filedrop.model.document import State
-from filedrop.outbound.identified import why_not_identified
-from filedrop.outbound.leftovers import why_not_read
+from filedrop.model.document import Need, State
 from filedrop.outbound.question import question
 from filedrop.outbound.sender import why_not_taken
-from filedrop.outbound.validating import why_not_validated
 from filedrop.storage import sidecar
 from filedrop.text import command
 from filedrop.texts import Text
@@ -24,6 +21,11 @@ if TYPE_CHECKING:
 
 NOTE_AFTER = timedelta(minutes=5)  # in `sending/` (contract 1)
 NOTES_AT_ONCE = 200
+_OWN_REASONS = {
+    Need.IDS: "waits/not-identified",
+    Need.VERDICT: "waits/not-validated",
+    Need.FILE: "waits/not-read",
+}  # texts
 
 
 def write_notes(
@@ -40,13 +42,12 @@ def write_notes(
         yield
     journal, written, trouble = at.shared.journal, 0, None
     hindrance = _why_all_wait(at)
-    waits, hindered = hindrance or _turn(at), at.unvalidated.keys() | at.put_off
-    now = at.shared.now()
-    for document_id, state in journal.kept_in_sending(at.folder.id, now - NOTE_AFTER, now):
+    waits, now = hindrance or _turn(at), at.shared.now()
+    for document_id, state, is_put_off in journal.kept_in_sending(at.folder.id, now - NOTE_AFTER, now):
         if document_id not in there:  # a note without its document is cleared away, and it gets one when it is back
             continue
         noted = notes.get(document_id)
-        if written >= NOTES_AT_ONCE or (noted == waits and state is State.WAITING and document_id not in hindered):
+        if written >= NOTES_AT_ONCE or (noted == waits and state is State.WAITING and not is_put_off):
             continue
         document = journal.document(document_id)
         if document is None or document.home != "sending":  # it has gone on since the list
@@ -75,13 +76,7 @@ def _why_it_is_there(at: FolderContext, document: Document, hindrance: Text | No
 
 
 def _own_reason(document: Document) -> Text | None:
-    if why := why_not_identified(document):
-        return Text.of("waits/not-identified", why=why)
-    if why := why_not_validated(document):
-        return Text.of("waits/not-validated", why=why)
-    if why := why_not_read(document):
-        return Text.of("waits/not-read", why=why)
-    return None
+    return Text.of(_OWN_REASONS[document.needs], why=document.needs_why) if document.needs else None
 
 
 def _not_taken(document: Document) -> Text | None:

@@ -139,8 +139,8 @@ class OutboundPipeline:
         counts = self._shared.journal.counts(self.folder.id)
         if not self.was_compared or counts.get(State.SENDING):
             return False
+        waits = len(at.put_off) + self._shared.journal.needy(self.folder.id, self._shared.now())
         try:
-            waits = len(at.put_off | at.unvalidated.keys() | at.unanswered.keys())
             return counts.get(State.WAITING, 0) <= waits or bool(self.folder.held_by(steady))
         except OSError:  # the share is away, or fails: the next scan reports it
             return True

@@ -28,6 +28,7 @@ from filedrop.outbound.renamed import take_up_renamed
 from filedrop.outbound.sender import log_doubt
 from filedrop.outbound.strays import Strays, look_for_strays
 from filedrop.outbound.upload import Changing, OpenedDocument
+from filedrop.outbound.waiting import retry_needy
 from filedrop.storage import sidecar
 from filedrop.storage.names import Names
 from filedrop.storage.own_name import told_beside
@@ -128,7 +129,8 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     folder, journal = at.folder, at.shared.journal
     if findings.is_first:
         journal.hand_to(folder.id, folder.company)
-    waiting = at.unanswered.keys() | at.unvalidated.keys() | at.put_off  # not what begins to wait meanwhile
+        retry_needy(journal, at.shared.log, folder.id, at.shared.now())
+    waiting = set(at.put_off)  # not what begins to wait meanwhile
     known = journal.is_settled(folder.id)
     uncleared = _uncleared(folder)
     unread = (yield from restore(at)) if not known else None
@@ -140,8 +142,6 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     lying = {document_id: name for name, document_id in files if name in there}
     unwritten = yield from write_notes(at, findings.notes, lying)
     for document_id in waiting - {document_id for _, document_id in files}:
-        at.unanswered.pop(document_id, None)
-        at.unvalidated.pop(document_id, None)
         at.put_off.discard(document_id)
     lone = sorted(name for name in there - known_names if not folder.names_document(name))
     del files, sending, known_names, there, lying  # each may have a hundred thousand

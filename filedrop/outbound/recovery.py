@@ -64,7 +64,7 @@ def restore(at: FolderContext) -> Generator[None, None, OSError | None]:
                 claimed.append(document.but(revision=row.revision))
             elif (row.identity, row.msg_no) == (document.identity, document.msg_no):
                 later = {name: getattr(document, name) for name in _MOVED_ON}
-                moved.append(row.but(due=None, uuid=row.uuid or document.uuid, **later))
+                moved.append(row.needs_nothing().but(due=None, uuid=row.uuid or document.uuid, **later))
         if number % ROWS_AT_ONCE == 0:
             journal.record_all(moved)
             journal.restore(claimed)

@@ -10,8 +10,9 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.errors import NoVerdict
-from filedrop.model.document import Document, Event, State
+from filedrop.model.document import Document, Event, Need
 from filedrop.model.fault import Fault
+from filedrop.outbound.waiting import log_need
 from filedrop.text import in_yaml
 from filedrop.texts import Text
 from filedrop.times import backoff
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.upload import OpenedDocument
     from filedrop.validation import Validator, Verdict
 
-NOT_VALIDATED, VALIDATED = "not validated", "validated"  # events
+VALIDATED = "validated"  # the event
 LISTED = 20  # findings in the warnings of a document
 NAMED = 5  # rules in one sentence
 
@@ -43,8 +44,8 @@ class Validating:
     """Validates the documents of all accounts. Thread-safe.
 
     `submit` has a task of a company done by another thread, or calls its second argument where the task never begins.
-    `trouble`: why the last document was sent without a verdict, "" where there was one; those that wait are
-    `unvalidated` (context).
+    `trouble`: why the last document was sent without a verdict, "" where there was one. Those that wait for one say so
+    themselves (`Document.needs`).
     """
 
     def __init__(
@@ -102,24 +103,14 @@ class Validating:
         return Judgement(document, passes=True)
 
     def _unjudged(self, document: Document, why: str) -> Judgement:
-        is_new = why_not_validated(document) != why
-        if is_new:
-            self._log.warning("document.not_validated", company=document.company, file=document.file, why=why)
+        now, retry = self._now(), self._retry
+        due = now + backoff(document.attempts + 1, retry.first, retry.longest)
+        waits = document.waits_for(now, Need.VERDICT, why, due=due)
+        log_need(self._log, waits, before=document)
         if not self._refuses:
             self.trouble = f"documents can't be validated, and are sent with a warning: {why}"
             return Judgement(document.warned(f"it could not be validated: {why}"), passes=True)
-        now, retry = self._now(), self._retry
-        due = now + backoff(document.attempts + 1, retry.first, retry.longest)
-        if is_new:  # one event for each reason
-            document = document.but(history=(*document.history, Event(now, NOT_VALIDATED, {"why": why})))
-        return Judgement(document.but(attempts=document.attempts + 1, due=due), passes=False)
-
-
-def why_not_validated(document: Document) -> str:
-    """Why a waiting document could not be validated when that was last tried; "" for any other."""
-    if document.state is not State.WAITING or not document.history or document.history[-1].event != NOT_VALIDATED:
-        return ""
-    return str(document.history[-1].facts.get("why", ""))
+        return Judgement(waits.but(attempts=document.attempts + 1), passes=False)
 
 
 def ask(validator: Validator, opened: OpenedDocument, company: str, *, local: bool) -> Verdict:

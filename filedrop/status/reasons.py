@@ -217,7 +217,7 @@ def _why(document: Document, kind: str, now: datetime) -> str:
         case "sent":
             return "; ".join(document.warnings)
         case _:
-            last = document.history[-1].facts.get("why") if document.history else None
+            last = document.needs_why or (document.history[-1].facts.get("why") if document.history else None)
             again = f"; {next_attempt(document.due, now)}" if document.due else ""
             return f"{last or 'it could not be read or sent'}{again}"
 

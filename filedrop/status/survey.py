@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filedrop.errors import JournalError
-from filedrop.model.document import State
+from filedrop.model.document import Need, State
 from filedrop.model.message import UNASSIGNED
 from filedrop.model.response import AMBIGUOUS
 from filedrop.outbound.former import left_behind, left_in_folders, served_folders
-from filedrop.outbound.validating import why_not_validated
 from filedrop.status import matters
 from filedrop.status.folders import LISTED, FolderSurvey
 from filedrop.status.model import (
@@ -240,7 +239,7 @@ class Survey:
             if journal:
                 named = found.documents
                 if kind == "waiting" and why:  # which says it of the others
-                    named = [document for document in named if why_not_validated(document)]
+                    named = [document for document in named if document.needs is Need.VERDICT]
                 documents += known(journal, named, kind, now)
         documents += failed(outbound)
         documents.sort(key=lambda document: _ORDER[document["state"]])

@@ -245,7 +245,7 @@ def _tries(service: Daemon) -> int:
 
 def _kept(service: Daemon) -> list[str]:
     folder, now = service.accounts[0].pipelines[0].folder, service.accounts[0].context.now()
-    return [id_ for id_, _ in service.journal.kept_in_sending(folder.id, now, now)]
+    return [id_ for id_, _, _ in service.journal.kept_in_sending(folder.id, now, now)]
 
 
 def test_status_says_why_it_waits(make_world: Callable[..., World], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import stat
 import sys
@@ -17,7 +18,7 @@ from support.drops import IDENTITY, NOON, accepted, drop, posted
 from filedrop.daemon.lock import locked_state
 from filedrop.errors import JournalError
 from filedrop.journal import JOURNAL, Duplicate, Journal, Waiver
-from filedrop.model.document import State
+from filedrop.model.document import Need, State
 from filedrop.model.fault import Fault
 
 if TYPE_CHECKING:
@@ -73,6 +74,19 @@ def test_what_it_knew(path: Path) -> None:
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     with locked_state(path.parent):  # and from then on it is one of ours
         assert list(path.parent.glob("journal-*.sqlite")) == [kept]
+
+
+def test_what_waited_for_something_of_its_own(path: Path) -> None:
+    """What an older journal's history says last of a waiting document is what it waits for."""
+    why = "the table doesn't answer"
+    history = json.dumps([[NOON.isoformat(), "claimed", {}], [NOON.isoformat(), "not identified yet", {"why": why}]])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE documents SET history = ? WHERE id = ?", (history, drop(1).id))
+    with locked_state(path.parent) as journal:
+        document = journal.document(drop(1).id)
+        assert document is not None
+        assert (document.needs, document.needs_why, document.needs_since) == (Need.IDS, why, NOON)
+        assert [other.needs for other in journal.documents([drop(n).id for n in range(2, 7)])] == [None] * 5
 
 
 def test_beside_a_service_that_is_not_restarted(path: Path) -> None:

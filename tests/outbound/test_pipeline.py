@@ -14,6 +14,7 @@ from support.stepping import RULES, Life, report_closed, report_written
 from support.systems import by_os_open
 
 from filedrop.errors import Unavailable
+from filedrop.model.document import Need
 from filedrop.outbound.scanner import FEW, LISTED
 
 if TYPE_CHECKING:
@@ -99,6 +100,37 @@ def test_what_waits_and_cannot_be_read(
     life.stop()
 
 
+@by_os_open
+def test_a_start_tries_what_waits_for_its_own_reason(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a start, what waits for something of its own is tried at once, and this process's log names it."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    (world.outbound / "HOLD").touch()
+    life.take(world, "a.xml")
+    system = os.open
+
+    def opened(name: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        return system(name, os.O_WRONLY if name == "a.xml" else flags, mode, dir_fd=dir_fd)  # it reads nothing
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", opened)
+        (world.outbound / "HOLD").unlink()
+        life.go_on(60)
+    (document,) = life.journal.lying_in(life.pipeline.folder.id, "sending")
+    assert document.needs is Need.FILE
+    life.stop()
+    life = Life(world, clock)
+    life.go_on(60)  # it would be due after a quarter of an hour
+    assert world.accepted()["a.xml"] == 1
+    assert [line["file"] for line in world.log() if line["event"] == "document.unreadable"] == ["a.xml"] * 2
+    document = life.journal.document(document.id)
+    assert (document.needs, document.needs_why, document.needs_since) == (None, "", None)
+    life.stop()
+
+
 @pytest.mark.parametrize("rule", ["refuse", "warn"])
 def test_a_validator_fails_unforeseen(make_world: Callable[..., World], clock: Clock, rule: str) -> None:
     """A document that can't be validated for no foreseen reason, as no thread, is tried again after a pause."""
@@ -125,6 +157,8 @@ def test_a_validator_fails_unforeseen(make_world: Callable[..., World], clock: C
     life.go_on(600)
     assert tried > 1
     assert world.places()["a.xml"] == "sending"
+    reported = life.service.troubles().get("validation", "")
+    assert reported.endswith("wait: acme: a.xml: it broke off; the log says why")
     life.stop()
 
 

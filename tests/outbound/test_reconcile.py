@@ -20,7 +20,7 @@ from filedrop.errors import JournalError
 from filedrop.files import FileStamp
 from filedrop.files.disk import is_local
 from filedrop.journal import Waiver
-from filedrop.model.document import Document, State
+from filedrop.model.document import Document, Need, State
 from filedrop.outbound.notes import write_notes
 from filedrop.outbound.reconcile import Findings, _adopted, _compare, _end_or_ask, mark
 from filedrop.storage import sidecar
@@ -604,20 +604,24 @@ def test_what_begins_to_wait_during_a_comparison(bench: Bench) -> None:
     lay(bench, "sending", drop(claimed=bench.clock.now()))
     slices = _compare(bench.at, Findings())
     next(slices)
-    bench.at.unanswered["another"] = "the table doesn't answer"
+    bench.at.put_off.add("another")
     assert list(slices)
-    assert bench.at.unanswered.keys() == {"another"}
+    assert bench.at.put_off == {"another"}
 
 
 def test_what_waits_for_nothing_any_more(bench: Bench) -> None:
-    """A document that a person has taken isn't counted as one that waits for a mapping rule's table."""
-    document = lay(bench, "sending", drop(claimed=bench.clock.now()))
-    bench.at.unanswered[document.id] = "the table doesn't answer"
+    """A document that a person has taken isn't counted as one that is put off, or waits for a mapping rule's table."""
+    now = bench.clock.now()
+    waits = drop(claimed=now).waits_for(now, Need.IDS, "the table doesn't answer", due=now + timedelta(hours=1))
+    document = lay(bench, "sending", waits)
+    bench.at.put_off.add(document.id)
     compare(bench)
-    assert bench.at.unanswered
+    assert bench.at.put_off
+    assert bench.life.journal.needy(bench.at.folder.id, now) == 1
     (bench.outbound / "sending" / document.file).unlink()
     compare(bench, 3)
-    assert not bench.at.unanswered
+    assert not bench.at.put_off
+    assert bench.life.journal.needy(bench.at.folder.id, now) == 0
 
 
 @modes
