@@ -18,7 +18,8 @@ from filedrop.inbound.delivery import InboundDelivery
 from filedrop.inbound.poller import InboxPoller
 from filedrop.model.document import Document, State, participant_key
 from filedrop.outbound.context import Context, FolderContext, Window, identification_of
-from filedrop.outbound.pipeline import OutboundPipeline
+from filedrop.outbound.mailbox import Mailbox, MayPost, Returned
+from filedrop.outbound.pipeline import OutboundPipeline, Watch
 from filedrop.outbound.scanner import Scanner
 from filedrop.storage.folders import inbound_folder, outbound_folder
 
@@ -163,10 +164,11 @@ class Account:
         self, settings: config.Config, company: config.Company, path: Path, mapping: Rules
     ) -> OutboundPipeline:
         folder = outbound_folder(settings, company, path)
-        scanner = Scanner(folder, self._workers.wake)
+        mailbox = Mailbox(self._workers.wake)
+        scanner = Scanner(folder, mailbox.events)
         at = FolderContext(self.context, folder, identification_of(company, mapping), scanner)
-        watch = partial(self._watcher.watch, at, company.watch) if self._watcher else lambda: None
-        pipeline = OutboundPipeline(at, watch=watch, wake=self._workers.wake, stepped=self._stepped)
+        watch: Watch = partial(self._watcher.watch, folder, company.watch) if self._watcher else _unwatched
+        pipeline = OutboundPipeline(at, mailbox, watch=watch, stepped=self._stepped)
         pipeline.reconciliation.answers = partial(self._workers.answers, pipeline)
         return pipeline
 
@@ -197,7 +199,7 @@ class Account:
         was_ready, self._was_ready = self._was_ready, is_ready
         if is_ready and not was_ready:
             for pipeline in self.pipelines:
-                pipeline.look_at_documents()
+                pipeline.put(MayPost())
             self._follow.wake()
 
     def follow(self) -> float:
@@ -292,4 +294,9 @@ class Account:
         if document.state is not State.DOUBT:
             for pipeline in self.pipelines:
                 if pipeline.folder.id == document.folder:
-                    pipeline.concluded(document)
+                    pipeline.put(Returned(document))
+
+
+def _unwatched(put: object, *, was_away: bool) -> str:  # noqa: ARG001 - as Watcher.watch
+    """A single run finds all files by scanning."""
+    return ""

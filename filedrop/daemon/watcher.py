@@ -1,4 +1,4 @@
-"""Turns file events into wake-ups; the only module that knows watchdog.
+"""Turns file events into letters to the workers in the folders; the only module that knows watchdog.
 
 An event only says where to look, and one thing more of a file: that its writer has closed it or moved it in, and has
 written nothing since. (Windows reports no closing; there, `files.is_closed` asks.) Events may be lost, so nothing
@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 
 from filedrop.files.directory import literal
 from filedrop.files.disk import file_system
+from filedrop.outbound.mailbox import Closed, Touched, Written
 from filedrop.storage.hold import is_hold_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     import structlog
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver, EventEmitter, ObservedWatch
 
     from filedrop.config import Watch
-    from filedrop.outbound.context import FolderContext
-    from filedrop.outbound.scanner import Scanner
+    from filedrop.outbound.mailbox import FileEvent
+    from filedrop.storage.folder import Folder
 
 
 _TELLS_CLOSING = sys.platform != "win32"
@@ -48,7 +50,7 @@ def mode(path: Path, wanted: Watch) -> tuple[Watch, str]:
 
 
 class Watcher:
-    """Watches outbound folders and wakes their scanners."""
+    """Watches outbound folders."""
 
     def __init__(self, log: structlog.stdlib.BoundLogger) -> None:
         self._log = log
@@ -57,43 +59,46 @@ class Watcher:
         self._is_closed = False
         self._modes: dict[Path, Watch] = {}
         self._watches: dict[Path, tuple[int, ObservedWatch]] = {}
+        self._unwatched: dict[Path, str] = {}
 
-    def watch(self, at: FolderContext, wanted: Watch) -> None:
-        """Watch this folder, again if it was removed and made anew. Where it can't be watched, scans find its files."""
-        path = at.folder.path
+    def watch(self, folder: Folder, wanted: Watch, put: Callable[[FileEvent], None], *, was_away: bool) -> str:
+        """Have a folder's events `put`, again if it was removed and made anew.
+
+        Returns why it can't be watched, so that scans alone find its files; "" where it is, or isn't to be.
+        """
+        path, facts = folder.path, {"company": folder.company, "folder": str(folder.path)}
         if path not in self._modes:
             self._modes[path], why = mode(path, wanted)
-            self._log.info(
-                "folder.watched", company=at.folder.company, folder=str(path), how=self._modes[path], why=why
-            )
+            self._log.info("folder.watched", **facts, how=self._modes[path], why=why)
         if self._modes[path] == "scan" or self._is_closed:  # what has been closed can't be started again
-            return
+            return self._unwatched.get(path, "")
         try:
             inode = os.stat(literal(path)).st_ino  # noqa: PTH116 - a text for the system
         except OSError:
-            return
+            return self._unwatched.get(path, "")
         known = self._watches.get(path)
         # A folder that was away, for a moment, too, has lost its watch, and may have its inode again.
-        if known is not None and known[0] == inode and not at.health.trouble and self._is_watched(known[1]):
-            return
+        if known is not None and known[0] == inode and not was_away and self._is_watched(known[1]):
+            return ""
         try:
             observer = self._observing()
             if known is not None:
                 observer.unschedule(known[1])
                 del self._watches[path]
-            watch = observer.schedule(_Wakes(at.scanner, path), literal(path), event_filter=_events())  # type: ignore[arg-type] # it has the one method that is called
+            watch = observer.schedule(_Reports(put, path), literal(path), event_filter=_events())  # type: ignore[arg-type] # it has the one method that is called
         except OSError as error:
             why = (
                 f"files are found by scanning alone, every `rescan`: no file events ({error.strerror or error})"
                 f"{_REMEDY}"
             )
-            if at.health.unwatched != why:  # each scan tries again: logged once
-                self._log.warning("folder.scanned", company=at.folder.company, folder=str(path), why=why)
-            at.health.unwatched = why
-            return
-        at.health.unwatched = ""
+            if self._unwatched.get(path) != why:  # each scan tries again: logged once
+                self._log.warning("folder.scanned", **facts, why=why)
+            self._unwatched[path] = why
+            return why
+        self._unwatched.pop(path, None)
         self._watches[path] = (inode, watch)
-        at.scanner.look_now()  # for files from before the watch
+        put(Touched())  # for files from before the watch
+        return ""
 
     def _is_watched(self, watch: ObservedWatch) -> bool:
         """Does the system still watch, or has it ended that, since the folder was removed or unmounted?"""
@@ -186,27 +191,26 @@ def _events() -> list[type[FileSystemEvent]]:
     ]
 
 
-class _Wakes:
+class _Reports:
     """The handler that watchdog calls."""
 
-    def __init__(self, scanner: Scanner, folder: Path) -> None:
-        self._scanner = scanner
+    def __init__(self, put: Callable[[FileEvent], None], folder: Path) -> None:
+        self._put = put
         self._folder = literal(folder)
 
     def dispatch(self, event: FileSystemEvent) -> None:
         """Handle one event, without doing work: an exception would end watchdog's thread."""
         _, name = os.path.split(os.fsdecode(event.src_path or ""))
         folder, into = os.path.split(os.fsdecode(event.dest_path or ""))
-        scanner = self._scanner
+        put = self._put
         match event.event_type:
             case "modified" if _TELLS_CLOSING:  # a write cancels an earlier close; the end of the writing wakes
-                scanner.is_written(name)
+                put(Written(name))
             case "created" | "modified" | "attrib":
-                scanner.is_written(name)
-                scanner.look_now(name)
+                put(Touched(name))
             case "closed":
-                scanner.was_closed(name)
+                put(Closed(name))
             case "moved" if folder == self._folder:
-                scanner.was_closed(into)
+                put(Closed(into))
             case "moved" | "deleted" if is_hold_name(name):
-                scanner.look_now()
+                put(Touched())

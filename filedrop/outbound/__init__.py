@@ -1,6 +1,7 @@
 """The way out: a dropped file becomes a document, is posted, followed and put away.
 
     pipeline      the steps of one folder: claim, hand over, file
+    mailbox       what other threads have for the worker in the folder: documents that come back, file events
     scanner       which names in outbound/ may be ready
     readiness     whether a file's writer is done
     claim         moves a ready file into sending/, where it becomes a document

@@ -99,7 +99,7 @@ def _claim(at: FolderContext, name: str, opened: OpenedDocument) -> Claimed | No
         try:
             reading = opened.read(rules.max_size, at.identification.xpaths)
         except Changing:
-            at.scanner.closed.discard(name)
+            at.scanner.note_written(name)
             at.scanner.remember(name, stamp, now.steady, look_again=rules.settle.total_seconds())
             return None
         except DocumentError as error:
@@ -124,7 +124,7 @@ def _wait(at: FolderContext, name: str, opened: OpenedDocument, unchanged: float
     entry = at.folder.at() / name
     if at.folder.ready_file(name) is None:
         closed = is_closed(entry) and at.folder.local  # on a server, not everybody is seen who writes
-        closed |= name in at.scanner.closed
+        closed |= at.scanner.is_closed(name)
         return wait_for_writer(unchanged, settle=at.shared.rules.settle, closed=closed, local=at.folder.local)
     if at.folder.waits_for(name, opened.status.st_mtime_ns):
         return at.shared.rules.rescan.total_seconds()

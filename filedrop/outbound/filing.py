@@ -138,7 +138,7 @@ def put_back_changed(at: FolderContext, document: Document) -> None:
         put_back(at.folder, document.file, document.dropped_as)
         shared.journal.record(document.taken(shared.now()))
         shared.log.info("document.changed", company=document.company, file=document.file)
-    at.scanner.look_now()
+    at.scanner.wake()
 
 
 def lies_at(folder: OutboundFolder, document: Document) -> bool:

@@ -1,21 +1,21 @@
 """Documents are handed to the senders and come back. Those to be validated are handed to another thread first.
 
 The order is the safety: the row "sending" is on the disk before a sender has the document, and the answer is on the
-disk before the document is back in its folder's mailbox.
+disk before the document comes back as a letter to its folder.
 """
 
 from __future__ import annotations
 
 import contextlib
-import queue
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from filedrop.errors import Changed, FiledropError
 from filedrop.journal import Answer, Duplicate
 from filedrop.model.document import Document, Need, State
 from filedrop.outbound.claim import Claimed
 from filedrop.outbound.context import Outcome
+from filedrop.outbound.mailbox import Returned, Validated
 from filedrop.outbound.sender import NO_TURN, duplicate, log_doubt, same_number, send
 from filedrop.outbound.validating import Judgement
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.mailbox import Letter
     from filedrop.outbound.moves import Moves
     from filedrop.outbound.upload import OpenedDocument
     from filedrop.outbound.validating import Validating
@@ -31,45 +32,18 @@ if TYPE_CHECKING:
 _BROKE_OFF = "it was interrupted; the log shows why"  # a document's validation
 
 
-class Returned(NamedTuple):
-    """A document that comes back to its folder: from its sender, with its file, or from the follower.
-
-    `is_recorded` is False where another step was recorded meanwhile.
-    """
-
-    document: Document
-    opened: OpenedDocument | None = None
-    is_recorded: bool = True
-
-
-class Validated(NamedTuple):
-    """A document that comes back from its validation, with its open file. In the journal it still waits.
-
-    `judgement` is None where the validation was broken off (`is_logged`: the log says why), or never began because
-    filedrop is stopping.
-    """
-
-    document: Document
-    opened: OpenedDocument
-    judgement: Judgement | None
-    is_logged: bool = False
-
-
 class Handover:
     """Hands one folder's documents to senders and validators.
 
-    Only the worker in that folder calls `take_on` and `go_on`, and empties `mailbox`. `wake` is called when a document
-    has come back.
+    Only the worker in that folder calls it. Documents come back as letters, which other threads `put`.
     """
 
-    def __init__(self, at: FolderContext, moves: Moves, wake: Callable[[], None]) -> None:
-        self.mailbox: queue.SimpleQueue[Returned] = queue.SimpleQueue()
-        self._validated: queue.SimpleQueue[Validated] = queue.SimpleQueue()
+    def __init__(self, at: FolderContext, moves: Moves, put: Callable[[Letter], None]) -> None:
         self._passed: list[Validated] = []  # they may be posted when there is room in the window
         self._at = at
         self._shared = at.shared
         self._moves = moves
-        self._wake = wake
+        self._put = put
 
     @property
     def room(self) -> int:
@@ -80,13 +54,9 @@ class Handover:
         window = self._shared.window
         return window.room if self._shared.validating is None else window.size - len(self._at.under_way)
 
-    def has_mail(self) -> bool:
-        """Whether a document has come back, or may be posted now after its validation. Thread-safe."""
-        return not self.mailbox.empty() or self.has_validated()
-
-    def has_validated(self) -> bool:
-        """Whether `go_on` has something to do. Thread-safe."""
-        return not self._validated.empty() or bool(self._passed and self._shared.window.room > 0)
+    def may_post_passed(self) -> bool:
+        """Whether a document that was validated may be posted, since there is room for it now. Thread-safe."""
+        return bool(self._passed and self._shared.window.room > 0)
 
     def take_on(self, claimed: Sequence[Claimed], *, sends: bool) -> bool:
         """Record claimed documents, and hand over those that are to be posted. Raises JournalError.
@@ -113,12 +83,11 @@ class Handover:
         with self._at.tolerant():
             self._at.folder.mark_ahead(self._shared.journal, self._shared.steady())
 
-    def go_on(self, *, sends: bool) -> bool:
+    def go_on(self, back: Sequence[Validated], *, sends: bool) -> bool:
         """Post validated documents, and record what keeps others from that. Returns whether one has a verdict.
 
         What finds no room in the window keeps its verdict, and waits for room. Raises JournalError.
         """
-        back = [self._validated.get() for _ in range(self._validated.qsize())]
         passed = [post for post in (*self._passed, *back) if post.judgement and post.judgement.passes]
         others = [post for post in back if post not in passed]
         self._passed = passed if sends else []
@@ -142,7 +111,7 @@ class Handover:
 
     def _post_passed(self) -> None:
         """Post as many of those that were validated as there is room for."""
-        if not self.has_validated():
+        if not self.may_post_passed():
             return
         passed, self._passed = self._passed, []
         try:
@@ -250,10 +219,10 @@ class Handover:
             raise ValueError(f"{document.id} can't be validated")
         self._at.under_way.add(document.id)
         if validating.must_judge(document):
-            back = partial(self._put_validated, Validated(document, opened, None))
+            back = partial(self._put, Validated(document, opened, None))
             validating.submit(partial(self._judge, validating, document, opened), back, document.company)
         else:
-            self._put_validated(Validated(document, opened, Judgement(document, passes=True)))
+            self._put(Validated(document, opened, Judgement(document, passes=True)))
 
     def _judge(self, validating: Validating, document: Document, opened: OpenedDocument) -> None:
         """Validate a document. Called in a validator's thread."""
@@ -263,7 +232,7 @@ class Handover:
                 judgement = validating.judge(document, opened, local=self._at.folder.local)
             broke_off = False
         finally:
-            self._put_validated(Validated(document, opened, judgement, is_logged=broke_off))
+            self._put(Validated(document, opened, judgement, is_logged=broke_off))
 
     def _send(self, document: Document, opened: OpenedDocument) -> None:
         """Post a document. Called in a sender's thread."""
@@ -286,12 +255,7 @@ class Handover:
         if after.state is State.DOUBT and document.state is not State.DOUBT:
             log_doubt(self._shared, after)  # its message number is another document's
         self._shared.window.release(document.id)
-        self.mailbox.put(Returned(after, opened, is_recorded=is_recorded))
-        self._wake()
-
-    def _put_validated(self, validated: Validated) -> None:
-        self._validated.put(validated)
-        self._wake()
+        self._put(Returned(after, opened, is_recorded=is_recorded))
 
 
 def _close(claimed: Iterable[Claimed]) -> None:

@@ -1,7 +1,7 @@
 """The way out of one outbound folder: claim what is ready, hand it to the senders, put away what comes back.
 
 A step takes a batch, of one or more documents, as far as it goes without waiting. All that a step needs is on the disk
-and in the journal. Mailbox and file events are short cuts: what is lost with them, the next scan finds. Where disk and
+and in the journal. Letters and file events are short cuts: what is lost with them, the next scan finds. Where disk and
 journal differ, after a crash or because a person moved a file, `reconcile` repairs that.
 """
 
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Protocol
 from filedrop.accesspoint.breaker import LONGEST_RETRY_AFTER
 from filedrop.errors import FolderUnavailable
 from filedrop.files.rights import explain
-from filedrop.model.document import Document, State
+from filedrop.model.document import State
 from filedrop.outbound.claim import Claimed, claim
 from filedrop.outbound.filing import lies_at
-from filedrop.outbound.handover import Handover, Returned
+from filedrop.outbound.handover import Handover
 from filedrop.outbound.leftovers import Leftovers
 from filedrop.outbound.moves import Moves
 from filedrop.outbound.reconcile import Reconciliation, mark
@@ -26,10 +26,19 @@ from filedrop.outbound.retention import Retention
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from filedrop.model.document import Document
     from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.mailbox import Letter, Mailbox, Returned
 
 BATCH = 16  # documents claimed in one step
 READ_AT_ONCE = 200  # documents read from the journal in one step: bounds the memory
+
+
+class Watch(Protocol):
+    """Starts a folder's file events. Returns why there are none; "" where nothing is wrong."""
+
+    def __call__(self, put: Callable[[Letter], None], *, was_away: bool) -> str:
+        """`put` gets the events, from any thread. `was_away`: the folder was, so that its events have ended."""
 
 
 class Stepped(Protocol):
@@ -42,35 +51,34 @@ class Stepped(Protocol):
 class OutboundPipeline:
     """The pipeline of one folder. `step` is for the worker in it, `close` for the end; the rest is thread-safe.
 
-    `watch` starts the folder's file events; `wake` tells the workers that a step is due; `stepped` is called after each
+    What others have for it comes by `put`. `watch` starts the folder's file events; `stepped` is called after each
     step. `was_scanned`: a scan was tried since the start, with or without success. `was_compared`: the folder was
     compared with the journal since then, or was found to be unavailable.
     """
 
-    def __init__(
-        self, at: FolderContext, *, watch: Callable[[], None], wake: Callable[[], None], stepped: Stepped
-    ) -> None:
+    def __init__(self, at: FolderContext, mailbox: Mailbox, *, watch: Watch, stepped: Stepped) -> None:
         self.at = at
+        self.put = mailbox.put
         self.folder = at.folder
         self.was_scanned = self.was_compared = False
         self.reconciliation = Reconciliation(at)
         self._shared = at.shared
+        self._mailbox = mailbox
         self._watch = watch
-        self._wake = wake
         self._stepped = stepped
         self._moves = Moves(at)
         self._moved_before = 0  # moves up to the scan that last forgot refusals
-        self._handover = Handover(at, self._moves, wake)
+        self._handover = Handover(at, self._moves, mailbox.put)
         self._not_before = -math.inf
         self._next_documents = math.inf
-        self._is_woken = False  # documents may have become due; set by any thread
+        self._is_woken = False  # documents may have become due
         self._has_documents = False
         self._leftovers = Leftovers(at, self._moves)
         self._retention = Retention(at)
 
     def due(self) -> float:
         """When the next step is due, by the steady clock."""
-        if self._handover.has_mail():
+        if self._has_mail():
             return -math.inf
         if self._is_woken or self.reconciliation.is_under_way or self._may_claim():
             return self._not_before
@@ -81,7 +89,7 @@ class OutboundPipeline:
         """Take the folder's documents one batch further. Raises JournalError."""
         with self.folder.in_use():
             moved = self._moves.total
-            has_news = self._file_returned()
+            has_news = self._read_mail()
             if self.due() <= self._shared.steady():
                 self._not_before = self._in_a_rescan()  # after an error; else reset below
                 is_compared = False
@@ -103,20 +111,9 @@ class OutboundPipeline:
     def close(self) -> None:
         """Take the last step: the marker gets the journal's count, which will show if an older copy is put back."""
         with self.folder.in_use():
-            self._file_returned()
+            self._read_mail()
             if self.folder.id and not self.at.health.trouble:
                 mark(self.at)
-
-    def concluded(self, document: Document) -> None:
-        """Take back a document that doubt or tracking has finished, or returned to waiting."""
-        self._handover.mailbox.put(Returned(document))
-        self._wake()
-
-    def look_at_documents(self) -> None:
-        """Look again at waiting documents: they may be posted now. After an error, the next step is due now, too."""
-        self._not_before = -math.inf
-        self._is_woken = True
-        self._wake()
 
     def has_claimed(self) -> bool:
         """Whether all that was dropped is claimed, as far as it can be; what waits for its writer isn't."""
@@ -130,7 +127,7 @@ class OutboundPipeline:
         A file that waits for its writer isn't done; a held document is, and one that is put off.
         """
         at, steady = self.at, self._shared.steady()
-        if not self.was_scanned or at.under_way or self._handover.has_mail():
+        if not self.was_scanned or at.under_way or self._has_mail():
             return False
         if at.health.trouble:
             return True
@@ -144,6 +141,9 @@ class OutboundPipeline:
             return counts.get(State.WAITING, 0) <= waits or bool(self.folder.held_by(steady))
         except OSError:  # the share is away, or fails: the next scan reports it
             return True
+
+    def _has_mail(self) -> bool:
+        return self._mailbox.has_mail() or self._handover.may_post_passed()
 
     def _in_a_rescan(self) -> float:
         return self._shared.steady() + self._shared.rules.rescan.total_seconds()
@@ -165,8 +165,8 @@ class OutboundPipeline:
             shared.journal.check_writable()  # before anything is claimed
         try:
             folder.take_up(shared.journal)
-            if shared.steady() >= self.reconciliation.next:  # no `|=`, which would undo a wake-up that comes amid it
-                self.at.scanner.woken = True
+            if shared.steady() >= self.reconciliation.next:
+                self.at.scanner.wake()
             self.reconciliation.step(comes_first=bool(health.trouble))
             if self.at.scanner.due() <= shared.steady():
                 self._scan()
@@ -184,22 +184,20 @@ class OutboundPipeline:
         return True
 
     def _scan(self) -> None:
-        self.at.scanner.woken = False
         if not self.at.under_way or self._moves.total > self._moved_before:  # else the disk was asked for nothing since
             self.at.forget_refusals()
             self._moved_before = self._moves.total
         try:
             self.at.scanner.scan(self.folder.dropped(self._shared.steady()), self._shared.steady())
         except OSError as error:
-            self.at.scanner.woken = True
             why = f"{self.folder.path} can't be listed: {explain(error, self.folder.path)}"
             raise FolderUnavailable(why) from error
         self._is_woken = True
         write_responses(self.at)
-        self._watch()
+        self.at.health.unwatched = self._watch(self.put, was_away=bool(self.at.health.trouble))
 
     def _take_further(self) -> None:
-        is_woken, self._is_woken = self._is_woken, False  # reset first: a later wake must count
+        is_woken, self._is_woken = self._is_woken, False
         sends = self._may_send()
         if is_woken or self._has_documents or self._next_documents <= self._shared.steady():
             self._take_up_documents(sends=sends)
@@ -224,8 +222,7 @@ class OutboundPipeline:
                     if one is not None:
                         claimed.append(one)
         finally:  # also when the last one failed
-            if not self._handover.take_on(claimed, sends=sends):  # no `|=`: a wake-up amid it must count
-                self._is_woken = True
+            self._is_woken |= not self._handover.take_on(claimed, sends=sends)
         waived = [one.waived for one in claimed if one.waived]
         if waived:  # after the rows, which tell by themselves that a person has let these through
             self._shared.journal.end_waivers(self.folder.id, waived)
@@ -272,15 +269,18 @@ class OutboundPipeline:
         except OSError:  # `take_up` reports it
             return False
 
-    def _file_returned(self) -> bool:
+    def _read_mail(self) -> bool:
         """Put away what has come back, and post what was validated. Returns whether there was any."""
-        mailbox, has_news = self._handover.mailbox, self._handover.has_mail()
-        while not mailbox.empty():
-            self._put_away([mailbox.get() for _ in range(min(BATCH, mailbox.qsize()))])
-        if self._handover.has_validated():
+        mailbox = self._mailbox
+        if mailbox.take_may_post():
+            self._is_woken, self._not_before = True, -math.inf  # after an error, too
+        has_news = mailbox.has_documents() or self._handover.may_post_passed()
+        while batch := mailbox.take_returned(BATCH):
+            self._put_away(batch)
+        if mailbox.has_documents() or self._handover.may_post_passed():
             sends = not self.at.health.trouble and self._may_send()
-            if self._handover.go_on(sends=sends):  # else they may break off again at once: the next scan tries
-                self._is_woken = True
+            # Where none has a verdict, they may break off again at once: the next scan tries.
+            self._is_woken |= self._handover.go_on(mailbox.take_validated(), sends=sends)
         self._moves.flush()
         return has_news
 

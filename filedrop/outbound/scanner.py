@@ -1,7 +1,7 @@
 """The names in an outbound folder: which may be ready, and what was seen of files that weren't.
 
-File events come from any thread; the worker in the folder does everything else. None of this is kept: after a start,
-the first scan finds all.
+The worker in the folder changes it; other threads may look. File events lie in the folder's mailbox until that worker
+takes them: at each listing, and right before each claim. None of this is kept: after a start, the first scan finds all.
 """
 
 from __future__ import annotations
@@ -12,62 +12,89 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from filedrop.files import FileStamp, changed_at
+from filedrop.outbound.mailbox import Closed, Written
 from filedrop.outbound.readiness import Clock, Seen, unchanged_for
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from filedrop.errors import DocumentError
+    from filedrop.outbound.mailbox import FileEvents
     from filedrop.storage.folders import OutboundFolder
 
-CLOSED = 10_000  # names at most in `closed`: bounds the memory
+CLOSED = 10_000  # names at most that are known as closed: bounds the memory
 FEW = 100  # names left of a listing: with fewer, another listing costs little
 LISTED = 2000  # names kept of one listing: bounds the memory, and the time before a batch
 
 
 class Scanner:
-    """The names of one folder. All times are of the steady clock. `wake` requests a step.
+    """The names of one folder. All times are of the steady clock.
 
-    `closed`: names whose writers have closed them, as far as there is room. `seen`: what was seen of files that weren't
-    ready. `ready`: names to be claimed. `has_more`: the last listing had more names. `woken`: something has happened
-    in the folder. `last_scan`: when the folder was last listed to its end.
+    `seen`: what was seen of files that weren't ready. `ready`: names to be claimed. `has_more`: the last listing had
+    more names. `last_scan`: when the folder was last listed to its end.
     """
 
-    def __init__(self, folder: OutboundFolder, wake: Callable[[], None]) -> None:
-        self.closed: set[str] = set()
+    def __init__(self, folder: OutboundFolder, events: FileEvents) -> None:
         self.seen: dict[str, Seen] = {}
         self.ready: deque[str] = deque()
         self.has_more = False
-        self.woken = True
         self.last_scan = -math.inf
         self.next_settled = math.inf
         self._folder = folder
-        self._wake = wake
+        self._events = events
+        self._closed: set[str] = set()  # names whose writers have closed them, as far as there is room
+        self._is_woken = False
         self._settling: dict[str, float] = {}
         self._had_turn: set[str] = set()
 
-    def was_closed(self, name: str) -> None:
-        """Note that this file's writer has closed it. Beyond CLOSED names, a file has to settle. Thread-safe."""
-        if len(self.closed) < CLOSED:
-            self.closed.add(name)
-        self.look_now(name)
+    @property
+    def is_woken(self) -> bool:
+        """Whether something has happened in the folder since it was listed. Thread-safe."""
+        return self._is_woken or self._events.are_urgent
 
-    def is_written(self, name: str) -> None:
-        """Note that this file has been written again. Thread-safe."""
-        self.closed.discard(name)
+    def wake(self) -> None:
+        """Have the folder listed."""
+        self._is_woken = True
 
-    def look_now(self, name: str = "") -> None:
-        """Note that something has happened in the folder, to this file if one is named. Thread-safe."""
-        ready_file = self._folder.ready_file("")
-        self._had_turn -= {name, name.removesuffix(ready_file) if ready_file else name}
-        self.woken = True
-        self._wake()
+    def is_closed(self, name: str) -> bool:
+        """Whether a file's writer has closed it, and nobody has written it since, as far as the system has told."""
+        self._take_events()
+        return name in self._closed
+
+    def note_written(self, name: str) -> None:
+        """Note that a file has been written since it was closed."""
+        self._closed.discard(name)
 
     def scan(self, names: Iterable[str], now: float) -> None:
         """Fill `ready` with up to LISTED names worth a look, sorted. Forget names not listed. Raises as `names`."""
+        self._take_events()  # before the listing, which may miss what comes later
+        self._is_woken = False
+        try:
+            self._list(names, now)
+        except BaseException:
+            self._is_woken = True
+            raise
+
+    def _take_events(self) -> None:
+        taken = self._events.take()
+        if taken.are_urgent:
+            self._is_woken = True
+        if taken.are_lost:
+            self._closed.clear()
+        ready_file = self._folder.ready_file("")
+        for event in taken.events:
+            name = event.name
+            if isinstance(event, Closed) and len(self._closed) < CLOSED:  # beyond, a file has to settle
+                self._closed.add(name)
+            elif not isinstance(event, Closed):
+                self._closed.discard(name)
+            if not isinstance(event, Written):
+                self._had_turn -= {name, name.removesuffix(ready_file) if ready_file else name}
+
+    def _list(self, names: Iterable[str], now: float) -> None:
         self._had_turn.difference_update(self.ready)  # these had no turn
-        gone = self.closed | self.seen.keys()  # before the listing, which may miss what comes later
+        gone = self._closed | self.seen.keys()
 
         def worth_while() -> Iterator[str]:
             for name in names:
@@ -91,8 +118,8 @@ class Scanner:
     def due(self) -> float:
         """When to list the folder. Names that are left of the last listing come first, unless they are few."""
         if self.ready:
-            return -math.inf if self.woken and len(self.ready) < FEW else math.inf
-        return -math.inf if self.woken or self.has_more else self.next_settled
+            return -math.inf if self.is_woken and len(self.ready) < FEW else math.inf
+        return -math.inf if self.is_woken or self.has_more else self.next_settled
 
     def next_ready(self, most: int) -> list[str]:
         """The next names to be claimed, at most `most`."""
@@ -135,7 +162,7 @@ class Scanner:
         """Forget a file that has been claimed or is gone."""
         self.seen.pop(name, None)
         self._settling.pop(name, None)
-        self.closed.discard(name)
+        self._closed.discard(name)
         self._had_turn.discard(name)
 
     def _is_worth_while(self, name: str, now: float) -> bool:
@@ -146,4 +173,4 @@ class Scanner:
         if name in self._had_turn:
             return self._settling.get(name, math.inf) <= now
         is_new_or_settled = self._settling.get(name, -math.inf) <= now
-        return is_new_or_settled or name in self.closed or self._folder.ready_file(name) is not None
+        return is_new_or_settled or name in self._closed or self._folder.ready_file(name) is not None

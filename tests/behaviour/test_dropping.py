@@ -34,7 +34,7 @@ def looked_at(world: World, service: Daemon, name: str) -> None:
 def watched(world: World, service: Daemon) -> None:
     """Wait until the system tells of what happens in the folder."""
     pipeline = service.accounts[0].pipelines[0]
-    world.until(lambda: pipeline.was_scanned and not pipeline.at.scanner.woken, what="the folder is watched")
+    world.until(lambda: pipeline.was_scanned and not pipeline.at.scanner.is_woken, what="the folder is watched")
 
 
 def note(world: World, name: str) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import queue
 import sys
 import threading
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +14,7 @@ import structlog
 from support.disks import mounted
 
 from filedrop.daemon.watcher import Watcher
-from filedrop.outbound.context import FolderContext
-from filedrop.outbound.scanner import Scanner
+from filedrop.outbound.mailbox import Closed, FileEvent
 from filedrop.storage.folders import OutboundFolder
 
 if TYPE_CHECKING:
@@ -34,20 +34,19 @@ def made(folder: Path) -> Iterator[None]:
 @pytest.mark.parametrize("there", [made, mounted], ids=["removed", "unmounted"])
 def test_a_folder_that_was_away_for_a_moment(tmp_path: Path, there: Any) -> None:
     """What is removed or unmounted is watched again when it is back, also where its inode is what it was."""
-    folder, woken, nobody = tmp_path / "outbound", threading.Event(), None
+    folder, letters = tmp_path / "outbound", queue.SimpleQueue[FileEvent]()
     outbound = OutboundFolder(folder, company="acme", below=tmp_path, patterns=["*.xml"])
-    scanner = Scanner(outbound, woken.set)
-    at = FolderContext(nobody, outbound, nobody, scanner)  # type: ignore[arg-type] # a watcher asks for neither
     with closing(Watcher(structlog.wrap_logger(structlog.testing.CapturingLogger()))) as watcher:
         with there(folder):
-            watcher.watch(at, "events")
+            watcher.watch(outbound, "events", letters.put, was_away=False)
         with there(folder):
             for number in itertools.count():  # until the system has told of the end
-                watcher.watch(at, "events")
+                watcher.watch(outbound, "events", letters.put, was_away=False)
                 (folder / f"{number}.xml").touch()
-                if woken.wait(0.1) and scanner.closed:
+                with suppress(queue.Empty):
+                    while not isinstance(letters.get(timeout=0.1), Closed):
+                        pass
                     break
-                woken.clear()
             for file in folder.iterdir():
                 file.unlink()
 
@@ -58,13 +57,12 @@ def test_a_look_after_the_end(tmp_path: Path, is_watched: bool) -> None:  # noqa
 
     It made each such look fail, or left a thread of watchdog's behind with each reload.
     """
-    nobody = None
+    letters = queue.SimpleQueue[FileEvent]()
     outbound = OutboundFolder(tmp_path, company="acme", below=tmp_path, patterns=["*.xml"])
-    at = FolderContext(nobody, outbound, nobody, Scanner(outbound, lambda: None))  # type: ignore[arg-type] # as above
     watcher = Watcher(structlog.wrap_logger(structlog.testing.CapturingLogger()))
     if is_watched:
-        watcher.watch(at, "events")
+        watcher.watch(outbound, "events", letters.put, was_away=False)
     watcher.close()
     before = threading.active_count()
-    watcher.watch(at, "events")
+    watcher.watch(outbound, "events", letters.put, was_away=False)
     assert threading.active_count() <= before

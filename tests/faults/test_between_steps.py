@@ -22,6 +22,7 @@ from support.systems import processes_shown
 from filedrop.errors import JournalError
 from filedrop.journal import Waiver
 from filedrop.model.document import State
+from filedrop.outbound.mailbox import MayPost, Returned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -523,8 +524,8 @@ def test_what_the_follower_concluded_comes_late(world: World, life: Life, clock:
         clock.pass_on(max(life.turn(), 0.01))
         life.do_each("step")
     (document,) = life.journal.in_state(State.SENDING)
-    life.pipeline.concluded(document.but(state=State.WAITING))
-    life.pipeline.look_at_documents()
+    life.pipeline.put(Returned(document.but(state=State.WAITING)))
+    life.pipeline.put(MayPost())
     life.do_each("step")
     assert [row.state for row in life.journal.documents([document.id])] == [State.SENDING]
     life.go_on(60)

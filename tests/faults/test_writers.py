@@ -94,7 +94,7 @@ def seen(world: World, service: Daemon, name: str, size: int) -> None:
 
 def watched(world: World, service: Daemon) -> None:
     pipeline = service.accounts[0].pipelines[0]
-    world.until(lambda: pipeline.was_scanned and not pipeline.at.scanner.woken, what="the folder is watched")
+    world.until(lambda: pipeline.was_scanned and not pipeline.at.scanner.is_woken, what="the folder is watched")
 
 
 def sent_once(world: World) -> None:

@@ -397,7 +397,7 @@ def test_what_comes_back(bench: Bench, place: str, name: str) -> None:
     assert bench.life.journal.document(document.id) == claimed.document
     assert bench.lying() == {"sending/invoice.xml"}
     assert not bench.at.missed
-    assert not bench.at.scanner.closed
+    assert not bench.at.scanner.is_closed("invoice.xml")
 
 
 def test_what_comes_back_and_finds_another(bench: Bench) -> None:

@@ -339,10 +339,10 @@ def test_put_back_since_it_changed(bench: Bench) -> None:
     bench.put("invoice-2.xml")
     bench.put("invoice.xml")
     document = bench.recorded().but(dropped_as="later.xml")
-    bench.at.scanner.woken = False
+    bench.at.scanner.scan([], bench.clock.steady())
     put_back_changed(bench.at, document)
     assert bench.lying() == {"invoice-2.xml", "later.xml"}
-    assert bench.at.scanner.woken
+    assert bench.at.scanner.is_woken
     (now,) = bench.life.journal.documents([document.id])
     assert now.state is State.TAKEN
     assert abs(now.history[-1].at - bench.at.shared.now()) < timedelta(seconds=1)

@@ -15,6 +15,7 @@ from support.systems import by_os_open
 
 from filedrop.errors import Unavailable
 from filedrop.model.document import Need
+from filedrop.outbound.mailbox import MayPost
 from filedrop.outbound.scanner import FEW, LISTED
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ def test_a_file_comes_amid_a_step(
     life.go_on(10)
     for nth in range(1, 100):
         looks, comes_at, name = 0, nth, f"{nth}.xml"
-        life.pipeline.look_at_documents()
+        life.pipeline.put(MayPost())
         life.pipeline.step()
         if name not in world.dropped:
             break

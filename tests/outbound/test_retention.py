@@ -14,6 +14,7 @@ from support.stepping import RULES, Life
 
 from filedrop.journal import JOURNAL, Journal
 from filedrop.model.document import Event, new_id
+from filedrop.outbound.mailbox import Returned
 from filedrop.storage import sidecar
 
 if TYPE_CHECKING:
@@ -222,7 +223,8 @@ def test_a_delivery_of_long_ago(world: World, clock: Clock) -> None:
     life.take(world, "a.xml")
     (document,) = life.journal.called("a.xml", "a.xml")
     long_ago = "2019-06-01T12:00:00.000+00:00"
-    life.pipeline.concluded(life.journal.record(document.delivered_at(life.pipeline.at.shared.now(), long_ago, None)))
+    delivered = document.delivered_at(life.pipeline.at.shared.now(), long_ago, None)
+    life.pipeline.put(Returned(life.journal.record(delivered)))
     life.go_on(3 * 3600)
     assert world.places()["a.xml"] == "archive/2019-06"
     life = after(world, clock, life, 61)

@@ -27,6 +27,7 @@ from filedrop.daemon.daemon import Daemon
 from filedrop.daemon.lock import locked_state
 from filedrop.daemon.loop import attempt
 from filedrop.daemon.pool import Pool
+from filedrop.outbound.mailbox import Closed, Touched, Written
 from filedrop.outbound.pipeline import OutboundPipeline
 
 if TYPE_CHECKING:
@@ -296,17 +297,17 @@ class Life:
 
 def touch(pipeline: OutboundPipeline) -> None:
     """Report that something has happened in a folder, as a file event does."""
-    pipeline.at.scanner.look_now()
+    pipeline.put(Touched())
 
 
 def report_closed(pipeline: OutboundPipeline, name: str) -> None:
     """Report that a file's writer has closed it, as a file event does."""
-    pipeline.at.scanner.was_closed(name)
+    pipeline.put(Closed(name))
 
 
 def report_written(pipeline: OutboundPipeline, name: str) -> None:
     """Report that a file is written again, as a file event does."""
-    pipeline.at.scanner.is_written(name)
+    pipeline.put(Written(name))
 
 
 @lru_cache(maxsize=8)
