@@ -257,6 +257,10 @@ class AccessPoint:
 
         return self._get(self._address.target(name, msg_no), single, also=unknown, silence=silence)
 
+    def note_cut_short(self, name: str, why: str) -> None:
+        """Note why a list could not be read to its end; "" where it could, or is read no more."""
+        self.cut_short[name] = why
+
     def _look_up(self, understand: Callable[[verdict.Answer], T], *steps: str) -> T:
         also = [HTTPStatus.NO_CONTENT, HTTPStatus.BAD_REQUEST]
         target = self._address.target("directory", *steps)
@@ -267,7 +271,7 @@ class AccessPoint:
 
     def _listing(self, name: str) -> Listing:
         found = listing(self._pages(name))
-        self.cut_short[name] = found.trouble
+        self.note_cut_short(name, found.trouble)
         return found
 
     def _pages(self, name: str, query: Mapping[str, str] | None = None) -> Iterator[Page]:
@@ -281,7 +285,7 @@ class AccessPoint:
             why = "" if isinstance(error, Interrupted) else str(error)
             raise
         finally:
-            self.cut_short[name] = why
+            self.note_cut_short(name, why)
 
 
 def _page(name: str, answer: verdict.Answer) -> Page:

@@ -220,16 +220,16 @@ def _leaves(daemon: Daemon) -> bool:
     """Is something left that should have been done? What is held is not, nor what waits for its writer."""
     for pipeline, unfinished in _pipelines(daemon):
         is_hung = daemon.workers.is_hung(pipeline)
-        if pipeline.at.health.trouble or is_hung or pipeline.folder.held_by():  # the first two have been told
+        if pipeline.health.trouble or is_hung or pipeline.folder.held_by():  # the first two have been told
             continue
-        if unfinished or any(seen.fault for seen in pipeline.at.scanner.seen.copy().values()):
+        if unfinished or any(seen.fault for seen in pipeline.scanner.seen.copy().values()):
             return True
     return False
 
 
 def _left(daemon: Daemon) -> int:
     """How many documents wait, as far as is known."""
-    scanned = [(pipeline.at.scanner, unfinished) for pipeline, unfinished in _pipelines(daemon)]
+    scanned = [(pipeline.scanner, unfinished) for pipeline, unfinished in _pipelines(daemon)]
     return sum(len(scanner.ready) + len(scanner.seen) + unfinished for scanner, unfinished in scanned)
 
 

@@ -17,10 +17,9 @@ from filedrop.inbound.context import InboundContext
 from filedrop.inbound.delivery import InboundDelivery
 from filedrop.inbound.poller import InboxPoller
 from filedrop.model.document import Document, State, participant_key
-from filedrop.outbound.context import Context, FolderContext, Window, identification_of
-from filedrop.outbound.mailbox import Mailbox, MayPost, Returned
-from filedrop.outbound.pipeline import OutboundPipeline, Watch
-from filedrop.outbound.scanner import Scanner
+from filedrop.outbound.context import Context, Window, identification_of
+from filedrop.outbound.mailbox import MayPost, Returned
+from filedrop.outbound.pipeline import OutboundPipeline
 from filedrop.storage.folders import inbound_folder, outbound_folder
 
 if TYPE_CHECKING:
@@ -164,13 +163,15 @@ class Account:
         self, settings: config.Config, company: config.Company, path: Path, mapping: Rules
     ) -> OutboundPipeline:
         folder = outbound_folder(settings, company, path)
-        mailbox = Mailbox(self._workers.wake)
-        scanner = Scanner(folder, mailbox.events)
-        at = FolderContext(self.context, folder, identification_of(company, mapping), scanner)
-        watch: Watch = partial(self._watcher.watch, folder, company.watch) if self._watcher else _unwatched
-        pipeline = OutboundPipeline(at, mailbox, watch=watch, stepped=self._stepped)
-        pipeline.reconciliation.answers = partial(self._workers.answers, pipeline)
-        return pipeline
+        return OutboundPipeline(
+            self.context,
+            folder,
+            identification_of(company, mapping),
+            wake=self._workers.wake,
+            watch=partial(self._watcher.watch, folder, company.watch) if self._watcher else _unwatched,
+            stepped=self._stepped,
+            answers=self._workers.answers,
+        )
 
     def start(self) -> None:
         """Start the follower and the poller."""
@@ -281,7 +282,7 @@ class Account:
         """Whether an outbound folder (by id) is unavailable, or hangs."""
         path = self.journal.folder_path(folder)
         there = (one for one in self.pipelines if one.folder.path == path)
-        return any(one.at.health.trouble or self._workers.is_hung(one) for one in there)
+        return any(one.health.trouble or self._workers.is_hung(one) for one in there)
 
     def _stepped(self, *, has_news: bool) -> None:
         """Wake the follower if a pipeline's step has news for it."""

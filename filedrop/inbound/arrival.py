@@ -42,6 +42,18 @@ class Arrival:
     asked: datetime
     fetched: Fetched | None = None
 
+    def ask(self, now: datetime) -> None:
+        """Note that the access point is asked for the message's document."""
+        self.asked = now
+
+    def note_fetched(self, fetched: Fetched | None) -> None:
+        """Note the message's document; None where it is still to be fetched."""
+        self.fetched = fetched
+
+    def note_named(self, row: MessageRow) -> None:
+        """Note the row that names the message's file."""
+        self.unread = replace(self.unread, row=row)
+
 
 def mark_read(arrival: Arrival) -> None:
     """Mark a message as read, once its document lies whole in its folder, on the disk (delivery). By a fetcher.

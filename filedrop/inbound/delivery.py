@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from filedrop import files
 from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
-from filedrop.files.disk import free_space, is_local
+from filedrop.files.disk import free_space
 from filedrop.files.rights import explain
 from filedrop.inbound.arrival import mark_read
 from filedrop.inbound.fetcher import Fetched, NotTaken, fetch
@@ -124,7 +124,7 @@ class InboundDelivery:
         for arrival in arrivals:
             row = arrival.unread.row
             if arrival.fetched is None and (row is None or row.state == "stuck"):
-                arrival.fetched = self._fetched_before(context, arrival.unread.message)
+                arrival.note_fetched(self._fetched_before(context, arrival.unread.message))
             if arrival.fetched is not None:
                 whole.append((arrival, arrival.fetched))
             elif row is None or row.state == "stuck":
@@ -144,7 +144,7 @@ class InboundDelivery:
             self._end(arrival, error, pending)
             return False
         if isinstance(progress, Fetched):
-            arrival.fetched = progress
+            arrival.note_fetched(progress)
         elif progress is not None:
             self._mark_read(arrival, progress, pending)
         elif not arrival.unread.listed:  # another filedrop has delivered it; else it will be listed
@@ -206,7 +206,7 @@ class InboundDelivery:
         for arrival in there:
             row = fetched[arrival.unread.message.msg_no].row
             del self._unnamed[_key(row)]
-            arrival.unread = replace(arrival.unread, row=row)  # so `_discard` leaves the file to the row
+            arrival.note_named(row)  # so `_discard` leaves the file to the row
         return there
 
     def _place(
@@ -239,7 +239,7 @@ class InboundDelivery:
         fetched, error = None, None
         try:
             if not self._is_silent and arrival.context.allows():
-                arrival.asked = arrival.context.now()
+                arrival.ask(arrival.context.now())
                 fetched = fetch(arrival.context, self.folder, arrival.unread.message, self._leftovers)
         except (AccessPointError, NotTaken, DocumentError, OSError) as failure:
             error = failure
@@ -249,14 +249,14 @@ class InboundDelivery:
             if fetched is None:
                 arrival.ended(arrival.unread, error)
             else:
-                arrival.fetched = fetched
+                arrival.note_fetched(fetched)
                 self.put(arrival)
 
     def _is_available(self) -> bool:
         folder = self.folder
         try:
             folder.take_up(self._journal)
-            folder.local = is_local(folder.path)
+            folder.see_file_system()
             folder.clear_drafts_once(lambda: self._journal.drafts(str(folder.path)))
             self._clear_leftovers()
             free = free_space(folder.path)

@@ -65,7 +65,7 @@ class Inbox:
             self._remember_left(beyond.values())
             unread = beyond | unread
         elif self._cut_short and context.access_point.cut_short["messages"] == self._cut_short:  # it is read no more
-            context.access_point.cut_short["messages"] = ""
+            context.access_point.note_cut_short("messages", "")
         unread |= {one.message.msg_no: one for one in self._unfinished(unread)}
         return [unread[number] for number in sorted(unread)]
 
@@ -108,7 +108,8 @@ class Inbox:
             if isinstance(error, Interrupted):
                 raise
             context.log.warning("list.cut_short", list="messages", why=str(error))
-            self._cut_short = context.access_point.cut_short["messages"] = str(error)  # it doesn't know our own limit
+            self._cut_short = str(error)
+            context.access_point.note_cut_short("messages", self._cut_short)  # it doesn't know our own limit
         context.journal.record_inbox_day(identity, (min(today, reached) - timedelta(days=DAYS_WIDER)).isoformat())
         self._walked_from_start = True
         for receiver in back:  # what is still unread was found again

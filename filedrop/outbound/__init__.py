@@ -26,7 +26,9 @@
     tracking      whether accepted documents have been delivered
     responses     receivers' responses, written into the rows and sidecars of the documents that they answer
     former        open documents at accounts, and in folders, that are no longer configured
-    context       shared dependencies, the window (how many documents a kill leaves in doubt), the state of one folder
+    health        what is wrong with a folder, and when that is logged
+    desk          the parts of one folder: each changes only itself
+    context       shared dependencies, the window: how many documents a kill leaves in doubt
 
 The row is written before the request, and the answer before the file moves: `handover` sees to both.
 """

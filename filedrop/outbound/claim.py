@@ -7,16 +7,17 @@ was seen of it, so that a large or broken file is read again only after a change
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filedrop.errors import DocumentError
 from filedrop.files import FileStamp, InUse, discard, identity_of, is_closed, place
 from filedrop.journal import Waiver
-from filedrop.model.document import LET_THROUGH, Document, Event, State, new_id
+from filedrop.model.document import LET_THROUGH, Document, Event
 from filedrop.model.fault import Fault
+from filedrop.outbound.context import new_document
 from filedrop.outbound.filing import lies_at, put_back
-from filedrop.outbound.identified import identified_in, identified_now, is_identified
+from filedrop.outbound.handover import Claimed
+from filedrop.outbound.identified import identified_in, identified_now
 from filedrop.outbound.readiness import LATER, Clock, look_again, wait_for_writer
 from filedrop.outbound.upload import Changing, OpenedDocument, unreadable
 from filedrop.storage import sidecar
@@ -27,28 +28,10 @@ if TYPE_CHECKING:
     import os
 
     from filedrop.identify import Reading
-    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.desk import FolderContext
     from filedrop.storage.folders import OutboundFolder
 
 AFTER_ITS_REQUEST = 0.5  # seconds between looks at a returned file while a sender has its document
-
-
-@dataclass(frozen=True, slots=True)
-class Claimed:
-    """A document and its open file, read; `opened` is None where the file can't be read as a document.
-
-    `waived`: the name in `outbound/`, if a waiver was given for it, which is to be ended.
-    """
-
-    document: Document
-    opened: OpenedDocument | None
-    waived: str = ""
-
-    @property
-    def can_be_posted(self) -> bool:
-        """Whether it is waiting, has all its ids, and was read."""
-        waits = self.document.state is State.WAITING and is_identified(self.document)
-        return waits and self.opened is not None and self.opened.reading is not None
 
 
 def claim(at: FolderContext, name: str) -> Claimed | None:
@@ -144,7 +127,7 @@ def _claim_whole(at: FolderContext, name: str, opened: OpenedDocument, reading: 
     waived = False
     if is_known:
         new, waived = waiving(at, new, name, Waiver(reading.sha256, opened.stamp.modified))
-    return Claimed(identified_in(at, new, reading), opened, waived=name if waived else "")
+    return Claimed(identified_in(at.shared, at.identification, new, reading), opened, waived=name if waived else "")
 
 
 def waiving(at: FolderContext, document: Document, name: str, of_file: Waiver) -> tuple[Document, bool]:
@@ -168,7 +151,7 @@ def _claim_returned(
     A person has moved it back, or the disk has lost the claim's rename in a power cut.
     """
     shared, folder = at.shared, at.folder
-    if document.id in at.under_way:  # its sender has the file open
+    if at.handover.has(document.id):  # its sender has the file open
         at.scanner.remember(name, opened.stamp, shared.steady(), look_again=AFTER_ITS_REQUEST)
         return None
     if document.place == "sending" and folder.stamp("sending", document.file) is None:
@@ -178,9 +161,9 @@ def _claim_returned(
         document = shared.journal.record(document.at("sending", file))
     at.scanner.forget(name)
     _clear_beside(folder, name)
-    at.missed.pop(document.id, None)
+    at.moves.note_found(document.id)
     shared.log.info("document.returned", company=folder.company, file=document.file, state=document.state.value)
-    return Claimed(identified_now(at, document, reading), opened)
+    return Claimed(identified_now(at.shared, at.identification, document, reading), opened)
 
 
 def _claim_failed(at: FolderContext, name: str, status: os.stat_result, fault: DocumentError) -> Claimed | None:
@@ -229,9 +212,9 @@ def _move_in(
     at.shared.log.info("document.claimed", company=folder.company, file=file)
     at.scanner.forget(name)
     _clear_beside(folder, name)
-    document, in_failed = new_document(at, own, file, FileStamp.of(status)), folder.at("failed") / name
+    document, in_failed = new_document(at.shared, folder, own, file, FileStamp.of(status)), folder.at("failed") / name
     if in_failed.beside(".json").exists() or in_failed.beside(".why.txt").exists():
-        at.names_in_failed[document.id] = name
+        at.moves.note_in_failed(document.id, name)
         if own != name:  # its note has named this file, and must not name the next one
             clear_left(in_failed, folder.id, at.shared.journal)
     return document
@@ -256,22 +239,6 @@ def _clear_beside(folder: OutboundFolder, name: str) -> None:
     beside = here / f"{name}.json"
     if beside.exists() and sidecar.read(beside) is not None:
         discard(beside)
-
-
-def new_document(at: FolderContext, name: str, file: str, stamp: FileStamp) -> Document:
-    """A new document without a row yet: it was dropped as `name` and lies in `sending/` as `file`."""
-    shared, now = at.shared, at.shared.now()
-    return Document(
-        id=new_id(now),
-        company=at.folder.company,
-        folder=at.folder.id,
-        account=shared.account,
-        file=file,
-        dropped_as=name,
-        claimed=now,
-        size=stamp.size,
-        history=(Event(now, "claimed"),),
-    )
 
 
 def _clock(at: FolderContext) -> Clock:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from filedrop.files import Directory, Draft, Drafts, Entry, Identity
     from filedrop.model.document import Document
-    from filedrop.outbound.context import FolderContext
     from filedrop.storage.folders import OutboundFolder
 
 COMPARED = 1_000_000  # bytes: of larger files, only the size is compared
@@ -129,16 +128,6 @@ def put_back(folder: OutboundFolder, file: str, dropped_as: str) -> None:
             move(sending / file, here / name, dropped_as, draft_in=sending)
             _clear_notes(sending / file)
             return
-
-
-def put_back_changed(at: FolderContext, document: Document) -> None:
-    """Move a file that changed after its claim back to `outbound/`, where readiness begins again (contract 1)."""
-    shared = at.shared
-    with at.tolerant():
-        put_back(at.folder, document.file, document.dropped_as)
-        shared.journal.record(document.taken(shared.now()))
-        shared.log.info("document.changed", company=document.company, file=document.file)
-    at.scanner.wake()
 
 
 def lies_at(folder: OutboundFolder, document: Document) -> bool:

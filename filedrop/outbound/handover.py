@@ -7,14 +7,15 @@ disk before the document comes back as a letter to its folder.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.errors import Changed, FiledropError
 from filedrop.journal import Answer, Duplicate
 from filedrop.model.document import Document, Need, State
-from filedrop.outbound.claim import Claimed
 from filedrop.outbound.context import Outcome
+from filedrop.outbound.identified import is_identified
 from filedrop.outbound.mailbox import Returned, Validated
 from filedrop.outbound.sender import NO_TURN, duplicate, log_doubt, same_number, send
 from filedrop.outbound.validating import Judgement
@@ -22,26 +23,56 @@ from filedrop.outbound.validating import Judgement
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.context import Context
+    from filedrop.outbound.health import FolderHealth
     from filedrop.outbound.mailbox import Letter
     from filedrop.outbound.moves import Moves
     from filedrop.outbound.upload import OpenedDocument
     from filedrop.outbound.validating import Validating
+    from filedrop.storage.folders import OutboundFolder
 
 
 _BROKE_OFF = "it was interrupted; the log shows why"  # a document's validation
 
 
-class Handover:
-    """Hands one folder's documents to senders and validators.
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A document and its open file, read; `opened` is None where the file can't be read as a document.
 
-    Only the worker in that folder calls it. Documents come back as letters, which other threads `put`.
+    `waived`: the name in `outbound/`, if a waiver was given for it, which is to be ended.
     """
 
-    def __init__(self, at: FolderContext, moves: Moves, put: Callable[[Letter], None]) -> None:
+    document: Document
+    opened: OpenedDocument | None
+    waived: str = ""
+
+    @property
+    def can_be_posted(self) -> bool:
+        """Whether it is waiting, has all its ids, and was read."""
+        waits = self.document.state is State.WAITING and is_identified(self.document)
+        return waits and self.opened is not None and self.opened.reading is not None
+
+
+class Handover:
+    """Hands one folder's documents to senders and validators, and knows which of them are under way.
+
+    Only the worker in that folder changes it. Documents come back as letters, which other threads `put`.
+    """
+
+    def __init__(
+        self,
+        shared: Context,
+        folder: OutboundFolder,
+        health: FolderHealth,
+        moves: Moves,
+        put: Callable[[Letter], None],
+    ) -> None:
         self._passed: list[Validated] = []  # they may be posted when there is room in the window
-        self._at = at
-        self._shared = at.shared
+        self._under_way: set[str] = set()  # ids of documents that others have, or that wait for room after a verdict
+        self._put_off: set[str] = set()  # ids of documents that the access point didn't take, until they are due
+        self._shared = shared
+        self._folder = folder
+        self._health = health
         self._moves = moves
         self._put = put
 
@@ -52,11 +83,37 @@ class Handover:
         Validation takes no room of the window, which all companies of the account share. It bounds the open files.
         """
         window = self._shared.window
-        return window.room if self._shared.validating is None else window.size - len(self._at.under_way)
+        return window.room if self._shared.validating is None else window.size - len(self._under_way)
 
     def may_post_passed(self) -> bool:
         """Whether a document that was validated may be posted, since there is room for it now. Thread-safe."""
         return bool(self._passed and self._shared.window.room > 0)
+
+    @property
+    def put_off(self) -> frozenset[str]:
+        """The ids of documents that the access point didn't take; they are tried again when they are due."""
+        return frozenset(self._put_off)
+
+    def has(self, document_id: str) -> bool:
+        """Whether this document is under way. Thread-safe."""
+        return document_id in self._under_way
+
+    def is_idle(self) -> bool:
+        """Whether no document is under way. Thread-safe."""
+        return not self._under_way
+
+    def forget_put_off(self, document_ids: Iterable[str]) -> None:
+        """Note that these documents are tried again, or are here no longer."""
+        self._put_off.difference_update(document_ids)
+
+    def take_back(self, returned: Returned) -> None:
+        """End the way of a document that has come back. What the follower returns may have been handed out since."""
+        document = returned.document
+        if returned.opened:
+            returned.opened.close()
+            self._under_way.discard(document.id)
+            if document.state is State.WAITING and document.due:
+                self._put_off.add(document.id)
 
     def take_on(self, claimed: Sequence[Claimed], *, sends: bool) -> bool:
         """Record claimed documents, and hand over those that are to be posted. Raises JournalError.
@@ -80,8 +137,8 @@ class Handover:
 
     def _mark_ahead(self) -> None:
         """Write the marker that shows if an older copy of the journal, which lacks what is posted now, is put back."""
-        with self._at.tolerant():
-            self._at.folder.mark_ahead(self._shared.journal, self._shared.steady())
+        with self._health.tolerant():
+            self._folder.mark_ahead(self._shared.journal, self._shared.steady())
 
     def go_on(self, back: Sequence[Validated], *, sends: bool) -> bool:
         """Post validated documents, and record what keeps others from that. Returns whether one has a verdict.
@@ -122,7 +179,7 @@ class Handover:
         posts = list[Claimed]()
         for post in passed:
             if post.judgement and self._shared.window.take(post.document.id):
-                self._at.under_way.discard(post.document.id)
+                self._under_way.discard(post.document.id)
                 posts.append(Claimed(post.judgement.document, post.opened))
             else:
                 self._passed.append(post)
@@ -131,7 +188,7 @@ class Handover:
     def _let_go(self, validated: Iterable[Validated]) -> None:
         """Leave documents as they are in the journal."""
         for post in validated:
-            self._at.under_way.discard(post.document.id)
+            self._under_way.discard(post.document.id)
             post.opened.close()
 
     def _set_out(self, ready: Sequence[Claimed]) -> int:
@@ -210,14 +267,14 @@ class Handover:
         opened = claimed.opened
         if opened is None:
             raise ValueError(f"{document.id} was not opened, so that it can't be posted")
-        self._at.under_way.add(document.id)
+        self._under_way.add(document.id)
         self._shared.submit(partial(self._send, document, opened), partial(self._give_back, document, opened))
 
     def _hand_to_validator(self, document: Document, claimed: Claimed) -> None:
         validating, opened = self._shared.validating, claimed.opened
         if validating is None or opened is None:
             raise ValueError(f"{document.id} can't be validated")
-        self._at.under_way.add(document.id)
+        self._under_way.add(document.id)
         if validating.must_judge(document):
             back = partial(self._put, Validated(document, opened, None))
             validating.submit(partial(self._judge, validating, document, opened), back, document.company)
@@ -228,8 +285,8 @@ class Handover:
         """Validate a document. Called in a validator's thread."""
         judgement, broke_off = None, True
         try:
-            with self._at.folder.in_use():
-                judgement = validating.judge(document, opened, local=self._at.folder.local)
+            with self._folder.in_use():
+                judgement = validating.judge(document, opened, local=self._folder.local)
             broke_off = False
         finally:
             self._put(Validated(document, opened, judgement, is_logged=broke_off))
@@ -238,8 +295,8 @@ class Handover:
         """Post a document. Called in a sender's thread."""
         answer = Answer(document.doubted(self._shared.now(), "its request was broken off in filedrop"))
         try:
-            with self._at.folder.in_use():
-                answer = send(self._shared, document, opened, self._at.folder)
+            with self._folder.in_use():
+                answer = send(self._shared, document, opened, self._folder)
         finally:
             self._shared.record(Outcome(answer, partial(self._return, answer.document, opened)))
 

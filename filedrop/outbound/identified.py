@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from filedrop.config import Outbound
     from filedrop.identify import Reading
-    from filedrop.outbound.context import FolderContext, Identification
+    from filedrop.outbound.context import Context, Identification
 
 _IDS = ("sender", "receiver", "document_id", "process_id")
 
@@ -63,10 +63,9 @@ def is_identified(document: Document) -> bool:
     return all(getattr(document, name) for name in _IDS)
 
 
-def identified_in(at: FolderContext, document: Document, reading: Reading) -> Document:
+def identified_in(shared: Context, by: Identification, document: Document, reading: Reading) -> Document:
     """The document with its ids, failed, or still without ids; a new reason to wait is logged."""
-    shared = at.shared
-    after = identified(at.identification, document, reading, shared.rules, shared.now())
+    after = identified(by, document, reading, shared.rules, shared.now())
     log_need(shared.log, after, before=document)
     return after
 
@@ -76,14 +75,14 @@ def keeps_ids(document: Document) -> bool:
     return is_identified(document) and bool(document.identity)
 
 
-def identified_now(at: FolderContext, document: Document, reading: Reading) -> Document:
+def identified_now(shared: Context, by: Identification, document: Document, reading: Reading) -> Document:
     """A waiting document with the ids that the mapping rules have for it now. Raises JournalError."""
     if document.state is not State.WAITING or keeps_ids(document):
         return document
-    after = identified_in(at, document.but(**dict.fromkeys(_IDS)), reading)
+    after = identified_in(shared, by, document.but(**dict.fromkeys(_IDS)), reading)
     same = (*_IDS, "channel", "state", "needs")
     is_as_before = all(getattr(after, name) == getattr(document, name) for name in same)
-    return document if is_identified(document) and is_as_before else at.shared.journal.record(after)
+    return document if is_identified(document) and is_as_before else shared.journal.record(after)
 
 
 def _valid(text: str | None) -> str | None:

@@ -7,31 +7,30 @@ from typing import TYPE_CHECKING
 from filedrop.errors import DocumentError
 from filedrop.files.rights import explain
 from filedrop.model.document import A_PERSON_SAYS, Document, Need, State
-from filedrop.outbound.claim import Claimed
-from filedrop.outbound.filing import put_back_changed
+from filedrop.outbound.filing import put_back
+from filedrop.outbound.handover import Claimed
 from filedrop.outbound.identified import identified_now, keeps_ids
 from filedrop.outbound.sender import STOPPED, log_doubt
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.waiting import log_need
 
 if TYPE_CHECKING:
-    from filedrop.outbound.context import FolderContext
-    from filedrop.outbound.moves import Moves
+    from filedrop.outbound.desk import FolderContext
 
 
 class Leftovers:
     """Continues the documents in one folder's `sending/`."""
 
-    def __init__(self, at: FolderContext, moves: Moves) -> None:
+    def __init__(self, at: FolderContext) -> None:
         self._at = at
         self._shared = at.shared
-        self._moves = moves
+        self._moves = at.moves
         self._logged: set[tuple[str, int]] = set()
 
     def take_up(self, document: Document) -> Claimed | None:
         """Continue a document that lies in `sending/`. Returns it if it is to be posted."""
         shared = self._shared
-        self._at.put_off.discard(document.id)
+        self._at.handover.forget_put_off([document.id])
         if document.state is State.SENDING:  # no sender has it: a crash came before its answer
             shared.journal.record(log_doubt(shared, document.doubted(shared.now(), STOPPED)))
             return None
@@ -61,11 +60,11 @@ class Leftovers:
             if reading.sha256 == document.sha256:
                 if document.needs is Need.FILE:
                     document = shared.journal.record(document.needs_nothing())
-                claimed = Claimed(identified_now(at, document, reading), opened)
+                claimed = Claimed(identified_now(shared, at.identification, document, reading), opened)
         except (Changing, DocumentError):
             pass
         except FileNotFoundError:  # a person took it: handled by the comparison, or by the claim if it comes back
-            at.missed.setdefault(document.id, shared.steady())
+            self._moves.note_missing(document.id)
             return None
         except OSError as error:
             now, why = shared.now(), f"the file can't be read: {explain(error, entry)}"
@@ -79,3 +78,13 @@ class Leftovers:
         if claimed is None:
             put_back_changed(at, document)
         return claimed
+
+
+def put_back_changed(at: FolderContext, document: Document) -> None:
+    """Move a file that changed after its claim back to `outbound/`, where readiness begins again (contract 1)."""
+    shared = at.shared
+    with at.health.tolerant():
+        put_back(at.folder, document.file, document.dropped_as)
+        shared.journal.record(document.taken(shared.now()))
+        shared.log.info("document.changed", company=document.company, file=document.file)
+    at.scanner.wake()

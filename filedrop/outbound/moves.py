@@ -13,7 +13,7 @@ from filedrop.errors import FolderUnavailable, JournalError
 from filedrop.files import Drafts, InUse
 from filedrop.model.document import Document, State
 from filedrop.model.fault import Fault
-from filedrop.outbound.claim import new_document
+from filedrop.outbound.context import new_document
 from filedrop.outbound.filing import FileGone, begin
 from filedrop.storage import sidecar
 from filedrop.storage.names import shortened
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from filedrop.files import FileStamp
-    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.context import Context
     from filedrop.outbound.filing import Move
+    from filedrop.outbound.health import FolderHealth
     from filedrop.storage.folders import OutboundFolder
 
 AT_ONCE = 32  # moves that are brought to the disk together
@@ -34,15 +35,39 @@ AT_ONCE = 32  # moves that are brought to the disk together
 class Moves:
     """Moves of one folder's files that disk and journal don't have yet. `total` counts all moves.
 
-    `may_resume`: an earlier process may have begun moves that are still to be made.
+    It knows whose files are missing, and which names in `failed/` documents had that were moved back.
     """
 
-    def __init__(self, at: FolderContext) -> None:
-        self._at = at
+    def __init__(self, shared: Context, folder: OutboundFolder, health: FolderHealth) -> None:
         self.total = 0
-        self.may_resume = True
+        self._shared = shared
+        self._folder = folder
+        self._health = health
+        self._may_resume = True  # an earlier process may have begun moves that are still to be made
+        self._missed: dict[str, float] = {}  # by document id, since when (steady) its file has been missing
+        self._names_in_failed: dict[str, str] = {}  # by document id; its note may still lie there
         self._begun: set[str] = set()  # ids of documents whose move has failed, or isn't in the journal
         self._moved: list[tuple[Document, Document]] = []  # before and after each move
+
+    def end_resuming(self) -> None:
+        """Note that all moves that an earlier process may have begun were read once."""
+        self._may_resume = False
+
+    def note_missing(self, document_id: str) -> None:
+        """Note that a document's file is missing."""
+        self._missed.setdefault(document_id, self._shared.steady())
+
+    def note_found(self, document_id: str) -> None:
+        """Note that a document's file is there."""
+        self._missed.pop(document_id, None)
+
+    def is_missing(self, document_id: str) -> bool:
+        """Whether a document's file was missing when it was looked for last."""
+        return document_id in self._missed
+
+    def note_in_failed(self, document_id: str, name: str) -> None:
+        """Note the name that a document had in `failed/` before it was moved back."""
+        self._names_in_failed[document_id] = name
 
     def put_away(
         self, documents: Iterable[Document], *, left: bool = False, posted: Mapping[str, FileStamp] | None = None
@@ -62,7 +87,7 @@ class Moves:
                     else:
                         moves.append(move)
         if moves:
-            with self._at.tolerant(), Drafts(self._at.folder.at("sending")) as drafts:
+            with self._health.tolerant(), Drafts(self._folder.at("sending")) as drafts:
                 self._make(moves, drafts)
 
     def flush(self) -> None:
@@ -71,22 +96,22 @@ class Moves:
             return
         moved, self._moved = self._moved, []
         try:
-            bring_to_disk(self._at.folder, {document.place for move in moved for document in move})
-            self._at.shared.journal.record_places(after for _, after in moved)
+            bring_to_disk(self._folder, {document.place for move in moved for document in move})
+            self._shared.journal.record_places(after for _, after in moved)
         except (OSError, JournalError) as error:
             self._begun |= {document.id for document, _ in moved}  # another file may lie where the journal has theirs
-            self._at.shared.log.warning("moves.not_flushed", folder=str(self._at.folder.path), why=str(error))
+            self._shared.log.warning("moves.not_flushed", folder=str(self._folder.path), why=str(error))
 
     def _begin(self, document: Document, posted: FileStamp | None, *, left: bool) -> Move | Document:
         """The move of a document; the document in its new place, where an earlier attempt has made it."""
-        _clear_left(self._at, document)
+        self._clear_left(document)
         # Not of each document that is found there: what was begun is looked for among all names of the new place.
-        resumed = (left and self.may_resume) or document.id in self._begun or document.id in self._at.missed
-        return begin(self._at.folder, document, resumed=resumed, posted=posted)
+        resumed = (left and self._may_resume) or document.id in self._begun or document.id in self._missed
+        return begin(self._folder, document, resumed=resumed, posted=posted)
 
     def _make(self, moves: list[Move], drafts: Drafts) -> None:
         """Make the moves; where a name is taken after all, again with the next one. Raises OSError, JournalError."""
-        is_spoken_for = partial(self._at.shared.journal.speaks_of, self._at.folder.id)
+        is_spoken_for = partial(self._shared.journal.speaks_of, self._folder.id)
         taken: set[tuple[str, str]] = set()
         while moves:
             written: list[Move] = []
@@ -105,9 +130,9 @@ class Moves:
                         self._made(move.document, after)
 
     def _made(self, document: Document, after: Document) -> None:
-        self._at.missed.pop(document.id, None)
+        self.note_found(document.id)
         self._begun.discard(document.id)
-        _log_move(self._at, document, after)
+        _log_move(self._shared, document, after)
         self._moved.append((document, after))
         self.total += 1
         if len(self._moved) >= AT_ONCE:
@@ -116,19 +141,48 @@ class Moves:
     @contextmanager
     def _moving(self, document: Document) -> Iterator[None]:
         """A part of a document's move: what goes wrong is logged, and the next scan tries again."""
-        with self._at.tolerant():
+        with self._health.tolerant():
             try:
                 yield
             except FileGone:
-                _miss(self._at, document)
+                self._miss(document)
             except InUse as error:  # retried by each scan, logged once: a missing permission looks the same
                 if document.id not in self._begun:
                     facts = {"company": document.company, "file": document.file}
-                    self._at.shared.log.info("document.in_use", **facts, why=error.strerror)
+                    self._shared.log.info("document.in_use", **facts, why=error.strerror)
                 self._begun.add(document.id)
             except (OSError, JournalError):
                 self._begun.add(document.id)
                 raise
+
+    def _clear_left(self, document: Document) -> None:
+        """Free the name that a document had in `failed/` before it was moved back: a second failure takes it again."""
+        name, folder = self._names_in_failed.pop(document.id, None), self._folder
+        if name is not None and document.state is State.FAILED:
+            failed = folder.at("failed")
+            clear_left(failed / name, folder.id, self._shared.journal)
+            folder.names_are_free_again(failed, shortened(document.dropped_as))
+
+    def _miss(self, document: Document) -> None:
+        """Note a missing file: a person may be moving it, or the share is away.
+
+        After `rescan`, a finished document counts as put away, and any other as taken. What lies in its place has
+        failed.
+        """
+        shared, folder = self._shared, self._folder
+        try:
+            folder.take_up(shared.journal)
+        except FolderUnavailable:  # the next step reports it
+            return
+        self.note_missing(document.id)
+        missing_for = shared.steady() - self._missed[document.id]
+        if folder.came_back(document) or missing_for < shared.rules.rescan.total_seconds():
+            return
+        self.note_found(document.id)
+        shared.journal.record(document.gone(shared.now()))
+        shared.log.warning("document.taken", company=document.company, file=document.file, state=document.state.value)
+        if (changed := _changed(shared, folder, document)) is not None:
+            shared.journal.record(changed)  # the next step puts it into failed/
 
 
 def bring_to_disk(folder: OutboundFolder, places: Iterable[str]) -> None:
@@ -140,47 +194,18 @@ def bring_to_disk(folder: OutboundFolder, places: Iterable[str]) -> None:
         folder.at(name).sync()
 
 
-def _log_move(at: FolderContext, document: Document, after: Document) -> None:
+def _log_move(shared: Context, document: Document, after: Document) -> None:
     facts = {"company": document.company, "file": after.file}
     if document.state is State.FAILED and document.error:
-        at.shared.log.warning("document.failed", **facts, code=document.error.code, why=document.error.message)
+        shared.log.warning("document.failed", **facts, code=document.error.code, why=document.error.message)
     else:
-        at.shared.log.info("document.put_away", **facts, state=document.state.value, msg_no=document.msg_no)
+        shared.log.info("document.put_away", **facts, state=document.state.value, msg_no=document.msg_no)
 
 
-def _clear_left(at: FolderContext, document: Document) -> None:
-    """Free the name that a document had in `failed/` before it was moved back: it gets it again if it fails again."""
-    name = at.names_in_failed.pop(document.id, None)
-    if name is not None and document.state is State.FAILED:
-        failed = at.folder.at("failed")
-        clear_left(failed / name, at.folder.id, at.shared.journal)
-        at.folder.names_are_free_again(failed, shortened(document.dropped_as))
-
-
-def _miss(at: FolderContext, document: Document) -> None:
-    """Note a missing file: a person may be moving it, or the share is away.
-
-    After `rescan`, a finished document counts as put away, and any other as taken; what lies in its place has failed.
-    """
-    shared = at.shared
-    try:
-        at.folder.take_up(shared.journal)
-    except FolderUnavailable:  # the next step reports it
-        return
-    first = at.missed.setdefault(document.id, shared.steady())
-    if at.folder.came_back(document) or shared.steady() - first < shared.rules.rescan.total_seconds():
-        return
-    del at.missed[document.id]
-    shared.journal.record(document.gone(shared.now()))
-    shared.log.warning("document.taken", company=document.company, file=document.file, state=document.state.value)
-    if (changed := _changed(at, document)) is not None:
-        shared.journal.record(changed)  # the next step puts it into failed/
-
-
-def _changed(at: FolderContext, document: Document) -> Document | None:
+def _changed(shared: Context, folder: OutboundFolder, document: Document) -> Document | None:
     """What lies under a finished document's name, with its sidecar, and isn't what was sent; None where nothing is."""
-    stamp = at.folder.stamp(document.place, document.file)
-    beside = at.folder.at(document.place) / f"{document.file}.json"
+    stamp = folder.stamp(document.place, document.file)
+    beside = folder.at(document.place) / f"{document.file}.json"
     if stamp is None or sidecar.document_id_in(beside) != document.id:
         return None
     place, msg_no = document.place, document.msg_no
@@ -188,5 +213,5 @@ def _changed(at: FolderContext, document: Document) -> Document | None:
         text = Text.of("changed/not-delivered", place=place, msg_no=msg_no, why=document.error.message)
     else:
         text = Text.of("changed/delivered", place=place, msg_no=msg_no)
-    here = new_document(at, document.dropped_as, document.file, stamp).at(document.place, document.file)
-    return here.failed(at.shared.now(), Fault.of("changed", text))
+    here = new_document(shared, folder, document.dropped_as, document.file, stamp).at(document.place, document.file)
+    return here.failed(shared.now(), Fault.of("changed", text))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
     from filedrop.model.document import Document
-    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.desk import FolderContext
 
 NOTE_AFTER = timedelta(minutes=5)  # in `sending/` (contract 1)
 NOTES_AT_ONCE = 200

@@ -8,27 +8,33 @@ journal differ, after a crash or because a person moved a file, `reconcile` repa
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from filedrop.accesspoint.breaker import LONGEST_RETRY_AFTER
 from filedrop.errors import FolderUnavailable
 from filedrop.files.rights import explain
 from filedrop.model.document import State
-from filedrop.outbound.claim import Claimed, claim
+from filedrop.outbound.claim import claim
+from filedrop.outbound.desk import FolderContext
 from filedrop.outbound.filing import lies_at
-from filedrop.outbound.handover import Handover
+from filedrop.outbound.handover import Claimed, Handover
+from filedrop.outbound.health import FolderHealth
 from filedrop.outbound.leftovers import Leftovers
+from filedrop.outbound.mailbox import Mailbox
 from filedrop.outbound.moves import Moves
 from filedrop.outbound.reconcile import Reconciliation, mark
 from filedrop.outbound.responses import write_responses
 from filedrop.outbound.retention import Retention
+from filedrop.outbound.scanner import Scanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from filedrop.model.document import Document
-    from filedrop.outbound.context import FolderContext
-    from filedrop.outbound.mailbox import Letter, Mailbox, Returned
+    from filedrop.outbound.context import Context, Identification
+    from filedrop.outbound.mailbox import Letter, Returned
+    from filedrop.storage.folders import OutboundFolder
 
 BATCH = 16  # documents claimed in one step
 READ_AT_ONCE = 200  # documents read from the journal in one step: bounds the memory
@@ -56,24 +62,37 @@ class OutboundPipeline:
     compared with the journal since then, or was found to be unavailable.
     """
 
-    def __init__(self, at: FolderContext, mailbox: Mailbox, *, watch: Watch, stepped: Stepped) -> None:
-        self.at = at
+    def __init__(
+        self,
+        shared: Context,
+        folder: OutboundFolder,
+        identification: Identification,
+        *,
+        wake: Callable[[], None],
+        watch: Watch,
+        stepped: Stepped,
+        answers: Callable[[OutboundPipeline], None],
+    ) -> None:
+        mailbox = Mailbox(wake)
+        self.health = health = FolderHealth(folder, shared.log)
+        self.scanner = Scanner(folder, mailbox.events)
+        self._moves = Moves(shared, folder, health)
+        self._handover = Handover(shared, folder, health, self._moves, mailbox.put)
+        self.at = at = FolderContext(shared, folder, identification, self.scanner, health, self._moves, self._handover)
         self.put = mailbox.put
-        self.folder = at.folder
+        self.folder = folder
         self.was_scanned = self.was_compared = False
-        self.reconciliation = Reconciliation(at)
-        self._shared = at.shared
+        self.reconciliation = Reconciliation(at, partial(answers, self))
+        self._shared = shared
         self._mailbox = mailbox
         self._watch = watch
         self._stepped = stepped
-        self._moves = Moves(at)
         self._moved_before = 0  # moves up to the scan that last forgot refusals
-        self._handover = Handover(at, self._moves, mailbox.put)
         self._not_before = -math.inf
         self._next_documents = math.inf
         self._is_woken = False  # documents may have become due
         self._has_documents = False
-        self._leftovers = Leftovers(at, self._moves)
+        self._leftovers = Leftovers(at)
         self._retention = Retention(at)
 
     def due(self) -> float:
@@ -83,7 +102,7 @@ class OutboundPipeline:
         if self._is_woken or self.reconciliation.is_under_way or self._may_claim():
             return self._not_before
         others = (self.reconciliation.next, self._next_documents, self._retention.next)
-        return max(self._not_before, min(self.at.scanner.due(), *others))
+        return max(self._not_before, min(self.scanner.due(), *others))
 
     def step(self) -> None:
         """Take the folder's documents one batch further. Raises JournalError."""
@@ -106,37 +125,37 @@ class OutboundPipeline:
                     self.was_scanned = True
                     self.was_compared |= is_compared  # last: what was left in `sending/` is in doubt by now
                     self._moves.flush()
-        self._stepped(has_news=(has_news or self._moves.total > moved) and not self.at.under_way)
+        self._stepped(has_news=(has_news or self._moves.total > moved) and self._handover.is_idle())
 
     def close(self) -> None:
         """Take the last step: the marker gets the journal's count, which will show if an older copy is put back."""
         with self.folder.in_use():
             self._read_mail()
-            if self.folder.id and not self.at.health.trouble:
+            if self.folder.id and not self.health.trouble:
                 mark(self.at)
 
     def has_claimed(self) -> bool:
         """Whether all that was dropped is claimed, as far as it can be; what waits for its writer isn't."""
-        scanner = self.at.scanner
+        scanner = self.scanner
         is_through = not scanner.ready and not scanner.waits_for_writers()
-        return self.was_scanned and (is_through or bool(self.at.health.trouble))
+        return self.was_scanned and (is_through or bool(self.health.trouble))
 
     def is_done(self) -> bool:
         """Whether all that can be done now is done.
 
         A file that waits for its writer isn't done; a held document is, and one that is put off.
         """
-        at, steady = self.at, self._shared.steady()
-        if not self.was_scanned or at.under_way or self._has_mail():
+        steady = self._shared.steady()
+        if not self.was_scanned or not self._handover.is_idle() or self._has_mail():
             return False
-        if at.health.trouble:
+        if self.health.trouble:
             return True
-        if self.due() <= steady or at.scanner.ready or at.scanner.waits_for_writers():
+        if self.due() <= steady or self.scanner.ready or self.scanner.waits_for_writers():
             return False
         counts = self._shared.journal.counts(self.folder.id)
         if not self.was_compared or counts.get(State.SENDING):
             return False
-        waits = len(at.put_off) + self._shared.journal.needy(self.folder.id, self._shared.now())
+        waits = len(self._handover.put_off) + self._shared.journal.needy(self.folder.id, self._shared.now())
         try:
             return counts.get(State.WAITING, 0) <= waits or bool(self.folder.held_by(steady))
         except OSError:  # the share is away, or fails: the next scan reports it
@@ -153,48 +172,44 @@ class OutboundPipeline:
 
         While nothing can be sent, any room is enough.
         """
-        if not (self.at.scanner.ready or self._has_documents):
+        if not (self.scanner.ready or self._has_documents):
             return False
         room = self._handover.room
         return room > 0 and (room >= self._shared.window.size // 2 or not self._shared.ready())
 
     def _take_up_folder(self) -> bool:
         """Take up the folder, compare and scan it as far as due. False if it is unavailable; a change is logged."""
-        health, folder, shared = self.at.health, self.folder, self._shared
+        health, shared = self.health, self._shared
         if shared.journal.trouble:
             shared.journal.check_writable()  # before anything is claimed
         try:
-            folder.take_up(shared.journal)
+            self.folder.take_up(shared.journal)
             if shared.steady() >= self.reconciliation.next:
-                self.at.scanner.wake()
+                self.scanner.wake()
             self.reconciliation.step(comes_first=bool(health.trouble))
-            if self.at.scanner.due() <= shared.steady():
+            if self.scanner.due() <= shared.steady():
                 self._scan()
         except FolderUnavailable as error:
             self.reconciliation.give_up()  # it begins anew when the folder is back
-            if health.trouble != str(error):
-                health.trouble = str(error)
-                shared.log.warning(
-                    "folder.unavailable", company=folder.company, folder=str(folder.path), why=health.trouble
-                )
+            health.report_unavailable(str(error))
             return False
-        if health.trouble:
-            shared.log.info("folder.back", company=folder.company, folder=str(folder.path))
-            health.trouble = ""
+        health.report_available()
         return True
 
     def _scan(self) -> None:
-        if not self.at.under_way or self._moves.total > self._moved_before:  # else the disk was asked for nothing since
-            self.at.forget_refusals()
+        if (
+            self._handover.is_idle() or self._moves.total > self._moved_before
+        ):  # else the disk was asked for nothing since
+            self.health.forget_refusals()
             self._moved_before = self._moves.total
         try:
-            self.at.scanner.scan(self.folder.dropped(self._shared.steady()), self._shared.steady())
+            self.scanner.scan(self.folder.dropped(self._shared.steady()), self._shared.steady())
         except OSError as error:
             why = f"{self.folder.path} can't be listed: {explain(error, self.folder.path)}"
             raise FolderUnavailable(why) from error
         self._is_woken = True
         write_responses(self.at)
-        self.at.health.unwatched = self._watch(self.put, was_away=bool(self.at.health.trouble))
+        self.health.report_unwatched(self._watch(self.put, was_away=bool(self.health.trouble)))
 
     def _take_further(self) -> None:
         is_woken, self._is_woken = self._is_woken, False
@@ -209,15 +224,15 @@ class OutboundPipeline:
         try:
             return self._shared.ready() and not self.folder.held_by(self._shared.steady())
         except OSError as error:
-            self.at.refuses(error)
+            self.health.report_refusal(error)
             return False
 
     def _claim(self, *, sends: bool) -> None:
         """Claim the next files that may be ready; no more than there is room for if they are to be sent."""
         claimed: list[Claimed] = []
         try:
-            for name in self.at.scanner.next_ready(min(BATCH, self._handover.room) if sends else BATCH):
-                with self.at.tolerant():
+            for name in self.scanner.next_ready(min(BATCH, self._handover.room) if sends else BATCH):
+                with self.health.tolerant():
                     one = claim(self.at, name)
                     if one is not None:
                         claimed.append(one)
@@ -232,7 +247,7 @@ class OutboundPipeline:
         shared, room = self._shared, self._handover.room if sends else 0
         now, longest = shared.now() if room > 0 else None, max(shared.rules.retry.longest, LONGEST_RETRY_AFTER)
         due = shared.journal.steps_due(self.folder.id, now, longest=longest, limit=READ_AT_ONCE)
-        documents = [document for document in due if document.id not in self.at.under_way]
+        documents = [document for document in due if not self._handover.has(document.id)]
         documents.sort(key=lambda document: document.claimed)  # in the order of the drops, as far as known
         reopened: list[Claimed] = []
         has_more = sends and room == 0  # not known: waiting documents weren't read
@@ -241,15 +256,16 @@ class OutboundPipeline:
                 if document.state is State.WAITING and len(reopened) >= room:
                     has_more = sends
                     continue
-                if document.id in self.at.missed and self._is_seen_to(document):
+                if self._moves.is_missing(document.id) and self._is_seen_to(document):
                     continue
-                with self.at.tolerant():
+                with self.health.tolerant():
                     one = self._leftovers.take_up(document)
                     if one is not None:
                         reopened.append(one)
         finally:
             has_more |= not self._handover.take_on(reopened, sends=sends)
-        self._moves.may_resume &= len(due) >= READ_AT_ONCE  # else all that an earlier process left was read once
+        if len(due) < READ_AT_ONCE:
+            self._moves.end_resuming()
         self._has_documents = has_more
         moment = shared.journal.next_due(self.folder.id) if sends and not self._has_documents else None
         if len(due) >= READ_AT_ONCE:
@@ -278,7 +294,7 @@ class OutboundPipeline:
         while batch := mailbox.take_returned(BATCH):
             self._put_away(batch)
         if mailbox.has_documents() or self._handover.may_post_passed():
-            sends = not self.at.health.trouble and self._may_send()
+            sends = not self.health.trouble and self._may_send()
             # Where none has a verdict, they may break off again at once: the next scan tries.
             self._is_woken |= self._handover.go_on(mailbox.take_validated(), sends=sends)
         self._moves.flush()
@@ -287,15 +303,11 @@ class OutboundPipeline:
     def _put_away(self, batch: Sequence[Returned]) -> None:
         """Put away what came back; not while the folder is away: then it is found in the journal (`steps_due`)."""
         try:
-            if not self.at.health.trouble:
+            if not self.health.trouble:
                 posted = {one.document.id: one.opened.stamp for one in batch if one.opened}
                 self._moves.put_away([one.document for one in batch if one.is_recorded], posted=posted)
         finally:
-            for one in batch:
-                if one.opened:  # from its sender; what the follower concluded may have been handed to one since
-                    one.opened.close()
-                    self.at.under_way.discard(one.document.id)
-                    if one.document.state is State.WAITING and one.document.due:
-                        self.at.put_off.add(one.document.id)
-                if one.document.state is State.WAITING:
+            for returned in batch:
+                self._handover.take_back(returned)
+                if returned.document.state is State.WAITING:
                     self._is_woken = True

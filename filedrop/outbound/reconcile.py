@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from filedrop.errors import Changed, DocumentError
 from filedrop.files import discard
-from filedrop.files.disk import is_local
 from filedrop.files.rights import explain
 from filedrop.journal import Waiver
 from filedrop.model.document import State
-from filedrop.outbound.claim import new_document, waiving
+from filedrop.outbound.claim import waiving
+from filedrop.outbound.context import new_document
 from filedrop.outbound.filing import lies_at, put_back
 from filedrop.outbound.identified import identified_in
 from filedrop.outbound.notes import write_notes
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Generator, Iterable
 
     from filedrop.model.document import Document
-    from filedrop.outbound.context import Context, FolderContext
+    from filedrop.outbound.context import Context
+    from filedrop.outbound.desk import FolderContext
     from filedrop.storage.folders import OutboundFolder
     from filedrop.texts import Text
 
@@ -74,9 +75,9 @@ class Findings:
 class Reconciliation:
     """The comparisons of one folder. `next`: when one is due (steady). `answers` is called after each slice."""
 
-    def __init__(self, at: FolderContext) -> None:
+    def __init__(self, at: FolderContext, answers: Callable[[], None]) -> None:
         self.next = -math.inf
-        self.answers: Callable[[], None] = lambda: None
+        self._answers = answers
         self._at = at
         self._begun: Slices | None = None
         self._findings = Findings()
@@ -102,21 +103,19 @@ class Reconciliation:
         if self._begun is None or comes_first:
             if steady() < self.next and not comes_first:
                 return
-            at.folder.local = is_local(at.folder.path)
+            at.folder.see_file_system()
             if self._findings.is_first or not at.shared.journal.is_settled(at.folder.id):
                 comes_first = True
             self._begun = _compare(at, self._findings)
         try:
             for number, _ in enumerate(self._begun, 1):
-                self.answers()
+                self._answers()
                 if number == SLICES and not comes_first:
                     return
-            at.health.unreconciled = ""
+            at.health.report_unreconciled("")
         except OSError as error:  # one unusable entry must not keep the others from being sent
             why = f"{error.filename or at.folder.path} can't be used: {explain(error, at.folder.path)}"
-            if at.health.unreconciled != why:
-                at.shared.log.error("folder.not_reconciled", folder=str(at.folder.path), why=why)  # noqa: TRY400 - said
-            at.health.unreconciled = why
+            at.health.report_unreconciled(why)
         except BaseException:
             self._begun = None
             raise
@@ -130,7 +129,7 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     if findings.is_first:
         journal.hand_to(folder.id, folder.company)
         retry_needy(journal, at.shared.log, folder.id, at.shared.now())
-    waiting = set(at.put_off)  # not what begins to wait meanwhile
+    put_off = at.handover.put_off  # not what is put off meanwhile
     known = journal.is_settled(folder.id)
     uncleared = _uncleared(folder)
     unread = (yield from restore(at)) if not known else None
@@ -141,8 +140,7 @@ def _compare(at: FolderContext, findings: Findings) -> Slices:
     _end_gone(at, findings, "sending", [document_id for name, document_id in files if name not in there])
     lying = {document_id: name for name, document_id in files if name in there}
     unwritten = yield from write_notes(at, findings.notes, lying)
-    for document_id in waiting - {document_id for _, document_id in files}:
-        at.put_off.discard(document_id)
+    at.handover.forget_put_off(put_off - {document_id for _, document_id in files})
     lone = sorted(name for name in there - known_names if not folder.names_document(name))
     del files, sending, known_names, there, lying  # each may have a hundred thousand
     has_lone = yield from _compare_sent(at, findings)
@@ -231,8 +229,8 @@ def _adopted(at: FolderContext, file: str, *, doubtful: bool) -> Document | None
         if not lies_at(at.folder, document):  # a person has renamed it here, or moved it in from `sent/`
             return document.at("sending", file)
     waiver = Waiver(reading.sha256, opened.stamp.modified)
-    document, _ = waiving(at, new_document(at, own, file, opened.stamp), own, waiver)
-    document = identified_in(at, document, reading)
+    document, _ = waiving(at, new_document(shared, at.folder, own, file, opened.stamp), own, waiver)
+    document = identified_in(shared, at.identification, document, reading)
     if doubtful and document.state is State.WAITING:
         suspect = document.suspected(shared.now(), shared.access_point.identity, since=opened.modified)
         document = log_doubt(shared, suspect)
@@ -251,14 +249,14 @@ def _end_gone(at: FolderContext, findings: Findings, place: str, document_ids: l
     missing = {
         document.id: document
         for document in shared.journal.documents(document_ids)
-        if document.home == place and document.id not in at.under_way
+        if document.home == place and not at.handover.has(document.id)
     }
     for document_id in findings.last(what) - missing.keys():
-        shared.gone.pop(document_id, None)  # it was put back
+        shared.gone.forget(document_id)  # it was put back
     for document_id in findings.twice(what, frozenset(missing)):
         document = missing[document_id]
         if at.folder.stamp(place, document.file) is not None or at.folder.came_back(document):
-            shared.gone.pop(document_id, None)
+            shared.gone.forget(document_id)
             continue
         _end_or_ask(shared, document)
 
@@ -266,12 +264,12 @@ def _end_gone(at: FolderContext, findings: Findings, place: str, document_ids: l
 def _end_or_ask(shared: Context, document: Document) -> None:
     with suppress(Changed):  # just taken a step further: the next comparison sees it
         elsewhere = document.identity not in ("", shared.access_point.identity)  # another account: not asked from here
-        if document.state is State.WAITING or elsewhere or shared.gone.get(document.id):
+        if document.state is State.WAITING or elsewhere or shared.gone.was_asked(document.id):
             shared.journal.record(document.taken(shared.now()))
             shared.log.warning("document.taken", company=document.company, file=document.file)
-            shared.gone.pop(document.id, None)
+            shared.gone.forget(document.id)
         elif document.id not in shared.gone:
-            shared.gone[document.id] = False
+            shared.gone.note(document.id)
             if document.state is State.SENT:
                 shared.journal.record(document.later(shared.now()))  # asked after once more: due now
 

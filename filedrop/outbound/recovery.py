@@ -20,7 +20,7 @@ from filedrop.storage.marker import why_outdated
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.desk import FolderContext
     from filedrop.storage.folders import OutboundFolder
 
 ROWS_AT_ONCE = 500
@@ -37,8 +37,7 @@ def suspect_all(at: FolderContext) -> bool:
     if folder.changes <= changes.marked:
         return False
     if (missing := changes.missing(folder.changes)) > 0:
-        at.health.outdated = why_outdated(missing)
-        shared.log.error("journal.outdated", company=folder.company, folder=str(folder.path), why=at.health.outdated)
+        at.health.report_outdated(why_outdated(missing))
     identity, rows = shared.access_point.identity, shared.journal.lying_in(folder.id, "sending")
     unposted = [
         row for row in rows if row.state is State.WAITING or (row.state is State.DOUBT and row.identity == identity)
@@ -109,7 +108,7 @@ def _end_replaced(at: FolderContext) -> None:
         document
         for place, is_its_own in (("sending", _has_its_bytes), ("sent", _has_its_sidecar))
         for document in journal.lying_in(folder.id, place)
-        if document.id not in at.under_way and not is_its_own(folder, document)
+        if not at.handover.has(document.id) and not is_its_own(folder, document)
     ]
     asked = (one.doubted(now, STOPPED) if one.state is State.SENDING else one for one in replaced)  # it may be accepted
     journal.record_all(document.gone(now) for document in asked)

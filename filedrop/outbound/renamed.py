@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from filedrop.model.document import Document
-    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.desk import FolderContext
     from filedrop.storage.folders import OutboundFolder
 
 

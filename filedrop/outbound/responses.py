@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from filedrop.files import Entry
     from filedrop.model.document import Document
     from filedrop.model.response import Response
-    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.desk import FolderContext
 
 PATIENCE = 1.0  # seconds for a folder that nobody serves to answer
 
@@ -52,13 +52,13 @@ def write_responses(at: FolderContext) -> None:
         elif document is None:  # it was removed from the archive meanwhile
             journal.record_written(responses)
         elif _may_write(at, document):
-            with at.tolerant():
+            with at.health.tolerant():
                 _write(at, document, responses)
 
 
 def _may_write(at: FolderContext, document: Document) -> bool:
     """Whether the document is in its place, and that is in this folder or in one that nobody serves."""
-    if document.place != document.home or document.id in at.under_way:  # it is on its way there
+    if document.place != document.home or at.handover.has(document.id):  # it is on its way there
         return False
     return document.folder == at.folder.id or not at.folder.serves(at.shared.journal.folder_path(document.folder))
 

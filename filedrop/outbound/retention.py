@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from filedrop.files import Directory
     from filedrop.model.document import Document
-    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.desk import FolderContext
 
 EVERY = 3600.0  # seconds between two rounds
 AT_ONCE = 0.05  # seconds that a step takes, about: documents that are sent meanwhile wait for it
@@ -51,7 +51,7 @@ class Retention:
                 self.next = shared.steady() + WITHOUT_A_CLOCK
                 return
             self._round = self._remove(before)
-        with self._at.tolerant():
+        with self._at.health.tolerant():
             for _ in self._round:
                 self.next = shared.steady() + PAUSE
                 return
@@ -83,7 +83,7 @@ class Retention:
         until = shared.steady() + AT_ONCE
         for name in sidecars:
             within = folder.at(f"archive/{month}")
-            with self._at.tolerant():  # one that can't be removed now keeps neither the others nor the rows
+            with self._at.health.tolerant():  # one that can't be removed now keeps neither the others nor the rows
                 document_id = self._remove_document(within, name, before)
                 rows += [document_id] if document_id else []
             if shared.steady() >= until:

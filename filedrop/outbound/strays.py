@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
     from filedrop.files import Entry
-    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.desk import FolderContext
     from filedrop.storage.folders import OutboundFolder
 
 FOLLOWED = 100  # names of each place

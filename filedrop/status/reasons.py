@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from filedrop.config import Company, Config
     from filedrop.journal import Journal, MessageRow
     from filedrop.model.document import Document
-    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.desk import FolderContext
     from filedrop.outbound.readiness import Seen
     from filedrop.status.folders import FolderSnapshot
     from filedrop.status.model import AccountStatus, Count, Counts, FolderStatus

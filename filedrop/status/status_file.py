@@ -162,14 +162,14 @@ class StatusFile:
 def heard_from(daemon: Daemon, now: datetime) -> DaemonReport:
     """What a running daemon can tell without looking at a disk."""
     pipelines = [one for account in daemon.accounts for one in account.pipelines]
-    warnings = [(str(one.folder.path), one.at.health.warning) for one in pipelines]
+    warnings = [(str(one.folder.path), one.health.warning) for one in pipelines]
     warnings += [(str(path), why) for account in daemon.accounts for path, why in account.poller.trouble().items()]
     waiting = [one for pipeline in pipelines for one in left_where_they_are(pipeline.at, most=LISTED, now=now)]
     return DaemonReport(
         heard=now.isoformat(timespec="seconds"),
         accounts={account.name: account_status(account) for account in daemon.accounts},
         warnings=dict(warnings),
-        refused={str(one.folder.path): one.at.health.refused for one in pipelines},
+        refused={str(one.folder.path): one.health.refused for one in pipelines},
         waiting=dict(waiting),
         strays=strays.by_company(pipelines),
         troubles=daemon.troubles(),
@@ -182,9 +182,9 @@ def _standing(account: Account) -> object:
     """What has changed where this has."""
     troubles = [
         (
-            one.at.health.trouble,
-            one.at.health.warning,
-            len(one.at.scanner.seen),
+            one.health.trouble,
+            one.health.warning,
+            len(one.scanner.seen),
             one.reconciliation.strays.found,
             one.reconciliation.strays.number,
         )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import FolderUnavailable
 from filedrop.files import Directory, Tree, clear_drafts, is_missing, make_folder, may_use
-from filedrop.files.disk import shortage
+from filedrop.files.disk import is_local, shortage
 from filedrop.files.rights import explain
 from filedrop.storage.marker import MARKER, Marker, read_marker
 from filedrop.storage.names import is_taken, numbered
@@ -49,7 +49,7 @@ class Folder:
 
     `take_up` sets `id` and `changes`, the count in its marker. `below` is the root of all companies' folders: below it,
     missing parent folders are made too, elsewhere only the folder itself. `served` are the paths of all folders of the
-    configuration. `local` is the latest result of `is_local`, which a caller sets.
+    configuration. `local`: whether it lies on a local file system, by the latest `see_file_system`.
     """
 
     subfolders: Sequence[str] = ()
@@ -64,6 +64,10 @@ class Folder:
         self._next_number: dict[tuple[Path, str], int] = {}
         self._taking_up = threading.Lock()
         self._cleared = False  # of a killed process's drafts (storage/folders)
+
+    def see_file_system(self) -> None:
+        """See whether the folder lies on a local file system: another one may have been mounted."""
+        self.local = is_local(self.path)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"

@@ -48,7 +48,7 @@ def _can_be_sent(row: dict[str, str]) -> bool:
 
 def write_in_place(world: World, service: Daemon, documents: dict[str, bytes]) -> None:
     """Write each file in two pieces where it lies, the second after the daemon has looked at the first."""
-    seen = service.accounts[0].pipelines[0].at.scanner.seen
+    seen = service.accounts[0].pipelines[0].scanner.seen
     for name, content in documents.items():
         (world.outbound / name).write_bytes(content[: len(content) // 2])
     world.until(lambda: documents.keys() <= seen.keys(), 120, what="the daemon has looked at the unfinished files")

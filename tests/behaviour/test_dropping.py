@@ -27,14 +27,14 @@ LONG = {"settle": "1h", "incomplete_after": "1h"}
 
 def looked_at(world: World, service: Daemon, name: str) -> None:
     """Wait until the daemon has looked at a file and left it where it is."""
-    world.until(lambda: name in service.accounts[0].pipelines[0].at.scanner.seen, what=f"{name} has been looked at")
+    world.until(lambda: name in service.accounts[0].pipelines[0].scanner.seen, what=f"{name} has been looked at")
     assert (world.outbound / name).exists()
 
 
 def watched(world: World, service: Daemon) -> None:
     """Wait until the system tells of what happens in the folder."""
     pipeline = service.accounts[0].pipelines[0]
-    world.until(lambda: pipeline.was_scanned and not pipeline.at.scanner.is_woken, what="the folder is watched")
+    world.until(lambda: pipeline.was_scanned and not pipeline.scanner.is_woken, what="the folder is watched")
 
 
 def note(world: World, name: str) -> str:

@@ -233,7 +233,7 @@ def test_what_it_answers_was_taken_away(world: World) -> None:
     world.receive(response("1001"))
     with world.service() as service:
         world.until(lambda: world.delivered() and not untied(service))
-        assert service.accounts[0].pipelines[0].at.health.refused == ""
+        assert service.accounts[0].pipelines[0].health.refused == ""
     assert "1 rejected by the receiver" in world.filedrop("status").stdout
 
 

@@ -292,9 +292,9 @@ def test_a_folder_that_is_away(make_world: Callable[..., World]) -> None:
     with world.service() as service:
         world.until(world.settled)
         assert not fjord.parent.exists()
-        assert [
-            pipeline.folder.company for pipeline in service.accounts[0].pipelines if pipeline.at.health.trouble
-        ] == ["fjord"]
+        assert [pipeline.folder.company for pipeline in service.accounts[0].pipelines if pipeline.health.trouble] == [
+            "fjord"
+        ]
         (world.base / "unmounted" / "outbound" / "away.xml").write_bytes(invoice("2"))
         (world.base / "unmounted").rename(fjord.parent)
         world.until(lambda: any("away.xml" in names for _, _, names in os.walk(fjord / "archive")))

@@ -93,7 +93,7 @@ def test_a_folder_that_is_away(make_world: Callable[..., World], clock: Clock) -
     world.outbound.rename(world.outbound.with_name("away"))
     life = Life(world, clock)
     life.go_on(10)
-    assert life.pipeline.at.health.trouble
+    assert life.pipeline.health.trouble
     assert life.service.accounts[0].ready()
     life.stop()
     world.outbound.with_name("away").rename(world.outbound)

@@ -154,7 +154,7 @@ def test_a_folder_that_comes_back_is_compared_before_anything_else(world: World,
     life._clock.pass_on(130)
     life.turn()
     life.do(life.jobs.index("step"))
-    assert not life.pipeline.at.health.trouble
+    assert not life.pipeline.health.trouble
     assert not life.pipeline.reconciliation.is_under_way
     assert [document.file for document in life.journal.lying_in(life.pipeline.folder.id, "sending")] == [
         "left-over.xml"
@@ -177,7 +177,7 @@ def test_a_folder_goes_away_while_it_is_compared(world: World, life: Life) -> No
     life._clock.pass_on(130)
     life.turn()
     life.do_all()
-    assert life.pipeline.at.health.trouble
+    assert life.pipeline.health.trouble
     assert sorted(world.outbound.iterdir()) == before
     (world.base / "sent").rename(world.outbound / "sent")
     (world.base / "marker").rename(world.outbound / ".filedrop")
@@ -353,7 +353,7 @@ def test_a_folder_hangs_while_its_moves_are_brought_to_the_disk(
     life.go_on(10)
     world.put(beside / "its own.xml", invoice("fjord", sender="0192:123456785"))
     (hung,) = (one for one in life.service.accounts[0].pipelines if one.folder.path == beside)
-    while not hung.at.under_way or "record" in life.jobs or "send" in life.jobs:
+    while not hung.at.handover._under_way or "record" in life.jobs or "send" in life.jobs:
         clock.pass_on(1)
         life.turn()
         if life.jobs:
@@ -361,7 +361,7 @@ def test_a_folder_hangs_while_its_moves_are_brought_to_the_disk(
     life.hang(hung)
     world.drop("one.xml", invoice("1"))
     life.go_on(400)
-    assert hung.at.under_way
+    assert hung.at.handover._under_way
     assert world.places()["one.xml"].startswith("archive/")
     life.answer(hung)
     life.go_on(200)
@@ -542,7 +542,7 @@ def test_taken_put_back_and_taken_again(make_world: Callable[..., World], clock:
     sidecar = sent.with_name("invoice.xml.json").read_bytes()
     (document,) = life.journal.in_state(State.SENT)
     sent.rename(taken)
-    while not life.pipeline.at.shared.gone.get(document.id):
+    while not life.pipeline.at.shared.gone.was_asked(document.id):
         life.go_on(1)
     taken.rename(sent)
     sent.with_name("invoice.xml.json").write_bytes(sidecar)
@@ -699,7 +699,7 @@ def go_away(world: World, life: Life) -> Path:
     life._clock.pass_on(130)
     life.turn()
     life.do(life.jobs.index("step"))
-    assert life.pipeline.at.health.trouble
+    assert life.pipeline.health.trouble
     return marker
 
 
@@ -728,7 +728,7 @@ def test_a_share_hangs_after_its_documents_were_validated(make_world: Callable[.
         world.drop(name, invoice(name))
     touch(hangs)
     life.go_on(10)
-    assert len(hangs.at.under_way) == hangs.at.shared.window.size
+    assert len(hangs.at.handover._under_way) == hangs.at.shared.window.size
     life.hang(hangs)
     life.service.workers.hung_after = -1.0
     life.validator_hangs = False

@@ -114,7 +114,7 @@ def test_sidecars_of_wrong_types(world: World) -> None:
     with world.service() as service:
         world.until(lambda: lies(world.outbound, "invoice.xml").startswith("archive/"))
         world.compared(service.accounts[0].pipelines[0])
-        assert not service.accounts[0].pipelines[0].at.health.unreconciled
+        assert not service.accounts[0].pipelines[0].health.unreconciled
     assert not [line for line in world.log() if line["event"] == "work.failed"]
     assert elsewhere(world) == before
 
@@ -128,7 +128,7 @@ def claim_and_restore(world: World, sidecars: list[dict[str, object]]) -> None:
         pipeline = next(
             pipeline for pipeline in service.accounts[0].pipelines if pipeline.folder.path == world.outbound
         )
-        world.until(lambda: pipeline.at.health.outdated and service.journal.is_settled(pipeline.folder.id))
+        world.until(lambda: pipeline.health.outdated and service.journal.is_settled(pipeline.folder.id))
 
 
 def invoices_of_fjord(world: World) -> int:
@@ -263,7 +263,7 @@ def test_the_marker_of_a_folder_that_is_away(world: World) -> None:
     world.put(world.outbound / "acme.xml", invoice("2"))
     (world.root / "fjord").rename(away)
     with world.service() as service:
-        world.until(lambda: f"is a copy of {fjord(world)}" in service.accounts[0].pipelines[0].at.health.trouble)
+        world.until(lambda: f"is a copy of {fjord(world)}" in service.accounts[0].pipelines[0].health.trouble)
         assert f"{world.outbound}: unavailable: it is a copy of {fjord(world)}" in ask(world, "status").says
         assert lies(world.outbound, "acme.xml") == "."
         away.rename(world.root / "fjord")

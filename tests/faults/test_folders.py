@@ -45,7 +45,7 @@ class Share:
 
 def trouble(service: Daemon) -> str:
     """Why the outbound folder is unavailable; "" while it isn't."""
-    return service.accounts[0].pipelines[0].at.health.trouble
+    return service.accounts[0].pipelines[0].health.trouble
 
 
 def wait_for_sweeps(world: World, service: Daemon, number: int, *, seconds: float = 30.0) -> None:
@@ -192,7 +192,7 @@ def test_a_folder_hangs_whose_document_is_looked_for(make_world: Callable[..., W
         gone = service.accounts[0].context.gone
         world.until(lambda: service.journal.in_state(State.DOUBT))
         (world.outbound / "sending" / "invoice.xml").unlink()
-        world.until(lambda: gone, what="the file is missed")
+        world.until(lambda: gone._was_asked, what="the file is missed")
         with foreign(world.outbound, "fuse", answers=False):
             world.put(fjord / "invoice.xml", invoice("2"))
             world.until((fjord / "sent" / "invoice.xml").exists)

@@ -221,7 +221,7 @@ def test_a_marker_without_end(world: World) -> None:
     told = world.filedrop("status").stdout
     assert f"{world.outbound}: unavailable: its .filedrop can't be read as a marker" in told
     with world.service() as service:
-        world.until(lambda: "can't be read as a marker" in service.accounts[0].pipelines[0].at.health.trouble)
+        world.until(lambda: "can't be read as a marker" in service.accounts[0].pipelines[0].health.trouble)
 
 
 @pytest.mark.parametrize(

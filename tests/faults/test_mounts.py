@@ -64,7 +64,7 @@ def report(service: Daemon) -> None:
 def troubles(service: Daemon) -> tuple[str, int]:
     """Why the outbound folder is unavailable, and how many inbound folders are."""
     account = service.accounts[0]
-    return account.pipelines[0].at.health.trouble, len(account.poller.trouble())
+    return account.pipelines[0].health.trouble, len(account.poller.trouble())
 
 
 def test_unmounted_and_back(shared_world: World, root: Share) -> None:

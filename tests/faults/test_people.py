@@ -400,8 +400,8 @@ def test_another_filedrops_folder(watchful: World) -> None:
     world.put(world.outbound / "copy.xml", invoice("1"))
     with world.service() as service:
         pipeline = service.accounts[0].pipelines[0]
-        world.until(lambda: pipeline.at.health.trouble)
-        assert "another filedrop serves this folder" in pipeline.at.health.trouble
+        world.until(lambda: pipeline.health.trouble)
+        assert "another filedrop serves this folder" in pipeline.health.trouble
         assert world.places()["new.xml"] == "."
         assert world.filedrop("check", "--take-over").returncode == 0
         world.until((world.outbound / "failed" / "copy.xml").exists)

@@ -87,7 +87,7 @@ def goes(world: World, fjord: Path, name: str) -> None:
 def trouble(service: Daemon) -> str:
     """Why acme's outbound folder is unavailable; "" while it isn't."""
     (pipeline,) = (one for one in service.accounts[0].pipelines if one.folder.company == "acme")
-    return pipeline.at.health.trouble
+    return pipeline.health.trouble
 
 
 def report(service: Daemon) -> None:
@@ -242,7 +242,7 @@ def test_a_note_that_can_not_be_written(make_world: Callable[..., World], plante
             (sending / f"{number}.xml.why.txt").symlink_to(theirs)
     life.go_on(900)
     assert (sending / "3.xml.why.txt").is_file()
-    assert (".xml.why.txt" in life.pipeline.at.health.warning) == (planted == "folder")
+    assert (".xml.why.txt" in life.pipeline.health.warning) == (planted == "folder")
     assert theirs.read_bytes() == b"theirs"
     world.front.heal()
     life.go_on(3000)

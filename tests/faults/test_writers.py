@@ -87,14 +87,14 @@ def writer() -> Iterator[Writer]:
 
 def seen(world: World, service: Daemon, name: str, size: int) -> None:
     """Wait until the daemon has seen the file in this size, and left it where it is."""
-    known = service.accounts[0].pipelines[0].at.scanner.seen
+    known = service.accounts[0].pipelines[0].scanner.seen
     world.until(lambda: name in known and known[name].stamp.size == size, what=f"{name} is seen with {size} bytes")
     assert world.sandbox.store.sent("acme") == []
 
 
 def watched(world: World, service: Daemon) -> None:
     pipeline = service.accounts[0].pipelines[0]
-    world.until(lambda: pipeline.was_scanned and not pipeline.at.scanner.is_woken, what="the folder is watched")
+    world.until(lambda: pipeline.was_scanned and not pipeline.scanner.is_woken, what="the folder is watched")
 
 
 def sent_once(world: World) -> None:
@@ -210,7 +210,7 @@ def test_without_the_right_to_read(patience: str) -> None:
                 assert "Reason: unreadable" in note
                 assert "Give filedrop the right to read" in note
                 return
-            world.until(lambda: "invoice.xml" in service.accounts[0].pipelines[0].at.scanner.seen)
+            world.until(lambda: "invoice.xml" in service.accounts[0].pipelines[0].scanner.seen)
             world.dropped["invoice.xml"] = invoice()
             path.chmod(0o600)
             sent_once(world)

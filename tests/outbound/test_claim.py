@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from support.bench import Bench
 
     from filedrop.model.document import Document
-    from filedrop.outbound.claim import Claimed
+    from filedrop.outbound.handover import Claimed
 
 pytestmark = writers_unknown
 SETTLE, RESCAN, PATIENCE = 2.0, 120.0, 600.0  # seconds
@@ -68,7 +68,7 @@ def test_when_it_has_settled(bench: Bench) -> None:
     assert abs((document.claimed - bench.clock.now()).total_seconds()) < 1
     assert bench.lying() == {"sending/invoice.xml"}
     assert not bench.at.scanner.seen
-    assert not bench.at.names_in_failed
+    assert not bench.at.moves._names_in_failed
 
 
 def test_its_writer_has_closed_it(bench: Bench) -> None:
@@ -388,7 +388,7 @@ def test_what_comes_back(bench: Bench, place: str, name: str) -> None:
     if place == "sent":
         document = bench.life.journal.record(posted(document).at("sent", "invoice-7.xml"))
     (bench.outbound / "sending" / "invoice.xml").rename(bench.outbound / name)
-    bench.at.missed[document.id] = 1.0
+    bench.at.moves.note_missing(document.id)
     claimed = bench.claimed(name)
     assert claimed.document.id == document.id
     assert claimed.opened is not None
@@ -396,7 +396,7 @@ def test_what_comes_back(bench: Bench, place: str, name: str) -> None:
     assert claimed.document.revision == document.revision + (place == "sent")
     assert bench.life.journal.document(document.id) == claimed.document
     assert bench.lying() == {"sending/invoice.xml"}
-    assert not bench.at.missed
+    assert not bench.at.moves.is_missing(document.id)
     assert not bench.at.scanner.is_closed("invoice.xml")
 
 
@@ -424,12 +424,12 @@ def test_what_comes_back_while_a_sender_has_it(bench: Bench) -> None:
     bench.put()
     document = bench.recorded()
     (bench.outbound / "sending" / "invoice.xml").rename(bench.outbound / "other.xml")
-    bench.at.under_way.add(document.id)
+    bench.at.handover._under_way.add(document.id)
     assert bench.again_in("other.xml") == SETTLE
     bench.clock.pass_on(SETTLE + 0.1)
     assert bench.again_in("other.xml") == 0.5
     assert bench.lying() == {"other.xml"}
-    bench.at.under_way.clear()
+    bench.at.handover._under_way.clear()
     bench.clock.pass_on(0.6)
     claimed = bench.claim("other.xml")
     assert claimed is not None
@@ -497,7 +497,7 @@ def test_moved_back_from_failed(bench: Bench, own: str, end: str) -> None:
     claimed = bench.claimed("invoice-2.xml").document
     assert (claimed.dropped_as, claimed.file) == (own, own)
     assert claimed.id != document.id
-    assert bench.at.names_in_failed == {claimed.id: "invoice-2.xml"}
+    assert bench.at.moves._names_in_failed == {claimed.id: "invoice-2.xml"}
     assert left.exists() is (own == "invoice-2.xml")
 
 
@@ -526,13 +526,13 @@ def test_a_rule_without_an_answer(make_bench: Callable[..., Bench]) -> None:
     assert (claimed.can_be_posted, document.channel) == (True, "Thank you for your order.")
     document = document.but(receiver=None)
     for _ in range(2):
-        document = identified_in(bench.at, document, unasked)
+        document = identified_in(bench.at.shared, bench.at.identification, document, unasked)
         assert document.state is State.WAITING
         assert document.due is not None
         assert not replace(claimed, document=document).can_be_posted
         assert document.needs is Need.IDS
         assert bench.told("document.waits") == 1
-    document = identified_in(bench.at, document, claimed.opened.reading)
+    document = identified_in(bench.at.shared, bench.at.identification, document, claimed.opened.reading)
     assert document.receiver == BUYER
     assert document.needs is None
     assert bench.told("document.waits") == 1

@@ -18,7 +18,8 @@ from filedrop.files import Drafts, stamp
 from filedrop.journal import Journal
 from filedrop.model.document import State, new_id
 from filedrop.model.fault import Fault
-from filedrop.outbound.filing import FileGone, Move, begin, lies_at, put_back, put_back_changed
+from filedrop.outbound.filing import FileGone, Move, begin, lies_at, put_back
+from filedrop.outbound.leftovers import put_back_changed
 from filedrop.outbound.moves import bring_to_disk
 from filedrop.storage import sidecar
 from filedrop.storage.folders import OutboundFolder

@@ -67,7 +67,7 @@ def test_more_files_than_a_listing_has(make_world: Callable[..., World], clock: 
         (world.outbound / f"{nth}.xml").write_bytes(b"<Invoice>")
     life.touch()
     life.do_each("step")
-    assert len(life.pipeline.at.scanner.seen) == LISTED + 1
+    assert len(life.pipeline.scanner.seen) == LISTED + 1
     life.drop()
 
 

@@ -387,7 +387,7 @@ def test_a_file_that_a_person_took(bench: Bench) -> None:
     assert abs(row(bench, taken).history[-1].at - bench.clock.now()) < timedelta(minutes=1)
     assert row(bench, there) == there
     assert bench.told("document.taken") == 1
-    assert not bench.at.shared.gone
+    assert not bench.at.shared.gone._was_asked
 
 
 def test_a_file_that_was_only_moved_for_a_while(bench: Bench) -> None:
@@ -435,12 +435,12 @@ def test_put_back_while_it_is_compared(bench: Bench) -> None:
     path, aside = bench.outbound / "sending" / document.file, bench.world.base / "aside.xml"
     path.rename(aside)
     compare(bench, 2)
-    bench.at.shared.asked_after(document.id)
+    bench.at.shared.gone.note_asked(document.id)
     begin(bench)
     aside.rename(path)
     finish(bench)
     assert row(bench, document) == document
-    assert not bench.at.shared.gone
+    assert not bench.at.shared.gone._was_asked
 
 
 @pytest.mark.usefixtures("in_slices")
@@ -461,11 +461,11 @@ def test_a_file_that_a_sender_has(bench: Bench) -> None:
     moving = lay(bench, "sending", accepted(drop(2)), invoice("2"))
     for document in (posted, moving):
         (bench.outbound / "sending" / document.file).unlink()
-    bench.at.under_way.add(posted.id)
+    bench.at.handover._under_way.add(posted.id)
     compare(bench, 3)
     assert row(bench, posted) == posted
     assert row(bench, moving) == moving
-    assert not bench.at.shared.gone
+    assert not bench.at.shared.gone._was_asked
 
 
 def in_doubt(bench: Bench, identity: str = "") -> Document:
@@ -487,16 +487,16 @@ def test_the_access_point_is_asked_first(bench: Bench, place: str) -> None:
     path.unlink()
     compare(bench, 4)
     assert row(bench, document).state is document.state
-    assert bench.at.shared.gone == {document.id: False}
+    assert bench.at.shared.gone._was_asked == {document.id: False}
     if place == "sent":
         due = row(bench, document).due
         assert due is not None
         assert due < bench.clock.now()
         assert row(bench, document).revision == document.revision + 1
-    bench.at.shared.asked_after(document.id)
+    bench.at.shared.gone.note_asked(document.id)
     compare(bench)
     assert row(bench, document).state is State.TAKEN
-    assert not bench.at.shared.gone
+    assert not bench.at.shared.gone._was_asked
     assert bench.told("document.taken") == 1
 
 
@@ -507,15 +507,16 @@ def test_put_back_before_the_answer(bench: Bench, place: str) -> None:
     path, aside = bench.outbound / place / document.file, bench.world.base / "aside.xml"
     path.rename(aside)
     compare(bench, 2)
-    bench.at.shared.asked_after(document.id)
+    bench.at.shared.gone.note_asked(document.id)
     aside.rename(path)
     compare(bench)
-    assert not bench.at.shared.gone
+    assert not bench.at.shared.gone._was_asked
     path.rename(bench.outbound / "other.xml")
     compare(bench)
-    bench.at.shared.gone[document.id] = True
+    bench.at.shared.gone.note(document.id)
+    bench.at.shared.gone.note_asked(document.id)
     compare(bench)
-    assert not bench.at.shared.gone
+    assert not bench.at.shared.gone._was_asked
     assert row(bench, document).state is document.state
 
 
@@ -525,14 +526,15 @@ def test_of_an_account_that_nobody_told(bench: Bench) -> None:
     (bench.outbound / "sent" / document.file).unlink()
     compare(bench, 3)
     assert row(bench, document).state is State.SENT
-    assert bench.at.shared.gone == {document.id: False}
+    assert bench.at.shared.gone._was_asked == {document.id: False}
 
 
 def test_a_step_further_meanwhile(bench: Bench) -> None:
     """A document that was taken a step further since it was found missing isn't ended by what was known before."""
     before = lay(bench, "sent", sent(bench))
     now = bench.life.journal.record(before.delivered_at(bench.clock.now(), "2027-01-01T00:00:00Z", None))
-    bench.at.shared.gone[before.id] = True
+    bench.at.shared.gone.note(before.id)
+    bench.at.shared.gone.note_asked(before.id)
     _end_or_ask(bench.at.shared, before)
     assert row(bench, before) == now
 
@@ -604,9 +606,9 @@ def test_what_begins_to_wait_during_a_comparison(bench: Bench) -> None:
     lay(bench, "sending", drop(claimed=bench.clock.now()))
     slices = _compare(bench.at, Findings())
     next(slices)
-    bench.at.put_off.add("another")
+    bench.at.handover._put_off.add("another")
     assert list(slices)
-    assert bench.at.put_off == {"another"}
+    assert bench.at.handover.put_off == {"another"}
 
 
 def test_what_waits_for_nothing_any_more(bench: Bench) -> None:
@@ -614,13 +616,13 @@ def test_what_waits_for_nothing_any_more(bench: Bench) -> None:
     now = bench.clock.now()
     waits = drop(claimed=now).waits_for(now, Need.IDS, "the table doesn't answer", due=now + timedelta(hours=1))
     document = lay(bench, "sending", waits)
-    bench.at.put_off.add(document.id)
+    bench.at.handover._put_off.add(document.id)
     compare(bench)
-    assert bench.at.put_off
+    assert bench.at.handover.put_off
     assert bench.life.journal.needy(bench.at.folder.id, now) == 1
     (bench.outbound / "sending" / document.file).unlink()
     compare(bench, 3)
-    assert not bench.at.put_off
+    assert not bench.at.handover.put_off
     assert bench.life.journal.needy(bench.at.folder.id, now) == 0
 
 
@@ -749,14 +751,14 @@ def test_a_comparison_that_takes_long(bench: Bench, clock: Clock) -> None:
     bench.life.drop()
     bench.life = Life(bench.world, clock)
     workers, pipeline = bench.life.service.workers, bench.life.pipeline
-    answers, hangs = pipeline.reconciliation.answers, list[bool]()
+    answers, hangs = pipeline.reconciliation._answers, list[bool]()
 
     def after_twenty_seconds() -> None:
         workers._busy[pipeline] -= 20.0
         answers()
         hangs.append(workers.is_hung(pipeline))
 
-    pipeline.reconciliation.answers = after_twenty_seconds
+    pipeline.reconciliation._answers = after_twenty_seconds
     bench.life.go_on(10)
     assert len(hangs) > 2
     assert not any(hangs)

@@ -575,6 +575,6 @@ def test_another_accounts_doubt(bench: Bench) -> None:
 def test_asked_after(bench: Bench) -> None:
     """Of a document whose file is gone, a look that didn't find it is remembered."""
     document = doubtful(bench, reset_after_a_part)
-    bench.at.shared.gone[document.id] = False
+    bench.at.shared.gone.note(document.id)
     look(bench)
-    assert bench.at.shared.gone == {document.id: True}
+    assert bench.at.shared.gone._was_asked == {document.id: True}

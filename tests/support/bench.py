@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.documents import invoice
 
-from filedrop.outbound.claim import Claimed, claim
+from filedrop.outbound.claim import claim
 from filedrop.outbound.upload import OpenedDocument
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from support.world import World
 
     from filedrop.model.document import Document
-    from filedrop.outbound.context import FolderContext
+    from filedrop.outbound.desk import FolderContext
+    from filedrop.outbound.handover import Claimed
 
 CONTENT = invoice()
 
