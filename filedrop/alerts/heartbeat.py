@@ -118,9 +118,8 @@ class HeartbeatSender:
 
     def _is_looked_through(self, pipeline: OutboundPipeline, daemon: Daemon) -> bool:
         """Has the folder been scanned, or is what an earlier scan found still being worked off?"""
-        at = pipeline.at
-        is_scanned = at.scanner.last_scan > self._last or bool(at.scanner.ready)
-        return is_scanned and not at.health.trouble and not daemon.workers.is_hung(pipeline)
+        is_scanned = pipeline.scanner.last_scan > self._last or bool(pipeline.scanner.ready)
+        return is_scanned and not pipeline.health.trouble and not daemon.workers.is_hung(pipeline)
 
 
 def _polls(accounts: list[Account]) -> dict[str, datetime | None]:

@@ -28,206 +28,204 @@ if TYPE_CHECKING:
     import os
 
     from filedrop.identify import Reading
-    from filedrop.outbound.desk import FolderContext
+    from filedrop.outbound.desk import Desk
     from filedrop.storage.folders import OutboundFolder
 
 AFTER_ITS_REQUEST = 0.5  # seconds between looks at a returned file while a sender has its document
 
 
-def claim(at: FolderContext, name: str) -> Claimed | None:
+def claim(desk: Desk, name: str) -> Claimed | None:
     """Claim a dropped file if it is ready. Returns its document with the open file. Raises OSError, JournalError."""
     try:
-        opened = OpenedDocument.open(at.folder.at() / name)
+        opened = OpenedDocument.open(desk.folder.at() / name)
     except FileNotFoundError:
         return None
     except InUse as error:
-        _wait_for_others(at, name, error)
+        _wait_for_others(desk, name, error)
         return None
     except OSError as error:
-        return _claim_unreadable(at, name, error)
+        return _claim_unreadable(desk, name, error)
     claimed = None
     try:
-        claimed = _claim(at, name, opened)
+        claimed = _claim(desk, name, opened)
     except InUse as error:
-        _wait_for_others(at, name, error)
+        _wait_for_others(desk, name, error)
     finally:
         if claimed is None or claimed.opened is None:
             opened.close()
     return claimed
 
 
-def _wait_for_others(at: FolderContext, name: str, error: InUse) -> None:
+def _wait_for_others(desk: Desk, name: str, error: InUse) -> None:
     """Remember a file that somebody has open. Logged once if that lasts: a missing permission looks the same."""
-    lies_there = at.folder.stamp("", name)
+    lies_there = desk.folder.stamp("", name)
     if lies_there is None:
         return
-    now, seen, fault = at.shared.steady(), at.scanner.seen.get(name), None
+    now, seen, fault = desk.shared.steady(), desk.scanner.seen.get(name), None
     in_use_for = now - seen.since if seen and seen.stamp == lies_there else 0.0
     if in_use_for >= LATER:
-        fault = unreadable(at.folder.path / name, error)
+        fault = unreadable(desk.folder.path / name, error)
         if seen is None or seen.fault is None:
-            at.shared.log.info("document.in_use", company=at.folder.company, file=name, why=error.strerror)
-    at.scanner.remember(name, lies_there, now, look_again=look_again(in_use_for), fault=fault)
+            desk.shared.log.info("document.in_use", company=desk.folder.company, file=name, why=error.strerror)
+    desk.scanner.remember(name, lies_there, now, look_again=look_again(in_use_for), fault=fault)
 
 
-def _claim(at: FolderContext, name: str, opened: OpenedDocument) -> Claimed | None:
-    rules, stamp, now = at.shared.rules, opened.stamp, _clock(at)
-    unchanged = at.scanner.unchanged(name, opened.status, now)
-    wait = _wait(at, name, opened, unchanged)
+def _claim(desk: Desk, name: str, opened: OpenedDocument) -> Claimed | None:
+    rules, stamp, now = desk.shared.rules, opened.stamp, _clock(desk)
+    unchanged = desk.scanner.unchanged(name, opened.status, now)
+    wait = _wait(desk, name, opened, unchanged)
     if wait:
-        at.scanner.remember(name, stamp, now.steady, look_again=wait, unchanged=unchanged)
+        desk.scanner.remember(name, stamp, now.steady, look_again=wait, unchanged=unchanged)
         return None
-    fault = at.scanner.fault(name, stamp)
+    fault = desk.scanner.fault(name, stamp)
     if fault is None:
         try:
-            reading = opened.read(rules.max_size, at.identification.xpaths)
+            reading = opened.read(rules.max_size, desk.identification.xpaths)
         except Changing:
-            at.scanner.note_written(name)
-            at.scanner.remember(name, stamp, now.steady, look_again=rules.settle.total_seconds())
+            desk.scanner.note_written(name)
+            desk.scanner.remember(name, stamp, now.steady, look_again=rules.settle.total_seconds())
             return None
         except DocumentError as error:
             fault = error
         except PermissionError as error:  # it could be opened: somebody has locked a part of it
             raise InUse(error.errno, error.strerror) from error
         except OSError as error:
-            return _claim_unreadable(at, name, error)
+            return _claim_unreadable(desk, name, error)
         else:
-            return _claim_whole(at, name, opened, reading)
+            return _claim_whole(desk, name, opened, reading)
     patience = rules.incomplete_after.total_seconds() - unchanged
     if fault.code == "not-xml" and patience > 0:
         # Its writer may go on without a file event: look again, but read it only after a change.
         again_in = min(patience, rules.rescan.total_seconds())
-        at.scanner.remember(name, stamp, now.steady, look_again=again_in, unchanged=unchanged, fault=fault)
+        desk.scanner.remember(name, stamp, now.steady, look_again=again_in, unchanged=unchanged, fault=fault)
         return None
-    return _claim_failed(at, name, opened.status, fault)
+    return _claim_failed(desk, name, opened.status, fault)
 
 
-def _wait(at: FolderContext, name: str, opened: OpenedDocument, unchanged: float) -> float:
+def _wait(desk: Desk, name: str, opened: OpenedDocument, unchanged: float) -> float:
     """How many more seconds the writer may need, 0 if it is done. Raises InUse where it certainly isn't."""
-    entry = at.folder.at() / name
-    if at.folder.ready_file(name) is None:
-        closed = is_closed(entry) and at.folder.local  # on a server, not everybody is seen who writes
-        closed |= at.scanner.is_closed(name)
-        return wait_for_writer(unchanged, settle=at.shared.rules.settle, closed=closed, local=at.folder.local)
-    if at.folder.waits_for(name, opened.status.st_mtime_ns):
-        return at.shared.rules.rescan.total_seconds()
+    entry = desk.folder.at() / name
+    if desk.folder.ready_file(name) is None:
+        closed = is_closed(entry) and desk.folder.local  # on a server, not everybody is seen who writes
+        closed |= desk.scanner.is_closed(name)
+        return wait_for_writer(unchanged, settle=desk.shared.rules.settle, closed=closed, local=desk.folder.local)
+    if desk.folder.waits_for(name, opened.status.st_mtime_ns):
+        return desk.shared.rules.rescan.total_seconds()
     is_closed(entry)  # for the InUse that it raises on Windows; asked last: just then nobody else can open it
     return 0.0
 
 
-def _claim_whole(at: FolderContext, name: str, opened: OpenedDocument, reading: Reading) -> Claimed | None:
-    journal, own = at.shared.journal, _own_name(at, name, reading)
-    is_known = journal.knows_of(at.folder.id, name, shortened(own), reading.sha256)  # one question: mostly it isn't
-    for document in journal.open_like(at.folder.id, reading.sha256) if is_known else ():
-        if not lies_at(at.folder, document):
-            return _claim_returned(at, name, opened, document, reading)
-    new = _move_in(at, name, own, opened.status, is_known=is_known)
+def _claim_whole(desk: Desk, name: str, opened: OpenedDocument, reading: Reading) -> Claimed | None:
+    journal, own = desk.shared.journal, _own_name(desk, name, reading)
+    is_known = journal.knows_of(desk.folder.id, name, shortened(own), reading.sha256)  # one question: mostly it isn't
+    for document in journal.open_like(desk.folder.id, reading.sha256) if is_known else ():
+        if not lies_at(desk.folder, document):
+            return _claim_returned(desk, name, opened, document, reading)
+    new = _move_in(desk, name, own, opened.status, is_known=is_known)
     if new is None:
         return None
     waived = False
     if is_known:
-        new, waived = waiving(at, new, name, Waiver(reading.sha256, opened.stamp.modified))
-    return Claimed(identified_in(at.shared, at.identification, new, reading), opened, waived=name if waived else "")
+        new, waived = waiving(desk, new, name, Waiver(reading.sha256, opened.stamp.modified))
+    return Claimed(identified_in(desk.shared, desk.identification, new, reading), opened, waived=name if waived else "")
 
 
-def waiving(at: FolderContext, document: Document, name: str, of_file: Waiver) -> tuple[Document, bool]:
+def waiving(desk: Desk, document: Document, name: str, of_file: Waiver) -> tuple[Document, bool]:
     """The document, let through if a person has let this file through; and whether there is a waiver of its name."""
-    waiver = at.shared.journal.waiver(at.folder.id, name)
+    waiver = desk.shared.journal.waiver(desk.folder.id, name)
     if waiver == of_file:
         document = document.but(history=(*document.history, Event(document.claimed, LET_THROUGH)))
     return document, waiver is not None
 
 
-def _own_name(at: FolderContext, name: str, reading: Reading | None = None) -> str:
-    folder = at.folder
-    return own_name(folder.at() / name, folder.at("failed"), folder.id, at.shared.journal, reading)
+def _own_name(desk: Desk, name: str, reading: Reading | None = None) -> str:
+    folder = desk.folder
+    return own_name(folder.at() / name, folder.at("failed"), folder.id, desk.shared.journal, reading)
 
 
 def _claim_returned(
-    at: FolderContext, name: str, opened: OpenedDocument, document: Document, reading: Reading
+    desk: Desk, name: str, opened: OpenedDocument, document: Document, reading: Reading
 ) -> Claimed | None:
     """Continue an open document whose own file is gone, with this file of the same bytes (contract 1).
 
     A person has moved it back, or the disk has lost the claim's rename in a power cut.
     """
-    shared, folder = at.shared, at.folder
-    if at.handover.has(document.id):  # its sender has the file open
-        at.scanner.remember(name, opened.stamp, shared.steady(), look_again=AFTER_ITS_REQUEST)
+    shared, folder = desk.shared, desk.folder
+    if desk.handover.has(document.id):  # its sender has the file open
+        desk.scanner.remember(name, opened.stamp, shared.steady(), look_again=AFTER_ITS_REQUEST)
         return None
     if document.place == "sending" and folder.stamp("sending", document.file) is None:
         place(folder.at() / name, folder.at(document.place) / document.file, identity_of(opened.status))
     else:  # its sidecar may be gone and its name in use: it starts again from sending/
-        file = _moved_in(at, name, document.dropped_as, opened.status)
+        file = _moved_in(desk, name, document.dropped_as, opened.status)
         document = shared.journal.record(document.at("sending", file))
-    at.scanner.forget(name)
+    desk.scanner.forget(name)
     _clear_beside(folder, name)
-    at.moves.note_found(document.id)
+    desk.moves.note_found(document.id)
     shared.log.info("document.returned", company=folder.company, file=document.file, state=document.state.value)
-    return Claimed(identified_now(at.shared, at.identification, document, reading), opened)
+    return Claimed(identified_now(desk.shared, desk.identification, document, reading), opened)
 
 
-def _claim_failed(at: FolderContext, name: str, status: os.stat_result, fault: DocumentError) -> Claimed | None:
-    document = _move_in(at, name, _own_name(at, name), status)
+def _claim_failed(desk: Desk, name: str, status: os.stat_result, fault: DocumentError) -> Claimed | None:
+    document = _move_in(desk, name, _own_name(desk, name), status)
     if document is None:
         return None
-    return Claimed(document.failed(at.shared.now(), Fault.found(fault)), None)
+    return Claimed(document.failed(desk.shared.now(), Fault.found(fault)), None)
 
 
-def _claim_unreadable(at: FolderContext, name: str, error: OSError) -> Claimed | None:
-    path = at.folder.path / name
+def _claim_unreadable(desk: Desk, name: str, error: OSError) -> Claimed | None:
+    path = desk.folder.path / name
     try:
-        status = (at.folder.at() / name).lstat()
+        status = (desk.folder.at() / name).lstat()
     except FileNotFoundError:
         return None
-    now = _clock(at)
-    unchanged = at.scanner.unchanged(name, status, now)
-    patience, rescan = at.shared.rules.incomplete_after.total_seconds() - unchanged, at.shared.rules.rescan
-    seen = at.scanner.seen.get(name)
+    now = _clock(desk)
+    unchanged = desk.scanner.unchanged(name, status, now)
+    patience, rescan = desk.shared.rules.incomplete_after.total_seconds() - unchanged, desk.shared.rules.rescan
+    seen = desk.scanner.seen.get(name)
     failed_before = seen is not None and seen.fault is not None and seen.stamp == FileStamp.of(status)
     if patience > 0 or not failed_before:  # its writer may lock it (Windows) or set rights last; a share may fail once
         again_in = min(patience if patience > 0 else math.inf, rescan.total_seconds())
         fault = unreadable(path, error)
-        at.scanner.remember(
+        desk.scanner.remember(
             name, FileStamp.of(status), now.steady, look_again=again_in, unchanged=unchanged, fault=fault
         )
         return None
-    return _claim_failed(at, name, status, unreadable(path, error))
+    return _claim_failed(desk, name, status, unreadable(path, error))
 
 
-def _move_in(
-    at: FolderContext, name: str, own: str, status: os.stat_result, *, is_known: bool = True
-) -> Document | None:
+def _move_in(desk: Desk, name: str, own: str, status: os.stat_result, *, is_known: bool = True) -> Document | None:
     """Rename a file, dropped as `own`, into `sending/`. None if it is gone, or was replaced before the rename.
 
     `is_known`: what `Journal.knows_of` says of it.
     """
-    folder = at.folder
+    folder = desk.folder
     try:
-        file = _moved_in(at, name, own, status, is_known=is_known)
+        file = _moved_in(desk, name, own, status, is_known=is_known)
     except FileNotFoundError:
         return None
     if folder.stamp("sending", file) != FileStamp.of(status):
         put_back(folder, file, name)
         return None
-    at.shared.log.info("document.claimed", company=folder.company, file=file)
-    at.scanner.forget(name)
+    desk.shared.log.info("document.claimed", company=folder.company, file=file)
+    desk.scanner.forget(name)
     _clear_beside(folder, name)
-    document, in_failed = new_document(at.shared, folder, own, file, FileStamp.of(status)), folder.at("failed") / name
+    document, in_failed = new_document(desk.shared, folder, own, file, FileStamp.of(status)), folder.at("failed") / name
     if in_failed.beside(".json").exists() or in_failed.beside(".why.txt").exists():
-        at.moves.note_in_failed(document.id, name)
+        desk.moves.note_in_failed(document.id, name)
         if own != name:  # its note has named this file, and must not name the next one
-            clear_left(in_failed, folder.id, at.shared.journal)
+            clear_left(in_failed, folder.id, desk.shared.journal)
     return document
 
 
-def _moved_in(at: FolderContext, name: str, own: str, status: os.stat_result, *, is_known: bool = True) -> str:
+def _moved_in(desk: Desk, name: str, own: str, status: os.stat_result, *, is_known: bool = True) -> str:
     """Move a file to a free name in `sending/` that is in no row, and return it: a power cut can undo a row's move."""
 
     def is_spoken_for(file: str) -> bool:
         is_asked = is_known or file != shortened(own)
-        return is_asked and at.shared.journal.speaks_of(at.folder.id, "sending", file)
+        return is_asked and desk.shared.journal.speaks_of(desk.folder.id, "sending", file)
 
-    return at.folder.claim(name, is_spoken_for, dropped_as=own, identity=identity_of(status))
+    return desk.folder.claim(name, is_spoken_for, dropped_as=own, identity=identity_of(status))
 
 
 def _clear_beside(folder: OutboundFolder, name: str) -> None:
@@ -241,5 +239,5 @@ def _clear_beside(folder: OutboundFolder, name: str) -> None:
         discard(beside)
 
 
-def _clock(at: FolderContext) -> Clock:
-    return Clock(at.shared.steady(), at.shared.now().timestamp())
+def _clock(desk: Desk) -> Clock:
+    return Clock(desk.shared.steady(), desk.shared.now().timestamp())

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class FolderContext:
+class Desk:
     """What the modules that work in one outbound folder share. Each part is changed by its own verbs alone.
 
     `moves` knows which files are missing, and `handover` which documents senders or validators have.

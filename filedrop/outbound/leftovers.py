@@ -15,22 +15,22 @@ from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.waiting import log_need
 
 if TYPE_CHECKING:
-    from filedrop.outbound.desk import FolderContext
+    from filedrop.outbound.desk import Desk
 
 
 class Leftovers:
     """Continues the documents in one folder's `sending/`."""
 
-    def __init__(self, at: FolderContext) -> None:
-        self._at = at
-        self._shared = at.shared
-        self._moves = at.moves
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._shared = desk.shared
+        self._moves = desk.moves
         self._logged: set[tuple[str, int]] = set()
 
     def take_up(self, document: Document) -> Claimed | None:
         """Continue a document that lies in `sending/`. Returns it if it is to be posted."""
         shared = self._shared
-        self._at.handover.forget_put_off([document.id])
+        self._desk.handover.forget_put_off([document.id])
         if document.state is State.SENDING:  # no sender has it: a crash came before its answer
             shared.journal.record(log_doubt(shared, document.doubted(shared.now(), STOPPED)))
             return None
@@ -50,17 +50,17 @@ class Leftovers:
 
     def _reopened(self, document: Document) -> Claimed | None:
         """A waiting document with its file opened. None if the file is missing, changed, or can't be read now."""
-        at, shared = self._at, self._shared
-        entry = at.folder.at("sending") / document.file
+        desk, shared = self._desk, self._shared
+        entry = desk.folder.at("sending") / document.file
         opened = claimed = None
         try:
             opened = OpenedDocument.open(entry)
-            xpaths = () if keeps_ids(document) else at.identification.xpaths
+            xpaths = () if keeps_ids(document) else desk.identification.xpaths
             reading = opened.read(shared.rules.max_size, xpaths)
             if reading.sha256 == document.sha256:
                 if document.needs is Need.FILE:
                     document = shared.journal.record(document.needs_nothing())
-                claimed = Claimed(identified_now(shared, at.identification, document, reading), opened)
+                claimed = Claimed(identified_now(shared, desk.identification, document, reading), opened)
         except (Changing, DocumentError):
             pass
         except FileNotFoundError:  # a person took it: handled by the comparison, or by the claim if it comes back
@@ -76,15 +76,15 @@ class Leftovers:
             if opened and claimed is None:
                 opened.close()
         if claimed is None:
-            put_back_changed(at, document)
+            put_back_changed(desk, document)
         return claimed
 
 
-def put_back_changed(at: FolderContext, document: Document) -> None:
+def put_back_changed(desk: Desk, document: Document) -> None:
     """Move a file that changed after its claim back to `outbound/`, where readiness begins again (contract 1)."""
-    shared = at.shared
-    with at.health.tolerant():
-        put_back(at.folder, document.file, document.dropped_as)
+    shared = desk.shared
+    with desk.health.tolerant():
+        put_back(desk.folder, document.file, document.dropped_as)
         shared.journal.record(document.taken(shared.now()))
         shared.log.info("document.changed", company=document.company, file=document.file)
-    at.scanner.wake()
+    desk.scanner.wake()

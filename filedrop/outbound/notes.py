@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
     from filedrop.model.document import Document
-    from filedrop.outbound.desk import FolderContext
+    from filedrop.outbound.desk import Desk
 
 NOTE_AFTER = timedelta(minutes=5)  # in `sending/` (contract 1)
 NOTES_AT_ONCE = 200
@@ -28,22 +28,20 @@ _OWN_REASONS = {
 }  # texts
 
 
-def write_notes(
-    at: FolderContext, notes: dict[str, Text], there: Mapping[str, str]
-) -> Generator[None, None, OSError | None]:
+def write_notes(desk: Desk, notes: dict[str, Text], there: Mapping[str, str]) -> Generator[None, None, OSError | None]:
     """Write the notes that are due, also those that are there no longer. Returns the last error of the disk.
 
     `notes`: by document id, what its note says. `there`: by document id, the names of all files that lie in `sending/`.
     """
     if notes:
-        have_one = {document for note, document in at.folder.notes("sending") if note.endswith(".why.txt")}
+        have_one = {document for note, document in desk.folder.notes("sending") if note.endswith(".why.txt")}
         for document_id in [document_id for document_id in notes if there.get(document_id) not in have_one]:
             del notes[document_id]
         yield
-    journal, written, trouble = at.shared.journal, 0, None
-    hindrance = _why_all_wait(at)
-    waits, now = hindrance or _turn(at), at.shared.now()
-    for document_id, state, is_put_off in journal.kept_in_sending(at.folder.id, now - NOTE_AFTER, now):
+    journal, written, trouble = desk.shared.journal, 0, None
+    hindrance = _why_all_wait(desk)
+    waits, now = hindrance or _turn(desk), desk.shared.now()
+    for document_id, state, is_put_off in journal.kept_in_sending(desk.folder.id, now - NOTE_AFTER, now):
         if document_id not in there:  # a note without its document is cleared away, and it gets one when it is back
             continue
         noted = notes.get(document_id)
@@ -52,10 +50,10 @@ def write_notes(
         document = journal.document(document_id)
         if document is None or document.home != "sending":  # it has gone on since the list
             continue
-        if noted == (why := _why_it_is_there(at, document, hindrance)):
+        if noted == (why := _why_it_is_there(desk, document, hindrance)):
             continue
         written += 1
-        note = at.folder.at("sending") / f"{document.file}.why.txt"
+        note = desk.folder.at("sending") / f"{document.file}.why.txt"
         try:
             replace_whole(note, sidecar.waits(document, why))
             notes[document.id] = why
@@ -67,12 +65,12 @@ def write_notes(
     return trouble
 
 
-def _why_it_is_there(at: FolderContext, document: Document, hindrance: Text | None) -> Text:
+def _why_it_is_there(desk: Desk, document: Document, hindrance: Text | None) -> Text:
     if document.state is State.DOUBT:
-        return _why_in_doubt(at, document)
+        return _why_in_doubt(desk, document)
     if document.state is State.SENDING:
         return Text.of("waits/sending")
-    return _own_reason(document) or hindrance or _not_taken(document) or _turn(at)
+    return _own_reason(document) or hindrance or _not_taken(document) or _turn(desk)
 
 
 def _own_reason(document: Document) -> Text | None:
@@ -84,22 +82,22 @@ def _not_taken(document: Document) -> Text | None:
     return Text.of("waits/not-taken", why=why, again=document.due) if why else None
 
 
-def _why_in_doubt(at: FolderContext, document: Document) -> Text:
+def _why_in_doubt(desk: Desk, document: Document) -> Text:
     resolve = command("filedrop", "resolve", document.id)
-    if document.identity != at.shared.access_point.identity:
+    if document.identity != desk.shared.access_point.identity:
         return Text.of("waits/former-account", identity=document.identity, resolve=resolve)
     if asked := question(document):
         return Text.of("waits/decision", question=asked)
     return Text.of("waits/doubt", why=document.why_in_doubt, resolve=resolve)
 
 
-def _why_all_wait(at: FolderContext) -> Text | None:
+def _why_all_wait(desk: Desk) -> Text | None:
     """What keeps every document of the folder from being sent; None where nothing does."""
-    if name := at.folder.held_by(at.shared.steady()):
-        return Text.of("waits/held", hold=name, folder=at.folder.path)
-    why = at.shared.breaker.report.why
+    if name := desk.folder.held_by(desk.shared.steady()):
+        return Text.of("waits/held", hold=name, folder=desk.folder.path)
+    why = desk.shared.breaker.report.why
     return Text.of("waits/account", why=why) if why else None
 
 
-def _turn(at: FolderContext) -> Text:
-    return Text.of("waits/turn" if at.shared.validating is None else "waits/turn-to-be-validated")
+def _turn(desk: Desk) -> Text:
+    return Text.of("waits/turn" if desk.shared.validating is None else "waits/turn-to-be-validated")

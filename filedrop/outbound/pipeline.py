@@ -16,7 +16,7 @@ from filedrop.errors import FolderUnavailable
 from filedrop.files.rights import explain
 from filedrop.model.document import State
 from filedrop.outbound.claim import claim
-from filedrop.outbound.desk import FolderContext
+from filedrop.outbound.desk import Desk
 from filedrop.outbound.filing import lies_at
 from filedrop.outbound.handover import Claimed, Handover
 from filedrop.outbound.health import FolderHealth
@@ -78,11 +78,11 @@ class OutboundPipeline:
         self.scanner = Scanner(folder, mailbox.events)
         self._moves = Moves(shared, folder, health)
         self._handover = Handover(shared, folder, health, self._moves, mailbox.put)
-        self.at = at = FolderContext(shared, folder, identification, self.scanner, health, self._moves, self._handover)
+        self.desk = desk = Desk(shared, folder, identification, self.scanner, health, self._moves, self._handover)
         self.put = mailbox.put
         self.folder = folder
         self.was_scanned = self.was_compared = False
-        self.reconciliation = Reconciliation(at, partial(answers, self))
+        self.reconciliation = Reconciliation(desk, partial(answers, self))
         self._shared = shared
         self._mailbox = mailbox
         self._watch = watch
@@ -92,8 +92,8 @@ class OutboundPipeline:
         self._next_documents = math.inf
         self._is_woken = False  # documents may have become due
         self._has_documents = False
-        self._leftovers = Leftovers(at)
-        self._retention = Retention(at)
+        self._leftovers = Leftovers(desk)
+        self._retention = Retention(desk)
 
     def due(self) -> float:
         """When the next step is due, by the steady clock."""
@@ -132,7 +132,7 @@ class OutboundPipeline:
         with self.folder.in_use():
             self._read_mail()
             if self.folder.id and not self.health.trouble:
-                mark(self.at)
+                mark(self.desk)
 
     def has_claimed(self) -> bool:
         """Whether all that was dropped is claimed, as far as it can be; what waits for its writer isn't."""
@@ -208,7 +208,7 @@ class OutboundPipeline:
             why = f"{self.folder.path} can't be listed: {explain(error, self.folder.path)}"
             raise FolderUnavailable(why) from error
         self._is_woken = True
-        write_responses(self.at)
+        write_responses(self.desk)
         self.health.report_unwatched(self._watch(self.put, was_away=bool(self.health.trouble)))
 
     def _take_further(self) -> None:
@@ -233,7 +233,7 @@ class OutboundPipeline:
         try:
             for name in self.scanner.next_ready(min(BATCH, self._handover.room) if sends else BATCH):
                 with self.health.tolerant():
-                    one = claim(self.at, name)
+                    one = claim(self.desk, name)
                     if one is not None:
                         claimed.append(one)
         finally:  # also when the last one failed

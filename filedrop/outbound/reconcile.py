@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from filedrop.model.document import Document
     from filedrop.outbound.context import Context
-    from filedrop.outbound.desk import FolderContext
+    from filedrop.outbound.desk import Desk
     from filedrop.storage.folders import OutboundFolder
     from filedrop.texts import Text
 
@@ -75,10 +75,10 @@ class Findings:
 class Reconciliation:
     """The comparisons of one folder. `next`: when one is due (steady). `answers` is called after each slice."""
 
-    def __init__(self, at: FolderContext, answers: Callable[[], None]) -> None:
+    def __init__(self, desk: Desk, answers: Callable[[], None]) -> None:
         self.next = -math.inf
         self._answers = answers
-        self._at = at
+        self._desk = desk
         self._begun: Slices | None = None
         self._findings = Findings()
 
@@ -98,64 +98,64 @@ class Reconciliation:
 
     def step(self, *, comes_first: bool) -> None:
         """Advance a comparison, if one is due; to its end where it `comes_first`. Raises JournalError."""
-        at, steady = self._at, self._at.shared.steady
-        comes_first |= suspect_all(at)
+        desk, steady = self._desk, self._desk.shared.steady
+        comes_first |= suspect_all(desk)
         if self._begun is None or comes_first:
             if steady() < self.next and not comes_first:
                 return
-            at.folder.see_file_system()
-            if self._findings.is_first or not at.shared.journal.is_settled(at.folder.id):
+            desk.folder.see_file_system()
+            if self._findings.is_first or not desk.shared.journal.is_settled(desk.folder.id):
                 comes_first = True
-            self._begun = _compare(at, self._findings)
+            self._begun = _compare(desk, self._findings)
         try:
             for number, _ in enumerate(self._begun, 1):
                 self._answers()
                 if number == SLICES and not comes_first:
                     return
-            at.health.report_unreconciled("")
+            desk.health.report_unreconciled("")
         except OSError as error:  # one unusable entry must not keep the others from being sent
-            why = f"{error.filename or at.folder.path} can't be used: {explain(error, at.folder.path)}"
-            at.health.report_unreconciled(why)
+            why = f"{error.filename or desk.folder.path} can't be used: {explain(error, desk.folder.path)}"
+            desk.health.report_unreconciled(why)
         except BaseException:
             self._begun = None
             raise
         self._begun, self._findings.is_first = None, False
-        self.next = steady() + at.shared.rules.rescan.total_seconds()
+        self.next = steady() + desk.shared.rules.rescan.total_seconds()
 
 
-def _compare(at: FolderContext, findings: Findings) -> Slices:
+def _compare(desk: Desk, findings: Findings) -> Slices:
     """Compare `outbound/`, `sending/`, `sent/` and `failed/` with the journal. Raises OSError, JournalError."""
-    folder, journal = at.folder, at.shared.journal
+    folder, journal = desk.folder, desk.shared.journal
     if findings.is_first:
         journal.hand_to(folder.id, folder.company)
-        retry_needy(journal, at.shared.log, folder.id, at.shared.now())
-    put_off = at.handover.put_off  # not what is put off meanwhile
+        retry_needy(journal, desk.shared.log, folder.id, desk.shared.now())
+    put_off = desk.handover.put_off  # not what is put off meanwhile
     known = journal.is_settled(folder.id)
     uncleared = _uncleared(folder)
-    unread = (yield from restore(at)) if not known else None
+    unread = (yield from restore(desk)) if not known else None
     sending = yield from _listed(folder.documents("sending"))
     files = yield from _listed(journal.files_in(folder.id, "sending"))
     known_names, there = {name for name, _ in files}, set(sending)
-    trouble = yield from _adopt(at, sorted(there - known_names), doubtful=not known)
-    _end_gone(at, findings, "sending", [document_id for name, document_id in files if name not in there])
+    trouble = yield from _adopt(desk, sorted(there - known_names), doubtful=not known)
+    _end_gone(desk, findings, "sending", [document_id for name, document_id in files if name not in there])
     lying = {document_id: name for name, document_id in files if name in there}
-    unwritten = yield from write_notes(at, findings.notes, lying)
-    at.handover.forget_put_off(put_off - {document_id for _, document_id in files})
+    unwritten = yield from write_notes(desk, findings.notes, lying)
+    desk.handover.forget_put_off(put_off - {document_id for _, document_id in files})
     lone = sorted(name for name in there - known_names if not folder.names_document(name))
     del files, sending, known_names, there, lying  # each may have a hundred thousand
-    has_lone = yield from _compare_sent(at, findings)
-    _clear_notes(at, findings, "failed", (yield from _names(folder.documents("failed"))))
-    _end_waivers(at, findings)
+    has_lone = yield from _compare_sent(desk, findings)
+    _clear_notes(desk, findings, "failed", (yield from _names(folder.documents("failed"))))
+    _end_waivers(desk, findings)
     for place in ("", "sending"):  # few files have a note there, and there may be very many files
         noted = {document for _, document in folder.notes(place)}
-        _clear_notes(at, findings, place, noted.intersection(folder.names(place) if noted else ()))
+        _clear_notes(desk, findings, place, noted.intersection(folder.names(place) if noted else ()))
         yield
-    yield from look_for_strays(at, findings.strays, lone, sent=has_lone, archive=not findings.is_first)
+    yield from look_for_strays(desk, findings.strays, lone, sent=has_lone, archive=not findings.is_first)
     if (trouble := unread or trouble) is not None:
         raise trouble
     if not known:
         journal.settle(folder.id)
-    mark(at)
+    mark(desk)
     if (trouble := unwritten or uncleared) is not None:
         raise trouble
 
@@ -189,73 +189,73 @@ def _names(names: Iterable[str]) -> Generator[None, None, Names]:
     return found
 
 
-def _adopt(at: FolderContext, names: list[str], *, doubtful: bool) -> Generator[None, None, OSError | None]:
+def _adopt(desk: Desk, names: list[str], *, doubtful: bool) -> Generator[None, None, OSError | None]:
     """Write rows for files in `sending/` that have none. Returns the last error of the disk, if any."""
     trouble = None
-    for name in filter(at.folder.names_document, names):
+    for name in filter(desk.folder.names_document, names):
         try:
-            if not at.shared.journal.speaks_of(at.folder.id, "sending", name):
-                document = _adopted(at, name, doubtful=doubtful)
+            if not desk.shared.journal.speaks_of(desk.folder.id, "sending", name):
+                document = _adopted(desk, name, doubtful=doubtful)
                 if document is not None:
                     with suppress(Changed):  # a document that came back was just taken a step further
-                        at.shared.journal.record(document)
+                        desk.shared.journal.record(document)
         except OSError as error:
             trouble = error
         yield
     return trouble
 
 
-def _adopted(at: FolderContext, file: str, *, doubtful: bool) -> Document | None:
+def _adopted(desk: Desk, file: str, *, doubtful: bool) -> Document | None:
     """The document of a file in `sending/` that has no row. `doubtful`: it may have been posted.
 
     Raises OSError (for a doubtful file also when it can't be read), JournalError.
     """
-    entry, shared = at.folder.at("sending") / file, at.shared
+    entry, shared = desk.folder.at("sending") / file, desk.shared
     own = told_beside(entry) or file
     try:
         with closing(OpenedDocument.open(entry)) as opened:
-            reading = opened.read(shared.rules.max_size, at.identification.xpaths)
+            reading = opened.read(shared.rules.max_size, desk.identification.xpaths)
     except OSError:
         if not entry.is_file():  # gone meanwhile, or not a regular file
             return None
         if doubtful:
             raise
-        put_back(at.folder, file, own)  # in outbound/ it fails in the end, and a note says why
+        put_back(desk.folder, file, own)  # in outbound/ it fails in the end, and a note says why
         return None
     except (DocumentError, Changing):  # it was never ready: readiness begins again
-        put_back(at.folder, file, own)
+        put_back(desk.folder, file, own)
         return None
-    for document in shared.journal.open_like(at.folder.id, reading.sha256):
-        if not lies_at(at.folder, document):  # a person has renamed it here, or moved it in from `sent/`
+    for document in shared.journal.open_like(desk.folder.id, reading.sha256):
+        if not lies_at(desk.folder, document):  # a person has renamed it here, or moved it in from `sent/`
             return document.at("sending", file)
     waiver = Waiver(reading.sha256, opened.stamp.modified)
-    document, _ = waiving(at, new_document(shared, at.folder, own, file, opened.stamp), own, waiver)
-    document = identified_in(shared, at.identification, document, reading)
+    document, _ = waiving(desk, new_document(shared, desk.folder, own, file, opened.stamp), own, waiver)
+    document = identified_in(shared, desk.identification, document, reading)
     if doubtful and document.state is State.WAITING:
         suspect = document.suspected(shared.now(), shared.access_point.identity, since=opened.modified)
         document = log_doubt(shared, suspect)
     return document
 
 
-def mark(at: FolderContext) -> None:
+def mark(desk: Desk) -> None:
     """Write into the folder's marker how far the journal has counted; errors of the disk are ignored."""
     with suppress(OSError):
-        at.folder.mark(at.shared.journal)
+        desk.folder.mark(desk.shared.journal)
 
 
-def _end_gone(at: FolderContext, findings: Findings, place: str, document_ids: list[str]) -> None:
+def _end_gone(desk: Desk, findings: Findings, place: str, document_ids: list[str]) -> None:
     """End documents whose file a person has taken, after the access point was asked once more (contract 1)."""
-    shared, what = at.shared, f"missing from {place}"
+    shared, what = desk.shared, f"missing from {place}"
     missing = {
         document.id: document
         for document in shared.journal.documents(document_ids)
-        if document.home == place and not at.handover.has(document.id)
+        if document.home == place and not desk.handover.has(document.id)
     }
     for document_id in findings.last(what) - missing.keys():
         shared.gone.forget(document_id)  # it was put back
     for document_id in findings.twice(what, frozenset(missing)):
         document = missing[document_id]
-        if at.folder.stamp(place, document.file) is not None or at.folder.came_back(document):
+        if desk.folder.stamp(place, document.file) is not None or desk.folder.came_back(document):
             shared.gone.forget(document_id)
             continue
         _end_or_ask(shared, document)
@@ -274,36 +274,36 @@ def _end_or_ask(shared: Context, document: Document) -> None:
                 shared.journal.record(document.later(shared.now()))  # asked after once more: due now
 
 
-def _compare_sent(at: FolderContext, findings: Findings) -> Generator[None, None, bool]:
+def _compare_sent(desk: Desk, findings: Findings) -> Generator[None, None, bool]:
     """Compare `sent/` with the journal. Returns whether there are files without a row."""
-    there, missing, number = (yield from _names(at.folder.documents("sent"))), list[str](), 0
-    for number, (name, document_id) in enumerate(at.shared.journal.files_in(at.folder.id, "sent"), 1):
+    there, missing, number = (yield from _names(desk.folder.documents("sent"))), list[str](), 0
+    for number, (name, document_id) in enumerate(desk.shared.journal.files_in(desk.folder.id, "sent"), 1):
         if name not in there:
             missing.append(document_id)
         if number % LISTED_AT_ONCE == 0:
             yield
-    _end_gone(at, findings, "sent", take_up_renamed(at, missing))
-    _clear_notes(at, findings, "sent", there)
+    _end_gone(desk, findings, "sent", take_up_renamed(desk, missing))
+    _clear_notes(desk, findings, "sent", there)
     return len(there) > number - len(missing)
 
 
-def _end_waivers(at: FolderContext, findings: Findings) -> None:
+def _end_waivers(desk: Desk, findings: Findings) -> None:
     """End the waivers of files that were let through and taken away before their claim."""
-    folder, journal = at.folder, at.shared.journal
+    folder, journal = desk.folder, desk.shared.journal
     gone = (name for name in journal.waived(folder.id) if folder.stamp("", name) is None)
     journal.end_waivers(folder.id, findings.twice("let through", frozenset(gone)))
 
 
-def _clear_notes(at: FolderContext, findings: Findings, place: str, documents: Container[str]) -> None:
+def _clear_notes(desk: Desk, findings: Findings, place: str, documents: Container[str]) -> None:
     """Remove notes and sidecars whose document isn't there; `documents` are those that are."""
-    alone = frozenset(note for note, document in at.folder.notes(place) if document not in documents)
+    alone = frozenset(note for note, document in desk.folder.notes(place) if document not in documents)
     orphans = findings.twice(f"notes in {place}", alone)
     for name in alone if findings.is_first else orphans:
-        note = at.folder.at(place) / name
+        note = desk.folder.at(place) / name
         if place == "" and name.endswith(".json") and sidecar.read(note) is None:
             continue  # not ours: others write into outbound/, too
         document = name.removesuffix(".json").removesuffix(".why.txt")
-        if place == "failed" and at.folder.stamp("", document) is not None:
+        if place == "failed" and desk.folder.stamp("", document) is not None:
             continue  # moved back: the claim reads in these the name that it was dropped with
         if not note.with_name(document).exists():
             discard(note)

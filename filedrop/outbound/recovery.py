@@ -20,24 +20,24 @@ from filedrop.storage.marker import why_outdated
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from filedrop.outbound.desk import FolderContext
+    from filedrop.outbound.desk import Desk
     from filedrop.storage.folders import OutboundFolder
 
 ROWS_AT_ONCE = 500
 _MOVED_ON = ("state", "place", "file", "delivered", "error", "warnings", "history")  # fields that change after the 201
 
 
-def suspect_all(at: FolderContext) -> bool:
+def suspect_all(desk: Desk) -> bool:
     """Put what waits in doubt, and what is in doubt anew, where the journal is older than the folder's marker.
 
     Likewise where it has taken the folder over: another filedrop may just have posted these. Returns whether it was so.
     """
-    shared, folder = at.shared, at.folder
+    shared, folder = desk.shared, desk.folder
     changes = shared.journal.changes(folder.id)
     if folder.changes <= changes.marked:
         return False
     if (missing := changes.missing(folder.changes)) > 0:
-        at.health.report_outdated(why_outdated(missing))
+        desk.health.report_outdated(why_outdated(missing))
     identity, rows = shared.access_point.identity, shared.journal.lying_in(folder.id, "sending")
     unposted = [
         row for row in rows if row.state is State.WAITING or (row.state is State.DOUBT and row.identity == identity)
@@ -47,14 +47,14 @@ def suspect_all(at: FolderContext) -> bool:
     return True
 
 
-def restore(at: FolderContext) -> Generator[None, None, OSError | None]:
+def restore(desk: Desk) -> Generator[None, None, OSError | None]:
     """Bring the rows up to the folder's sidecars, in slices. Returns the last error of those that can't be read.
 
     Raises OSError, JournalError.
     """
-    journal, moved, claimed = at.shared.journal, list[Document](), list[Document]()
+    journal, moved, claimed = desk.shared.journal, list[Document](), list[Document]()
     troubles: list[OSError] = []
-    for number, document in enumerate(_restored(at.folder, troubles), 1):
+    for number, document in enumerate(_restored(desk.folder, troubles), 1):
         row = journal.document(document.id)
         if row is None:
             claimed.append(document)
@@ -71,7 +71,7 @@ def restore(at: FolderContext) -> Generator[None, None, OSError | None]:
             yield
     journal.record_all(moved)
     journal.restore(claimed)
-    _end_replaced(at)
+    _end_replaced(desk)
     return troubles[-1] if troubles else None
 
 
@@ -101,14 +101,14 @@ def _restored(folder: OutboundFolder, troubles: list[OSError]) -> Iterator[Docum
                     yield document.at(place, name.removesuffix(".json"))
 
 
-def _end_replaced(at: FolderContext) -> None:
+def _end_replaced(desk: Desk) -> None:
     """End documents under whose name another document's file lies: their own files were taken."""
-    journal, folder, now = at.shared.journal, at.folder, at.shared.now()
+    journal, folder, now = desk.shared.journal, desk.folder, desk.shared.now()
     replaced = [
         document
         for place, is_its_own in (("sending", _has_its_bytes), ("sent", _has_its_sidecar))
         for document in journal.lying_in(folder.id, place)
-        if not at.handover.has(document.id) and not is_its_own(folder, document)
+        if not desk.handover.has(document.id) and not is_its_own(folder, document)
     ]
     asked = (one.doubted(now, STOPPED) if one.state is State.SENDING else one for one in replaced)  # it may be accepted
     journal.record_all(document.gone(now) for document in asked)

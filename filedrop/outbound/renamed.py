@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from filedrop.model.document import Document
-    from filedrop.outbound.desk import FolderContext
+    from filedrop.outbound.desk import Desk
     from filedrop.storage.folders import OutboundFolder
 
 
-def take_up_renamed(at: FolderContext, missing: Sequence[str]) -> list[str]:
+def take_up_renamed(desk: Desk, missing: Sequence[str]) -> list[str]:
     """Record the new names of documents that lie in `sent/` under another one; returns the ids of the others.
 
     `missing` are the ids of those that aren't there under their own. Raises OSError, JournalError.
     """
-    folder, journal, left = at.folder, at.shared.journal, list[str]()
-    lone = _without_row(at) if missing else {}
+    folder, journal, left = desk.folder, desk.shared.journal, list[str]()
+    lone = _without_row(desk) if missing else {}
     for document in journal.documents(missing):
         names = lone.get(document.size, []) if document.home == document.place == "sent" else []
         name = next((name for name in names if _is_its_own(folder, document, name)), None)
@@ -44,14 +44,14 @@ def _is_its_own(folder: OutboundFolder, document: Document, name: str) -> bool:
     return lies_at(folder, document.at("sent", name)) and sidecar.document_id_in(beside) in (None, document.id)
 
 
-def _without_row(at: FolderContext) -> dict[int, list[str]]:
+def _without_row(desk: Desk) -> dict[int, list[str]]:
     """The names in `sent/` that the journal doesn't have, by the sizes of their files."""
     known, found = Names(), defaultdict[int, list[str]](list)
-    for name, _ in at.shared.journal.files_in(at.folder.id, "sent"):
+    for name, _ in desk.shared.journal.files_in(desk.folder.id, "sent"):
         known.add(name)
-    for name in sorted(at.folder.documents("sent")):
-        if name not in known and at.folder.names_document(name):
-            stamp = at.folder.stamp("sent", name)
+    for name in sorted(desk.folder.documents("sent")):
+        if name not in known and desk.folder.names_document(name):
+            stamp = desk.folder.stamp("sent", name)
             if stamp is not None:
                 found[stamp.size].append(name)
     return found

@@ -210,7 +210,7 @@ class DoubtResolver:
 
     def _clocks(self) -> Clocks:
         times = self._shared.journal.times(self._shared.access_point.identity)
-        learned = [(posted, at) for posted, received in times if (at := moment(received))]
+        learned = [(posted, came) for posted, received in times if (came := moment(received))]
         return Clocks.learned(learned, late=self._shared.rules.doubt)
 
     def _doubtful(self, *, away: bool = False) -> list[Document]:

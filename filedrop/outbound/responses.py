@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from filedrop.files import Entry
     from filedrop.model.document import Document
     from filedrop.model.response import Response
-    from filedrop.outbound.desk import FolderContext
+    from filedrop.outbound.desk import Desk
 
 PATIENCE = 1.0  # seconds for a folder that nobody serves to answer
 
 
-def write_responses(at: FolderContext) -> None:
+def write_responses(desk: Desk) -> None:
     """Write the responses that documents of this folder lack, and those that nobody else writes. Raises JournalError.
 
     What can't be written now is left to the next scan.
     """
-    journal, folder = at.shared.journal, at.folder
-    owed = sorted(journal.owed(folder.id, folder.company, at.shared.now()), key=attrgetter("document"))
+    journal, folder = desk.shared.journal, desk.folder
+    owed = sorted(journal.owed(folder.id, folder.company, desk.shared.now()), key=attrgetter("document"))
     if not owed:
         return
     documents = {document.id: document for document in journal.documents({response.document for response in owed})}
@@ -48,46 +48,46 @@ def write_responses(at: FolderContext) -> None:
         responses = sorted(group, key=attrgetter("at", "msg_no", "nth"))
         document = documents.get(document_id)
         if document_id == AMBIGUOUS:
-            _report_ambiguous(at, responses)
+            _report_ambiguous(desk, responses)
         elif document is None:  # it was removed from the archive meanwhile
             journal.record_written(responses)
-        elif _may_write(at, document):
-            with at.health.tolerant():
-                _write(at, document, responses)
+        elif _may_write(desk, document):
+            with desk.health.tolerant():
+                _write(desk, document, responses)
 
 
-def _may_write(at: FolderContext, document: Document) -> bool:
+def _may_write(desk: Desk, document: Document) -> bool:
     """Whether the document is in its place, and that is in this folder or in one that nobody serves."""
-    if document.place != document.home or at.handover.has(document.id):  # it is on its way there
+    if document.place != document.home or desk.handover.has(document.id):  # it is on its way there
         return False
-    return document.folder == at.folder.id or not at.folder.serves(at.shared.journal.folder_path(document.folder))
+    return document.folder == desk.folder.id or not desk.folder.serves(desk.shared.journal.folder_path(document.folder))
 
 
-def _write(at: FolderContext, document: Document, responses: Sequence[Response]) -> None:
+def _write(desk: Desk, document: Document, responses: Sequence[Response]) -> None:
     """Write responses into the document's row, and into its sidecar where that is now, if anywhere."""
-    document = _with_responses(at, document, responses)
-    beside = _beside(at, document)
+    document = _with_responses(desk, document, responses)
+    beside = _beside(desk, document)
     if beside is not None:
-        _replace(beside, document, draft_in=at.folder.at("sending"))
-    elif document.folder != at.folder.id and not _write_elsewhere(at, document):
+        _replace(beside, document, draft_in=desk.folder.at("sending"))
+    elif document.folder != desk.folder.id and not _write_elsewhere(desk, document):
         return
-    _conclude(at, document, responses)
+    _conclude(desk, document, responses)
 
 
-def _write_elsewhere(at: FolderContext, document: Document) -> bool:
+def _write_elsewhere(desk: Desk, document: Document) -> bool:
     """Replace the sidecar of a document whose folder nobody serves. Whether that was done, or is given up."""
-    path = at.shared.journal.folder_path(document.folder)
+    path = desk.shared.journal.folder_path(document.folder)
     if path is None:  # another folder of this company may have it
         return False
     try:
-        return within(PATIENCE, partial(_replace_in, path, document, at.shared.journal.id))
+        return within(PATIENCE, partial(_replace_in, path, document, desk.shared.journal.id))
     except TimeoutError:  # asked once: each scan would wait for it
         return True
     except OSError:
         return False
 
 
-def _with_responses(at: FolderContext, document: Document, responses: Sequence[Response]) -> Document:
+def _with_responses(desk: Desk, document: Document, responses: Sequence[Response]) -> Document:
     """The document whose recorded history has these responses. Raises Changed: then the next scan tries again."""
     history = document.history
     for response in responses:
@@ -97,20 +97,20 @@ def _with_responses(at: FolderContext, document: Document, responses: Sequence[R
             history = (*history, event)
     if history == document.history:
         return document
-    return at.shared.journal.record(document.but(history=_with_room(history)))
+    return desk.shared.journal.record(document.but(history=_with_room(history)))
 
 
-def _conclude(at: FolderContext, document: Document, responses: Sequence[Response]) -> None:
-    at.shared.journal.record_written(responses)
+def _conclude(desk: Desk, document: Document, responses: Sequence[Response]) -> None:
+    desk.shared.journal.record_written(responses)
     for response in responses:
         facts = {"code": response.code, "reason": response.reason, "msg_no": response.msg_no}
-        at.shared.log.info("document.answered", company=document.company, file=document.file, **facts)
+        desk.shared.log.info("document.answered", company=document.company, file=document.file, **facts)
 
 
-def _beside(at: FolderContext, document: Document) -> Entry | None:
+def _beside(desk: Desk, document: Document) -> Entry | None:
     """The document's sidecar in this folder; None where it isn't here, or another's is in its place. Raises OSError."""
     with suppress(FileNotFoundError):  # somebody has taken its whole month
-        beside = at.folder.at(document.place) / f"{document.file}.json"
+        beside = desk.folder.at(document.place) / f"{document.file}.json"
         if sidecar.document_id_in(beside) == document.id:
             return beside
     return None
@@ -142,11 +142,11 @@ def _with_room(history: tuple[Event, ...]) -> tuple[Event, ...]:
     return tuple(line for line in history if id(line) not in old)
 
 
-def _report_ambiguous(at: FolderContext, responses: Sequence[Response]) -> None:
+def _report_ambiguous(desk: Desk, responses: Sequence[Response]) -> None:
     """Log which documents each of these may be about; of a rejection, `status` says the same."""
-    journal = at.shared.journal
+    journal = desk.shared.journal
     for response in responses:
         named = ", ".join(f"{document.dropped_as} [{document.id}]" for document in journal.documents_meant(response))
         why = f"message {response.msg_no} answers {response.number} with {response.code}, which may be any of {named}"
-        at.shared.log.warning("response.ambiguous", company=response.company, why=why)
+        desk.shared.log.warning("response.ambiguous", company=response.company, why=why)
     journal.record_written(responses)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from filedrop.files import Directory
     from filedrop.model.document import Document
-    from filedrop.outbound.desk import FolderContext
+    from filedrop.outbound.desk import Desk
 
 EVERY = 3600.0  # seconds between two rounds
 AT_ONCE = 0.05  # seconds that a step takes, about: documents that are sent meanwhile wait for it
@@ -36,14 +36,14 @@ _MONTH = re.compile(r"\d{4}-\d{2}")
 class Retention:
     """What removes old months in one folder, a little at a time. `next` (steady): when the next step is due."""
 
-    def __init__(self, at: FolderContext) -> None:
-        self._at = at
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
         self._round: Iterator[None] | None = None
-        self.next = -math.inf if at.shared.keep_archive else math.inf
+        self.next = -math.inf if desk.shared.keep_archive else math.inf
 
     def step(self) -> None:
         """Remove some of what is too old. Raises JournalError."""
-        shared = self._at.shared
+        shared = self._desk.shared
         self.next = shared.steady() + EVERY
         if self._round is None:
             before = self._kept_from()
@@ -51,7 +51,7 @@ class Retention:
                 self.next = shared.steady() + WITHOUT_A_CLOCK
                 return
             self._round = self._remove(before)
-        with self._at.health.tolerant():
+        with self._desk.health.tolerant():
             for _ in self._round:
                 self.next = shared.steady() + PAUSE
                 return
@@ -59,14 +59,14 @@ class Retention:
 
     def _kept_from(self) -> datetime | None:
         """What was delivered before this moment is too old; None while that can't be told."""
-        shared, theirs = self._at.shared, self._at.shared.access_point.clock()
+        shared, theirs = self._desk.shared, self._desk.shared.access_point.clock()
         if theirs is None or shared.keep_archive is None:
             return None
         return min(shared.now(), theirs.astimezone()) - shared.keep_archive
 
     def _remove(self, before: datetime) -> Iterator[None]:
         """Remove what is too old, in slices. Raises OSError, JournalError."""
-        folder, journal = self._at.folder, self._at.shared.journal
+        folder, journal = self._desk.folder, self._desk.shared.journal
         first_kept = (before - ANY_ZONE).strftime("%Y-%m")
         for month in folder.months():
             if _MONTH.fullmatch(month) and month < first_kept:
@@ -77,13 +77,13 @@ class Retention:
             yield
 
     def _remove_month(self, month: str, before: datetime) -> Iterator[None]:
-        folder, shared, removed = self._at.folder, self._at.shared, 0
+        folder, shared, removed = self._desk.folder, self._desk.shared, 0
         rows: list[str] = []  # to be forgotten by id: the company may have been called otherwise
         sidecars = [name for name in folder.at(f"archive/{month}").names() if name.endswith(".json")]
         until = shared.steady() + AT_ONCE
         for name in sidecars:
             within = folder.at(f"archive/{month}")
-            with self._at.health.tolerant():  # one that can't be removed now keeps neither the others nor the rows
+            with self._desk.health.tolerant():  # one that can't be removed now keeps neither the others nor the rows
                 document_id = self._remove_document(within, name, before)
                 rows += [document_id] if document_id else []
             if shared.steady() >= until:
@@ -104,7 +104,7 @@ class Retention:
         if content.get("state") != State.DELIVERED:  # a person's: a received document with its sidecar, say
             return None
         document_id = sidecar.id_in(content)
-        row = self._at.shared.journal.document(document_id) if document_id else None
+        row = self._desk.shared.journal.document(document_id) if document_id else None
         if document_id is None or (row and not (row.state.finished and _ended(row) < before)):
             return None
         (within / name.removesuffix(".json")).unlink(missing_ok=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
     from filedrop.files import Entry
-    from filedrop.outbound.desk import FolderContext
+    from filedrop.outbound.desk import Desk
     from filedrop.storage.folders import OutboundFolder
 
 FOLLOWED = 100  # names of each place
@@ -76,33 +76,33 @@ class Strays:
 
 
 def look_for_strays(
-    at: FolderContext, strays: Strays, sending: Iterable[str], *, sent: bool, archive: bool
+    desk: Desk, strays: Strays, sending: Iterable[str], *, sent: bool, archive: bool
 ) -> Generator[None, None, None]:
     """Look at all places, in slices. Raises OSError, JournalError.
 
     `sending`: the names in `sending/` that no document has. `sent`: whether there are such names in `sent/`. `archive`:
     whether `archive/` may be listed now, if that is due.
     """
-    steady = at.shared.steady()
+    steady = desk.shared.steady()
     places: dict[str, Iterator[Candidate | None]] = {
-        "": _in_outbound(at),
-        "sending": (_candidate(at, name, PUT_THERE) for name in sending),
-        "sent": _in_sent(at) if sent else iter(()),
+        "": _in_outbound(desk),
+        "sending": (_candidate(desk, name, PUT_THERE) for name in sending),
+        "sent": _in_sent(desk) if sent else iter(()),
     }
     if archive and steady >= strays.next_in_archive:
         strays.next_in_archive = steady + ARCHIVE_EVERY
-        months = at.folder.months()
+        months = desk.folder.months()
         places |= {place: iter(()) for place in strays.candidates if place.startswith("archive")}
-        places["archive"] = (_document(at, name) for name in at.folder.documents("archive"))
-        places |= {f"archive/{month}": _in_month(at, month) for month in _recent(at, months)}
+        places["archive"] = (_document(desk, name) for name in desk.folder.documents("archive"))
+        places |= {f"archive/{month}": _in_month(desk, month) for month in _recent(desk, months)}
     for place, candidates in places.items():
         strays.candidates[place] = yield from _first(candidates)
-    _confirm(at, strays)
+    _confirm(desk, strays)
 
 
-def _recent(at: FolderContext, months: list[str]) -> list[str]:
+def _recent(desk: Desk, months: list[str]) -> list[str]:
     """The folders of this month and the last one, by our clock; those of later ones, too, in which clocks differ."""
-    today = at.shared.now()
+    today = desk.shared.now()
     last = f"{today.year - 1}-12" if today.month == 1 else f"{today.year}-{today.month - 1:02}"
     return [month for month in months if month >= last][:MONTHS]
 
@@ -121,18 +121,18 @@ def _first(candidates: Iterator[Candidate | None]) -> Generator[None, None, tupl
     return sorted(few)[:FOLLOWED], number
 
 
-def _confirm(at: FolderContext, strays: Strays) -> None:
+def _confirm(desk: Desk, strays: Strays) -> None:
     """Report the candidates that are still there, and have been as they are for long enough."""
-    now = Clock(at.shared.steady(), at.shared.now().timestamp())
+    now = Clock(desk.shared.steady(), desk.shared.now().timestamp())
     seen, found, number = dict[tuple[str, str], Seen](), list[Stray](), 0
     for place, (candidates, total) in strays.candidates.items():
         reported = 0
         for candidate in candidates:
             key = place, candidate.name
-            status = _status(at.folder, place, candidate.name)
+            status = _status(desk.folder, place, candidate.name)
             if status is None:
                 continue
-            stamp, local = FileStamp.of(status), at.folder.local and place == ""
+            stamp, local = FileStamp.of(status), desk.folder.local and place == ""
             unchanged = unchanged_for(strays.seen.get(key), stamp, changed_at(status), now, local=local)
             seen[key] = Seen(stamp, now.steady - unchanged)
             if unchanged >= candidate.patience:
@@ -165,37 +165,37 @@ def _belongs(entry: Entry, folder: OutboundFolder) -> bool:
     return entry.name.endswith(".json") and sidecar.read(entry) is not None
 
 
-def _in_outbound(at: FolderContext) -> Iterator[Candidate | None]:
-    folder = at.folder
+def _in_outbound(desk: Desk) -> Iterator[Candidate | None]:
+    folder = desk.folder
     for entry in folder.at().scan():
         name = entry.name
         if holds(entry) or folder.is_dropped(entry) or name == MARKER or name in folder.subfolders:
             yield None
         elif entry.is_file(follow_symlinks=False):
-            yield _candidate(at, name, NO_DOCUMENT)
+            yield _candidate(desk, name, NO_DOCUMENT)
         else:
             is_hidden = name.startswith(".") or is_of_the_system(name)
-            yield None if is_hidden or at.folder.expects(name) else Candidate(UNCHANGED, name, NO_FILE)
+            yield None if is_hidden or desk.folder.expects(name) else Candidate(UNCHANGED, name, NO_FILE)
 
 
-def _candidate(at: FolderContext, name: str, why: str) -> Candidate | None:
+def _candidate(desk: Desk, name: str, why: str) -> Candidate | None:
     """A file that is no document by its name; None where such names are expected."""
-    if is_of_the_system(name) or at.folder.expects(name):
+    if is_of_the_system(name) or desk.folder.expects(name):
         return None
-    ready = at.folder.ready_file("")
+    ready = desk.folder.ready_file("")
     if is_temporary(name) or (ready and name.lower().endswith(ready.lower())):
         return Candidate(WHILE_WRITTEN, name, BEING_WRITTEN)
     return Candidate(UNCHANGED, name, why)
 
 
-def _document(at: FolderContext, name: str) -> Candidate | None:
-    return Candidate(UNCHANGED, name, PUT_THERE) if at.folder.names_document(name) else None
+def _document(desk: Desk, name: str) -> Candidate | None:
+    return Candidate(UNCHANGED, name, PUT_THERE) if desk.folder.names_document(name) else None
 
 
-def _in_sent(at: FolderContext) -> Iterator[Candidate | None]:
+def _in_sent(desk: Desk) -> Iterator[Candidate | None]:
     """Files in `sent/` that have neither a row nor a sidecar."""
-    known, folder = Names(), at.folder
-    for name, _ in at.shared.journal.files_in(folder.id, "sent"):
+    known, folder = Names(), desk.folder
+    for name, _ in desk.shared.journal.files_in(folder.id, "sent"):
         known.add(name)
         yield None
     for name in folder.names("sent"):
@@ -206,23 +206,23 @@ def _in_sent(at: FolderContext) -> Iterator[Candidate | None]:
         if name in known:
             yield None
         else:
-            yield _document(at, name) or _candidate(at, name, PUT_THERE)
+            yield _document(desk, name) or _candidate(desk, name, PUT_THERE)
 
 
-def _in_month(at: FolderContext, month: str) -> Iterator[Candidate | None]:
+def _in_month(desk: Desk, month: str) -> Iterator[Candidate | None]:
     """Documents in a folder of `archive/` that have neither a sidecar nor a row."""
-    within, known = at.folder.at("archive").folder(month), Names()
+    within, known = desk.folder.at("archive").folder(month), Names()
     for name in within.names():
         if name.endswith(".json"):
             known.add(name.removesuffix(".json"))
         yield None
     for entry in within.scan():
         name = entry.name
-        is_known = name in known or not at.folder.names_document(name) or may_be_shortened(name)
+        is_known = name in known or not desk.folder.names_document(name) or may_be_shortened(name)
         if (
             is_known
             or not entry.is_file(follow_symlinks=False)
-            or at.shared.journal.has_had(at.folder.id, name, unnumbered(name))
+            or desk.shared.journal.has_had(desk.folder.id, name, unnumbered(name))
         ):
             yield None
         else:

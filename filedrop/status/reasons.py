@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from filedrop.config import Company, Config
     from filedrop.journal import Journal, MessageRow
     from filedrop.model.document import Document
-    from filedrop.outbound.desk import FolderContext
+    from filedrop.outbound.desk import Desk
     from filedrop.outbound.readiness import Seen
     from filedrop.status.folders import FolderSnapshot
     from filedrop.status.model import AccountStatus, Count, Counts, FolderStatus
@@ -222,25 +222,27 @@ def _why(document: Document, kind: str, now: datetime) -> str:
             return f"{last or 'it could not be read or sent'}{again}"
 
 
-def left_where_they_are(at: FolderContext, *, most: int, now: datetime) -> list[tuple[Path, Left]]:
+def left_where_they_are(desk: Desk, *, most: int, now: datetime) -> list[tuple[Path, Left]]:
     """The files of a folder that weren't ready when they were looked at, the newest of them first.
 
     `now` is the time by the wall clock.
     """
-    newest = nlargest(most, at.scanner.seen.copy().items(), key=lambda one: one[1].since)
-    begun = now - timedelta(seconds=at.shared.steady())
+    newest = nlargest(most, desk.scanner.seen.copy().items(), key=lambda one: one[1].since)
+    begun = now - timedelta(seconds=desk.shared.steady())
     return [
         (
-            at.folder.path / name,
-            Left(_why_left(at, name, seen, now), (begun + timedelta(seconds=seen.since)).isoformat(timespec="seconds")),
+            desk.folder.path / name,
+            Left(
+                _why_left(desk, name, seen, now), (begun + timedelta(seconds=seen.since)).isoformat(timespec="seconds")
+            ),
         )
         for name, seen in newest
     ]
 
 
-def _why_left(at: FolderContext, name: str, seen: Seen, now: datetime) -> str:
+def _why_left(desk: Desk, name: str, seen: Seen, now: datetime) -> str:
     """Why this file wasn't ready, and what becomes of it."""
-    ready_file = at.folder.ready_file(name)
+    ready_file = desk.folder.ready_file(name)
     if seen.fault is None:
         if ready_file is not None:
             return f"it waits for {ready_file}, which must not be older than this file"
@@ -248,8 +250,8 @@ def _why_left(at: FolderContext, name: str, seen: Seen, now: datetime) -> str:
     what = seen.fault.message.rstrip(".")
     if seen.fault.code == IN_USE:
         return f"{what}; filedrop tries again until it can read the file"
-    unchanged = timedelta(seconds=at.shared.steady() - seen.since)
-    fails = local(now + max(at.shared.rules.incomplete_after - unchanged, timedelta(0)))
+    unchanged = timedelta(seconds=desk.shared.steady() - seen.since)
+    fails = local(now + max(desk.shared.rules.incomplete_after - unchanged, timedelta(0)))
     if seen.fault.code == "unreadable":
         return f"{what}; it fails at {fails} unless it can be read by then"
     return f"{what}; it may be incomplete: it fails at {fails} unless it changes by then"

@@ -164,7 +164,7 @@ def heard_from(daemon: Daemon, now: datetime) -> DaemonReport:
     pipelines = [one for account in daemon.accounts for one in account.pipelines]
     warnings = [(str(one.folder.path), one.health.warning) for one in pipelines]
     warnings += [(str(path), why) for account in daemon.accounts for path, why in account.poller.trouble().items()]
-    waiting = [one for pipeline in pipelines for one in left_where_they_are(pipeline.at, most=LISTED, now=now)]
+    waiting = [one for pipeline in pipelines for one in left_where_they_are(pipeline.desk, most=LISTED, now=now)]
     return DaemonReport(
         heard=now.isoformat(timespec="seconds"),
         accounts={account.name: account_status(account) for account in daemon.accounts},

@@ -330,14 +330,14 @@ def test_stopped_and_killed_meanwhile(by_rules: Callable[..., World]) -> None:
     world.drop("endless.xml", invoice("1", note="endless"))
     with world.service() as service:
         world.until(
-            lambda: child(service) and service.accounts[0].pipelines[0].at.handover._under_way, what="it is validated"
+            lambda: child(service) and service.accounts[0].pipelines[0].desk.handover._under_way, what="it is validated"
         )
         validator: Any = service.validating and service.validating._validator
         process = validator._children[0]._process
     assert process.poll() is not None
     with world.service() as service:
         world.until(
-            lambda: child(service) and service.accounts[0].pipelines[0].at.handover._under_way, what="it is again"
+            lambda: child(service) and service.accounts[0].pipelines[0].desk.handover._under_way, what="it is again"
         )
         (document,) = service.journal.documents([_only(service)])
         assert [event.event for event in document.history] == ["claimed"]
@@ -369,7 +369,7 @@ def test_held_meanwhile(make_world: Callable[..., World], tmp_path: Path) -> Non
         world.until((tmp_path / "begun").exists)
         (world.outbound / "HOLD").touch()
         (tmp_path / "go").touch()
-        world.until(lambda: not service.accounts[0].pipelines[0].at.handover._under_way)
+        world.until(lambda: not service.accounts[0].pipelines[0].desk.handover._under_way)
         assert not world.front.asked("POST /outbox")
         (world.outbound / "HOLD").unlink()
         world.until(world.settled, 300)
@@ -401,7 +401,7 @@ def test_a_company_with_slow_validation(make_world: Callable[..., World], tmp_pa
     for nth in range(20):
         world.drop(f"{nth}.xml", invoice(str(nth), note="it is slow"))
     with world.service() as service:
-        acme, fjord = (pipeline.at for pipeline in service.accounts[0].pipelines)
+        acme, fjord = (pipeline.desk for pipeline in service.accounts[0].pipelines)
         window = acme.shared.window
         world.until(lambda: len(acme.handover._under_way) == window.size, what="acme has as much under way as it may")
         assert window.room == window.size
@@ -418,7 +418,7 @@ def test_a_company_whose_documents_the_rules_never_end_with(by_rules: Callable[.
     for nth in range(3):
         world.drop(f"{nth}.xml", invoice(str(nth), note="endless"))
     with world.service() as service:
-        acme, fjord = (pipeline.at for pipeline in service.accounts[0].pipelines)
+        acme, fjord = (pipeline.desk for pipeline in service.accounts[0].pipelines)
         world.until(lambda: len(acme.handover._under_way) == 3 and child(service), what="acme's are being validated")
         world.put(fjord.folder.path / "other.xml", invoice("other"))
         world.until(lambda: len(world.front.asked("POST /outbox")) == 1, 300, what="fjord's is sent")
@@ -448,11 +448,11 @@ def test_a_verdict_is_kept(make_world: Callable[..., World], clock: Clock, tmp_p
         clock.pass_on(10)
     assert life.jobs == ["send", "send"]
     assert seen.read_text().count("x") == 4
-    assert all(len(pipeline.at.handover._under_way) == 2 for pipeline in pipelines)
+    assert all(len(pipeline.desk.handover._under_way) == 2 for pipeline in pipelines)
     life.go_on(60)
     assert len(world.front.asked("POST /outbox")) == 4
     assert seen.read_text().count("x") == 4
-    assert not any(pipeline.at.handover._under_way for pipeline in pipelines)
+    assert not any(pipeline.desk.handover._under_way for pipeline in pipelines)
     life.stop()
 
 

@@ -353,7 +353,7 @@ def test_a_folder_hangs_while_its_moves_are_brought_to_the_disk(
     life.go_on(10)
     world.put(beside / "its own.xml", invoice("fjord", sender="0192:123456785"))
     (hung,) = (one for one in life.service.accounts[0].pipelines if one.folder.path == beside)
-    while not hung.at.handover._under_way or "record" in life.jobs or "send" in life.jobs:
+    while not hung.desk.handover._under_way or "record" in life.jobs or "send" in life.jobs:
         clock.pass_on(1)
         life.turn()
         if life.jobs:
@@ -361,7 +361,7 @@ def test_a_folder_hangs_while_its_moves_are_brought_to_the_disk(
     life.hang(hung)
     world.drop("one.xml", invoice("1"))
     life.go_on(400)
-    assert hung.at.handover._under_way
+    assert hung.desk.handover._under_way
     assert world.places()["one.xml"].startswith("archive/")
     life.answer(hung)
     life.go_on(200)
@@ -542,7 +542,7 @@ def test_taken_put_back_and_taken_again(make_world: Callable[..., World], clock:
     sidecar = sent.with_name("invoice.xml.json").read_bytes()
     (document,) = life.journal.in_state(State.SENT)
     sent.rename(taken)
-    while not life.pipeline.at.shared.gone.was_asked(document.id):
+    while not life.pipeline.desk.shared.gone.was_asked(document.id):
         life.go_on(1)
     taken.rename(sent)
     sent.with_name("invoice.xml.json").write_bytes(sidecar)
@@ -728,7 +728,7 @@ def test_a_share_hangs_after_its_documents_were_validated(make_world: Callable[.
         world.drop(name, invoice(name))
     touch(hangs)
     life.go_on(10)
-    assert len(hangs.at.handover._under_way) == hangs.at.shared.window.size
+    assert len(hangs.desk.handover._under_way) == hangs.desk.shared.window.size
     life.hang(hangs)
     life.service.workers.hung_after = -1.0
     life.validator_hangs = False
@@ -740,7 +740,7 @@ def test_a_share_hangs_after_its_documents_were_validated(make_world: Callable[.
     life.answer(hangs)
     life.go_on(60)
     assert len(world.front.asked("POST /outbox")) == 3
-    assert hangs.at.shared.window.room == hangs.at.shared.window.size
+    assert hangs.desk.shared.window.room == hangs.desk.shared.window.size
     life.stop()
 
 
@@ -774,5 +774,5 @@ def test_a_share_hangs_just_before_its_documents_are_posted(make_world: Callable
     life.go_on(60)
     assert posted == [1]
     assert len(world.front.asked("POST /outbox")) == 3
-    assert hangs.at.shared.window.room == hangs.at.shared.window.size
+    assert hangs.desk.shared.window.room == hangs.desk.shared.window.size
     life.stop()

@@ -60,29 +60,29 @@ def test_when_it_has_settled(bench: Bench) -> None:
     assert claimed is not None
     assert (claimed.can_be_posted, claimed.waived) == (True, "")
     document = claimed.document
-    assert (document.company, document.folder, document.account) == ("acme", bench.at.folder.id, "main")
+    assert (document.company, document.folder, document.account) == ("acme", bench.desk.folder.id, "main")
     assert (document.place, document.file, document.dropped_as) == ("sending", "invoice.xml", "invoice.xml")
     assert (document.size, document.sender, document.receiver) == (len(CONTENT) + 1, SELLER, BUYER)
     assert [(event.at, event.event) for event in document.history] == [(document.claimed, "claimed")]
     assert document.id[:10] == new_id(document.claimed)[:10]
     assert abs((document.claimed - bench.clock.now()).total_seconds()) < 1
     assert bench.lying() == {"sending/invoice.xml"}
-    assert not bench.at.scanner.seen
-    assert not bench.at.moves._names_in_failed
+    assert not bench.desk.scanner.seen
+    assert not bench.desk.moves._names_in_failed
 
 
 def test_its_writer_has_closed_it(bench: Bench) -> None:
     """A file whose writer has closed it is claimed at the first look, also on a share."""
     bench.put("here.xml")
     assert bench.claimed("here.xml").can_be_posted
-    bench.at.folder.local = False
+    bench.desk.folder.local = False
     bench.put("there.xml", invoice("2"))
     assert bench.claimed("there.xml").can_be_posted
 
 
 def test_on_a_share(bench: Bench) -> None:
     """Where files lie on a server, they settle for ten seconds at least, by our own clock."""
-    bench.at.folder.local = False
+    bench.desk.folder.local = False
     bench.put()
     assert bench.again_in() == 10.0
     bench.clock.pass_on(10.1)
@@ -102,10 +102,10 @@ def test_what_is_gone(bench: Bench) -> None:
     assert bench.claim("gone.xml") is None
     opened = bench.opened(path := bench.put())
     path.unlink()
-    assert _claim(bench.at, path.name, opened) is None
+    assert _claim(bench.desk, path.name, opened) is None
     opened.close()
-    assert _claim_unreadable(bench.at, "gone.xml", PermissionError(EACCES, "not allowed")) is None
-    assert not bench.at.scanner.seen
+    assert _claim_unreadable(bench.desk, "gone.xml", PermissionError(EACCES, "not allowed")) is None
+    assert not bench.desk.scanner.seen
     assert bench.lying() == set()
 
 
@@ -113,7 +113,7 @@ def test_a_file_that_took_its_place(bench: Bench) -> None:
     """A file that takes the place of one that was just read isn't taken for that one: it is left where it is."""
     opened = bench.opened(path := bench.put())
     bench.put(content=invoice("2"))
-    assert _claim(bench.at, path.name, opened) is None
+    assert _claim(bench.desk, path.name, opened) is None
     opened.close()
     assert bench.lying() == {"invoice.xml"}
     assert path.read_bytes() == invoice("2")
@@ -123,9 +123,9 @@ def test_written_while_it_is_read(bench: Bench) -> None:
     """A file that changes while it is read has to settle again, though its writer had closed it before."""
     opened = bench.opened(path := bench.put())
     path.write_bytes(invoice("2", note="This one is longer than the other."))
-    assert _claim(bench.at, path.name, opened) is None
+    assert _claim(bench.desk, path.name, opened) is None
     opened.close()
-    assert bench.at.scanner._settling["invoice.xml"] - bench.clock.steady() == pytest.approx(SETTLE, abs=0.1)
+    assert bench.desk.scanner._settling["invoice.xml"] - bench.clock.steady() == pytest.approx(SETTLE, abs=0.1)
     assert bench.again_in() == SETTLE
     bench.clock.pass_on(SETTLE + 0.1)
     assert bench.claim()
@@ -136,7 +136,7 @@ def test_what_is_not_whole_yet(bench: Bench) -> None:
     bench.put(content=CONTENT[:500])
     bench.life.report_closed("invoice.xml")
     assert bench.again_in() == RESCAN
-    seen = bench.at.scanner.seen["invoice.xml"]
+    seen = bench.desk.scanner.seen["invoice.xml"]
     assert seen.fault is not None
     assert seen.fault.code == "not-xml"
     bench.clock.pass_on(PATIENCE - 50)
@@ -227,7 +227,7 @@ def test_what_nobody_may_read(bench: Bench, locked: Path) -> None:
     assert bench.again_in() == RESCAN
     bench.clock.pass_on(PATIENCE - 50)
     assert bench.again_in() == 50
-    seen = bench.at.scanner.seen["invoice.xml"]
+    seen = bench.desk.scanner.seen["invoice.xml"]
     assert seen.fault is not None
     assert "can't be read: Permission denied" in whole(seen.fault)
     bench.clock.pass_on(49.5)
@@ -247,7 +247,7 @@ def test_what_nobody_may_read_and_has_lain_there(bench: Bench, locked: Path) -> 
     """A file that can't be opened is looked at twice before it fails, however long it has lain there."""
     bench.aged(locked, 3600)
     assert bench.again_in() == RESCAN
-    seen = bench.at.scanner.seen["invoice.xml"]
+    seen = bench.desk.scanner.seen["invoice.xml"]
     assert bench.clock.steady() - seen.since == pytest.approx(3600, abs=0.1)
     assert code(bench.claim()) == "unreadable"
     assert not locked.exists()
@@ -290,7 +290,7 @@ def test_what_opens_and_cannot_be_read(bench: Bench, monkeypatch: pytest.MonkeyP
 
 
 def said(bench: Bench) -> str:
-    fault = bench.at.scanner.seen["invoice.xml"].fault
+    fault = bench.desk.scanner.seen["invoice.xml"].fault
     assert fault is not None
     return whole(fault)
 
@@ -316,7 +316,7 @@ def test_what_somebody_has_open(bench: Bench, in_use: set[str]) -> None:
     bench.clock.pass_on(1000)
     in_use.add("invoice.xml")
     assert bench.again_in() == 0.02
-    assert bench.at.scanner.seen["invoice.xml"].fault is None
+    assert bench.desk.scanner.seen["invoice.xml"].fault is None
     bench.clock.pass_on(1.9)
     assert bench.again_in() == 0.19
     assert bench.told("document.in_use") == 0
@@ -356,10 +356,10 @@ def test_another_that_somebody_has_open(bench: Bench, in_use: set[str]) -> None:
     bench.put(content=invoice("another"))
     assert bench.again_in() == 0.02
     assert bench.told("document.in_use") == 0
-    bench.at.scanner.forget("invoice.xml")
+    bench.desk.scanner.forget("invoice.xml")
     (bench.outbound / "invoice.xml").unlink()
     assert bench.claim() is None
-    assert not bench.at.scanner.seen
+    assert not bench.desk.scanner.seen
 
 
 def test_what_somebody_opens_before_it_is_moved(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -388,7 +388,7 @@ def test_what_comes_back(bench: Bench, place: str, name: str) -> None:
     if place == "sent":
         document = bench.life.journal.record(posted(document).at("sent", "invoice-7.xml"))
     (bench.outbound / "sending" / "invoice.xml").rename(bench.outbound / name)
-    bench.at.moves.note_missing(document.id)
+    bench.desk.moves.note_missing(document.id)
     claimed = bench.claimed(name)
     assert claimed.document.id == document.id
     assert claimed.opened is not None
@@ -396,8 +396,8 @@ def test_what_comes_back(bench: Bench, place: str, name: str) -> None:
     assert claimed.document.revision == document.revision + (place == "sent")
     assert bench.life.journal.document(document.id) == claimed.document
     assert bench.lying() == {"sending/invoice.xml"}
-    assert not bench.at.moves.is_missing(document.id)
-    assert not bench.at.scanner.is_closed("invoice.xml")
+    assert not bench.desk.moves.is_missing(document.id)
+    assert not bench.desk.scanner.is_closed("invoice.xml")
 
 
 def test_what_comes_back_and_finds_another(bench: Bench) -> None:
@@ -424,12 +424,12 @@ def test_what_comes_back_while_a_sender_has_it(bench: Bench) -> None:
     bench.put()
     document = bench.recorded()
     (bench.outbound / "sending" / "invoice.xml").rename(bench.outbound / "other.xml")
-    bench.at.handover._under_way.add(document.id)
+    bench.desk.handover._under_way.add(document.id)
     assert bench.again_in("other.xml") == SETTLE
     bench.clock.pass_on(SETTLE + 0.1)
     assert bench.again_in("other.xml") == 0.5
     assert bench.lying() == {"other.xml"}
-    bench.at.handover._under_way.clear()
+    bench.desk.handover._under_way.clear()
     bench.clock.pass_on(0.6)
     claimed = bench.claim("other.xml")
     assert claimed is not None
@@ -462,7 +462,7 @@ def test_what_was_let_through(bench: Bench, *, same: bool) -> None:
     path = bench.put()
     stamp = FileStamp.of(path.stat())
     waiver = Waiver(hashlib.sha256(CONTENT).hexdigest(), stamp.modified - (not same))
-    bench.life.journal.let_through(bench.at.folder.id, "invoice.xml", waiver)
+    bench.life.journal.let_through(bench.desk.folder.id, "invoice.xml", waiver)
     claimed = bench.claimed()
     assert claimed.waived == "invoice.xml"
     assert claimed.document.was_let_through is same
@@ -497,7 +497,7 @@ def test_moved_back_from_failed(bench: Bench, own: str, end: str) -> None:
     claimed = bench.claimed("invoice-2.xml").document
     assert (claimed.dropped_as, claimed.file) == (own, own)
     assert claimed.id != document.id
-    assert bench.at.moves._names_in_failed == {claimed.id: "invoice-2.xml"}
+    assert bench.desk.moves._names_in_failed == {claimed.id: "invoice-2.xml"}
     assert left.exists() is (own == "invoice-2.xml")
 
 
@@ -526,13 +526,13 @@ def test_a_rule_without_an_answer(make_bench: Callable[..., Bench]) -> None:
     assert (claimed.can_be_posted, document.channel) == (True, "Thank you for your order.")
     document = document.but(receiver=None)
     for _ in range(2):
-        document = identified_in(bench.at.shared, bench.at.identification, document, unasked)
+        document = identified_in(bench.desk.shared, bench.desk.identification, document, unasked)
         assert document.state is State.WAITING
         assert document.due is not None
         assert not replace(claimed, document=document).can_be_posted
         assert document.needs is Need.IDS
         assert bench.told("document.waits") == 1
-    document = identified_in(bench.at.shared, bench.at.identification, document, claimed.opened.reading)
+    document = identified_in(bench.desk.shared, bench.desk.identification, document, claimed.opened.reading)
     assert document.receiver == BUYER
     assert document.needs is None
     assert bench.told("document.waits") == 1

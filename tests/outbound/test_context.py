@@ -36,8 +36,8 @@ def test_what_is_to_be_done(bench: Bench, error: OSError, says: str) -> None:
     for name in ("filename", "filename2"):
         if isinstance(path := getattr(error, name), str):
             setattr(error, name, path.replace("{}", str(bench.outbound)))
-    bench.at.health.report_refusal(error)
-    assert bench.at.health.refused == f"files can't be moved or written {says}".replace("{}", str(bench.outbound))
+    bench.desk.health.report_refusal(error)
+    assert bench.desk.health.refused == f"files can't be moved or written {says}".replace("{}", str(bench.outbound))
 
 
 @modes
@@ -46,16 +46,16 @@ def test_the_folders_that_are_closed(bench: Bench) -> None:
     for name in ("sent", "failed"):
         (bench.outbound / name).chmod(0o555)
     with as_anyone():
-        bench.at.health.report_refusal(
+        bench.desk.health.report_refusal(
             PermissionError(EACCES, "no", str(bench.outbound / "a"), None, str(bench.outbound / "sent/a"))
         )
-        bench.at.health.report_refusal(PermissionError(EACCES, "no", ".draft.tmp"))
+        bench.desk.health.report_refusal(PermissionError(EACCES, "no", ".draft.tmp"))
     closed = " and ".join(
-        str(bench.outbound / name) for name in bench.at.folder.subfolders if name in ("sent", "failed")
+        str(bench.outbound / name) for name in bench.desk.folder.subfolders if name in ("sent", "failed")
     )
-    assert bench.at.health.refused.startswith(f"files can't be moved or written in {closed}: no (")
-    assert "mode 0555; filedrop runs as " in bench.at.health.refused
-    assert f"; run: sudo chmod u+rwx {bench.outbound}/" in bench.at.health.refused
+    assert bench.desk.health.refused.startswith(f"files can't be moved or written in {closed}: no (")
+    assert "mode 0555; filedrop runs as " in bench.desk.health.refused
+    assert f"; run: sudo chmod u+rwx {bench.outbound}/" in bench.desk.health.refused
     assert bench.told("folder.refuses") == 1
 
 
@@ -63,10 +63,10 @@ def test_what_was_told_before(bench: Bench) -> None:
     """Two refusals that take turns are logged once each, until a scan has found none."""
     for _ in range(2):
         for error in (OSError(ENOSPC, "no room"), OSError(EIO, "broken")):
-            bench.at.health.report_refusal(error)
-        bench.at.health.forget_refusals()
+            bench.desk.health.report_refusal(error)
+        bench.desk.health.forget_refusals()
     assert bench.told("folder.refuses") == 2
-    bench.at.health.forget_refusals()
-    assert not bench.at.health.refused
-    bench.at.health.report_refusal(OSError(EIO, "broken"))
+    bench.desk.health.forget_refusals()
+    assert not bench.desk.health.refused
+    bench.desk.health.report_refusal(OSError(EIO, "broken"))
     assert bench.told("folder.refuses") == 3

@@ -340,13 +340,13 @@ def test_put_back_since_it_changed(bench: Bench) -> None:
     bench.put("invoice-2.xml")
     bench.put("invoice.xml")
     document = bench.recorded().but(dropped_as="later.xml")
-    bench.at.scanner.scan([], bench.clock.steady())
-    put_back_changed(bench.at, document)
+    bench.desk.scanner.scan([], bench.clock.steady())
+    put_back_changed(bench.desk, document)
     assert bench.lying() == {"invoice-2.xml", "later.xml"}
-    assert bench.at.scanner.is_woken
+    assert bench.desk.scanner.is_woken
     (now,) = bench.life.journal.documents([document.id])
     assert now.state is State.TAKEN
-    assert abs(now.history[-1].at - bench.at.shared.now()) < timedelta(seconds=1)
+    assert abs(now.history[-1].at - bench.desk.shared.now()) < timedelta(seconds=1)
     assert bench.told("document.changed") == 1
 
 

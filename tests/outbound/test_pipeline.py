@@ -48,7 +48,7 @@ def test_while_all_senders_are_busy(make_world: Callable[..., World], clock: Clo
         wait = life.turn()
         step_while_due(life)
         clock.pass_on(wait)
-    assert life.jobs.count("send") == life.pipeline.at.shared.window.size
+    assert life.jobs.count("send") == life.pipeline.desk.shared.window.size
     life.touch()
     step_while_due(life)
     clock.pass_on(200)  # the folder is compared anew

@@ -53,12 +53,12 @@ def finish(bench: Bench) -> None:
 
 def unsettle(bench: Bench) -> None:
     """Have the journal be one that may have lost what it knew of the folder."""
-    bench.life.journal.unsettle(bench.at.folder.id, bench.at.folder.changes, [])
+    bench.life.journal.unsettle(bench.desk.folder.id, bench.desk.folder.changes, [])
 
 
 def only(bench: Bench) -> Document:
     """The only document in `sending/` that the journal knows."""
-    (document,) = bench.life.journal.lying_in(bench.at.folder.id, "sending")
+    (document,) = bench.life.journal.lying_in(bench.desk.folder.id, "sending")
     return document
 
 
@@ -81,13 +81,13 @@ def test_when_it_is_made(bench: Bench) -> None:
     left_over(bench)
     assert compared.next - bench.clock.steady() == pytest.approx(RESCAN, abs=1)
     bench.clock.pass_on(RESCAN - 2)
-    bench.at.folder.local = before = not is_local(bench.outbound)
+    bench.desk.folder.local = before = not is_local(bench.outbound)
     compared.step(comes_first=False)
-    assert bench.at.folder.local is before
-    assert not bench.life.journal.lying_in(bench.at.folder.id, "sending")
+    assert bench.desk.folder.local is before
+    assert not bench.life.journal.lying_in(bench.desk.folder.id, "sending")
     compared.step(comes_first=True)
     assert only(bench).dropped_as == "invoice.xml"
-    assert bench.at.folder.local is is_local(bench.outbound)
+    assert bench.desk.folder.local is is_local(bench.outbound)
     assert compared.next == bench.clock.steady() + RESCAN
     assert not compared.is_under_way
 
@@ -103,7 +103,7 @@ def test_beside_the_steps(bench: Bench) -> None:
     while steps == 0 or compared.is_under_way:
         compared.step(comes_first=False)
         steps += 1
-        before, adopted = adopted, len(bench.life.journal.lying_in(bench.at.folder.id, "sending"))
+        before, adopted = adopted, len(bench.life.journal.lying_in(bench.desk.folder.id, "sending"))
         at_once = max(at_once, adopted - before)
     assert at_once == 4
     assert steps >= (20 + 20 + 20 + 20) / 4  # what is listed, what is adopted, and both sides of `sent/`
@@ -112,7 +112,7 @@ def test_beside_the_steps(bench: Bench) -> None:
     bench.clock.pass_on(RESCAN + 1)
     compared.step(comes_first=False)
     assert not compared.is_under_way
-    assert bench.life.journal.is_settled(bench.at.folder.id)
+    assert bench.life.journal.is_settled(bench.desk.folder.id)
     bench.clock.pass_on(RESCAN + 1)
     compared.step(comes_first=False)
     assert compared.is_under_way
@@ -139,7 +139,7 @@ def test_at_a_start(bench: Bench, clock: Clock) -> None:
     assert not bench.life.pipeline.reconciliation.is_under_way
     assert not draft.exists()
     assert not note.exists()
-    assert len(bench.life.journal.lying_in(bench.at.folder.id, "sending")) == 10
+    assert len(bench.life.journal.lying_in(bench.desk.folder.id, "sending")) == 10
     draft.touch()
     bench.clock.pass_on(RESCAN + 1)
     bench.life.pipeline.reconciliation.step(comes_first=True)
@@ -157,11 +157,11 @@ def test_drafts_are_cleared_after_a_first_comparison_that_broke_off(bench: Bench
     bench.life.pipeline.folder.take_up(bench.life.journal)
     sending.rename(aside)
     bench.life.pipeline.reconciliation.step(comes_first=False)
-    assert f"{sending} can't be used" in bench.at.health.unreconciled
+    assert f"{sending} can't be used" in bench.desk.health.unreconciled
     aside.rename(sending)
     compare(bench)
     assert not draft.exists()
-    assert bench.at.health.unreconciled == ""
+    assert bench.desk.health.unreconciled == ""
     bench.life.drop()
 
 
@@ -177,10 +177,10 @@ def test_an_archive_that_cannot_be_read(bench: Bench, clock: Clock) -> None:
         bench.life.pipeline.folder.take_up(bench.life.journal)
         bench.life.pipeline.reconciliation.step(comes_first=False)
     archive.chmod(0o700)
-    assert bench.at.health.unreconciled == f"{archive} can't be used: Permission denied"
+    assert bench.desk.health.unreconciled == f"{archive} can't be used: Permission denied"
     assert only(bench).dropped_as == "invoice.xml"
     compare(bench)
-    assert bench.at.health.unreconciled == ""
+    assert bench.desk.health.unreconciled == ""
     bench.life.drop()
 
 
@@ -191,14 +191,14 @@ def test_a_place_that_cannot_be_listed(bench: Bench) -> None:
     sent.chmod(0)
     with as_anyone():
         compare(bench)
-        assert bench.at.health.unreconciled == f"{sent} can't be used: Permission denied"
+        assert bench.desk.health.unreconciled == f"{sent} can't be used: Permission denied"
         assert bench.life.pipeline.reconciliation.next == bench.clock.steady() + RESCAN
         assert bench.told("folder.not_reconciled") == 1
         compare(bench)
     assert bench.told("folder.not_reconciled") == 1
     sent.chmod(0o700)
     compare(bench)
-    assert bench.at.health.unreconciled == ""
+    assert bench.desk.health.unreconciled == ""
 
 
 def test_a_journal_that_fails(bench: Bench) -> None:
@@ -217,7 +217,7 @@ def test_a_journal_that_fails(bench: Bench) -> None:
 
 def test_the_marker(bench: Bench) -> None:
     """After a comparison the marker says how far the journal has counted; that it can't be written hinders nothing."""
-    journal, folder = bench.life.journal, bench.at.folder
+    journal, folder = bench.life.journal, bench.desk.folder
     for number in range(3):
         left_over(bench, f"{number}.xml", invoice(f"{number}"))
     compare(bench)
@@ -232,12 +232,12 @@ def test_a_marker_that_cannot_be_written(bench: Bench) -> None:
     lay(bench, "sending", drop())
     (bench.outbound / "sending").chmod(0o500)
     with as_anyone():
-        mark(bench.at)
+        mark(bench.desk)
     (bench.outbound / "sending").chmod(0o700)
-    mark(bench.at)
+    mark(bench.desk)
     marker = read_marker(bench.outbound)
     assert marker is not None
-    assert marker.changes == bench.life.journal.changes(bench.at.folder.id).counted
+    assert marker.changes == bench.life.journal.changes(bench.desk.folder.id).counted
 
 
 def test_what_the_journal_does_not_know(bench: Bench) -> None:
@@ -270,11 +270,11 @@ def test_what_a_lost_journal_may_have_known(bench: Bench) -> None:
     os.utime(path, (written.timestamp(), written.timestamp()))
     unsettle(bench)
     compare(bench)
-    rows = {document.file: document for document in bench.life.journal.lying_in(bench.at.folder.id, "sending")}
+    rows = {document.file: document for document in bench.life.journal.lying_in(bench.desk.folder.id, "sending")}
     assert rows["nobody's.xml"].state is State.FAILED
     document = rows["invoice.xml"]
     assert (document.state, document.claimed) == (State.DOUBT, written)
-    assert document.identity == bench.at.shared.access_point.identity != ""
+    assert document.identity == bench.desk.shared.access_point.identity != ""
     assert document.history[-1].event == "in doubt"
     assert abs(document.history[-1].at - bench.clock.now()) < timedelta(minutes=1)
     assert bench.told("document.doubted") == 1
@@ -282,7 +282,7 @@ def test_what_a_lost_journal_may_have_known(bench: Bench) -> None:
 
 def test_sidecars_tell_a_lost_journal(bench: Bench) -> None:
     """Where the journal may have lost what it knew, sidecars tell it; one that has lost nothing asks none of them."""
-    document, within = accepted(drop(folder=bench.at.folder.id)), bench.outbound / "sent"
+    document, within = accepted(drop(folder=bench.desk.folder.id)), bench.outbound / "sent"
     (within / document.file).write_bytes(CONTENT)
     (within / f"{document.file}.json").write_bytes(sidecar.outbound(document, document.file))
     compare(bench)
@@ -303,7 +303,7 @@ def test_what_cannot_be_read(bench: Bench) -> None:
         compare(bench)
     assert bench.lying() == {"invoice.xml", "sending/other.xml"}
     assert only(bench).file == "other.xml"
-    assert bench.at.health.unreconciled == ""
+    assert bench.desk.health.unreconciled == ""
 
 
 @modes
@@ -317,12 +317,12 @@ def test_what_cannot_be_read_and_may_have_been_posted(bench: Bench) -> None:
         compare(bench)
     assert bench.lying() == {"sending/invoice.xml", "sending/other.xml"}
     assert only(bench).file == "other.xml"
-    assert bench.at.health.unreconciled == f"{path} can't be used: Permission denied"
-    assert not bench.life.journal.is_settled(bench.at.folder.id)
+    assert bench.desk.health.unreconciled == f"{path} can't be used: Permission denied"
+    assert not bench.life.journal.is_settled(bench.desk.folder.id)
     path.chmod(0o600)
     compare(bench)
-    assert len(bench.life.journal.lying_in(bench.at.folder.id, "sending")) == 2
-    assert bench.life.journal.is_settled(bench.at.folder.id)
+    assert len(bench.life.journal.lying_in(bench.desk.folder.id, "sending")) == 2
+    assert bench.life.journal.is_settled(bench.desk.folder.id)
 
 
 @pytest.mark.parametrize("doubtful", [True, False])
@@ -330,7 +330,7 @@ def test_what_is_gone_meanwhile(bench: Bench, *, doubtful: bool) -> None:
     """What lay in `sending/` when that was listed, and is gone or no file any more, is nobody's."""
     (bench.outbound / "sending" / "folder.xml").mkdir()
     for name in ("gone.xml", "folder.xml"):
-        assert _adopted(bench.at, name, doubtful=doubtful) is None
+        assert _adopted(bench.desk, name, doubtful=doubtful) is None
     assert bench.lying() == set()
 
 
@@ -342,7 +342,7 @@ def test_what_was_never_ready(make_bench: Callable[..., Bench], content: bytes) 
     path.with_name("invoice-2.xml.json").write_bytes(sidecar.name_alone("invoice.xml", "invoice-2.xml"))
     compare(bench)
     assert bench.lying() == {"invoice.xml"}
-    assert not bench.life.journal.lying_in(bench.at.folder.id, "sending")
+    assert not bench.life.journal.lying_in(bench.desk.folder.id, "sending")
 
 
 @pytest.mark.parametrize("place", ["sending", "sent"])
@@ -361,7 +361,10 @@ def test_a_second_of_the_same_bytes(bench: Bench) -> None:
     first = lay(bench, "sending", drop())
     left_over(bench, "other.xml")
     compare(bench)
-    assert {one.file for one in bench.life.journal.lying_in(bench.at.folder.id, "sending")} == {first.file, "other.xml"}
+    assert {one.file for one in bench.life.journal.lying_in(bench.desk.folder.id, "sending")} == {
+        first.file,
+        "other.xml",
+    }
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["this file", "an earlier one"])
@@ -370,7 +373,7 @@ def test_let_through_before_the_journal_knew(bench: Bench, *, same: bool) -> Non
     path = left_over(bench, "invoice-2.xml")
     path.with_name("invoice-2.xml.json").write_bytes(sidecar.name_alone("invoice.xml", "invoice-2.xml"))
     waiver = Waiver(hashlib.sha256(CONTENT).hexdigest(), FileStamp.of(path.stat()).modified - (not same))
-    bench.life.journal.let_through(bench.at.folder.id, "invoice.xml", waiver)
+    bench.life.journal.let_through(bench.desk.folder.id, "invoice.xml", waiver)
     compare(bench)
     assert only(bench).was_let_through is same
 
@@ -387,7 +390,7 @@ def test_a_file_that_a_person_took(bench: Bench) -> None:
     assert abs(row(bench, taken).history[-1].at - bench.clock.now()) < timedelta(minutes=1)
     assert row(bench, there) == there
     assert bench.told("document.taken") == 1
-    assert not bench.at.shared.gone._was_asked
+    assert not bench.desk.shared.gone._was_asked
 
 
 def test_a_file_that_was_only_moved_for_a_while(bench: Bench) -> None:
@@ -421,9 +424,9 @@ def begin(bench: Bench) -> None:
     """Take a comparison so far that the first of ten files in `sending/` has been taken up."""
     for number in range(10):
         left_over(bench, f"left over {number}.xml", invoice(f"left over {number}"))
-    before = len(bench.life.journal.lying_in(bench.at.folder.id, "sending"))
+    before = len(bench.life.journal.lying_in(bench.desk.folder.id, "sending"))
     bench.clock.pass_on(RESCAN + 1)
-    while len(bench.life.journal.lying_in(bench.at.folder.id, "sending")) == before:
+    while len(bench.life.journal.lying_in(bench.desk.folder.id, "sending")) == before:
         bench.life.pipeline.reconciliation.step(comes_first=False)
     assert bench.life.pipeline.reconciliation.is_under_way
 
@@ -435,12 +438,12 @@ def test_put_back_while_it_is_compared(bench: Bench) -> None:
     path, aside = bench.outbound / "sending" / document.file, bench.world.base / "aside.xml"
     path.rename(aside)
     compare(bench, 2)
-    bench.at.shared.gone.note_asked(document.id)
+    bench.desk.shared.gone.note_asked(document.id)
     begin(bench)
     aside.rename(path)
     finish(bench)
     assert row(bench, document) == document
-    assert not bench.at.shared.gone._was_asked
+    assert not bench.desk.shared.gone._was_asked
 
 
 @pytest.mark.usefixtures("in_slices")
@@ -450,7 +453,7 @@ def test_claimed_while_it_is_compared(bench: Bench) -> None:
     content = invoice("left over 9")
     document = lay(bench, "sending", drop(file="left over 9.xml"), content)
     finish(bench)
-    rows = bench.life.journal.lying_in(bench.at.folder.id, "sending")
+    rows = bench.life.journal.lying_in(bench.desk.folder.id, "sending")
     assert [one for one in rows if one.file == document.file] == [document]
     assert len(rows) == 10
 
@@ -461,22 +464,22 @@ def test_a_file_that_a_sender_has(bench: Bench) -> None:
     moving = lay(bench, "sending", accepted(drop(2)), invoice("2"))
     for document in (posted, moving):
         (bench.outbound / "sending" / document.file).unlink()
-    bench.at.handover._under_way.add(posted.id)
+    bench.desk.handover._under_way.add(posted.id)
     compare(bench, 3)
     assert row(bench, posted) == posted
     assert row(bench, moving) == moving
-    assert not bench.at.shared.gone._was_asked
+    assert not bench.desk.shared.gone._was_asked
 
 
 def in_doubt(bench: Bench, identity: str = "") -> Document:
     """A document in `sending/` that may have arrived."""
-    return drop().suspected(drop().claimed, identity or bench.at.shared.access_point.identity)
+    return drop().suspected(drop().claimed, identity or bench.desk.shared.access_point.identity)
 
 
 def sent(bench: Bench) -> Document:
     """A document in `sent/` that isn't delivered yet."""
     due = accepted(drop()).claimed + timedelta(days=36500)
-    return accepted(drop()).but(identity=bench.at.shared.access_point.identity, due=due)
+    return accepted(drop()).but(identity=bench.desk.shared.access_point.identity, due=due)
 
 
 @pytest.mark.parametrize("place", ["sending", "sent"])
@@ -487,16 +490,16 @@ def test_the_access_point_is_asked_first(bench: Bench, place: str) -> None:
     path.unlink()
     compare(bench, 4)
     assert row(bench, document).state is document.state
-    assert bench.at.shared.gone._was_asked == {document.id: False}
+    assert bench.desk.shared.gone._was_asked == {document.id: False}
     if place == "sent":
         due = row(bench, document).due
         assert due is not None
         assert due < bench.clock.now()
         assert row(bench, document).revision == document.revision + 1
-    bench.at.shared.gone.note_asked(document.id)
+    bench.desk.shared.gone.note_asked(document.id)
     compare(bench)
     assert row(bench, document).state is State.TAKEN
-    assert not bench.at.shared.gone._was_asked
+    assert not bench.desk.shared.gone._was_asked
     assert bench.told("document.taken") == 1
 
 
@@ -507,16 +510,16 @@ def test_put_back_before_the_answer(bench: Bench, place: str) -> None:
     path, aside = bench.outbound / place / document.file, bench.world.base / "aside.xml"
     path.rename(aside)
     compare(bench, 2)
-    bench.at.shared.gone.note_asked(document.id)
+    bench.desk.shared.gone.note_asked(document.id)
     aside.rename(path)
     compare(bench)
-    assert not bench.at.shared.gone._was_asked
+    assert not bench.desk.shared.gone._was_asked
     path.rename(bench.outbound / "other.xml")
     compare(bench)
-    bench.at.shared.gone.note(document.id)
-    bench.at.shared.gone.note_asked(document.id)
+    bench.desk.shared.gone.note(document.id)
+    bench.desk.shared.gone.note_asked(document.id)
     compare(bench)
-    assert not bench.at.shared.gone._was_asked
+    assert not bench.desk.shared.gone._was_asked
     assert row(bench, document).state is document.state
 
 
@@ -526,16 +529,16 @@ def test_of_an_account_that_nobody_told(bench: Bench) -> None:
     (bench.outbound / "sent" / document.file).unlink()
     compare(bench, 3)
     assert row(bench, document).state is State.SENT
-    assert bench.at.shared.gone._was_asked == {document.id: False}
+    assert bench.desk.shared.gone._was_asked == {document.id: False}
 
 
 def test_a_step_further_meanwhile(bench: Bench) -> None:
     """A document that was taken a step further since it was found missing isn't ended by what was known before."""
     before = lay(bench, "sent", sent(bench))
     now = bench.life.journal.record(before.delivered_at(bench.clock.now(), "2027-01-01T00:00:00Z", None))
-    bench.at.shared.gone.note(before.id)
-    bench.at.shared.gone.note_asked(before.id)
-    _end_or_ask(bench.at.shared, before)
+    bench.desk.shared.gone.note(before.id)
+    bench.desk.shared.gone.note_asked(before.id)
+    _end_or_ask(bench.desk.shared, before)
     assert row(bench, before) == now
 
 
@@ -591,7 +594,7 @@ def test_no_note_of_what_has_gone_on(bench: Bench) -> None:
     """What was accepted while notes are written gets none."""
     documents = [lay(bench, "sending", drop(nth, claimed=bench.clock.now() - timedelta(hours=1))) for nth in (1, 2)]
     there = {document.id: document.file for document in documents}
-    notes = write_notes(bench.at, {}, there)
+    notes = write_notes(bench.desk, {}, there)
     next(notes)
     (noted,) = (bench.outbound / "sending").glob("*.why.txt")
     (other,) = (document for document in documents if noted.name != f"{document.file}.why.txt")
@@ -604,11 +607,11 @@ def test_no_note_of_what_has_gone_on(bench: Bench) -> None:
 def test_what_begins_to_wait_during_a_comparison(bench: Bench) -> None:
     """It isn't forgotten by that comparison, which doesn't know it."""
     lay(bench, "sending", drop(claimed=bench.clock.now()))
-    slices = _compare(bench.at, Findings())
+    slices = _compare(bench.desk, Findings())
     next(slices)
-    bench.at.handover._put_off.add("another")
+    bench.desk.handover._put_off.add("another")
     assert list(slices)
-    assert bench.at.handover.put_off == {"another"}
+    assert bench.desk.handover.put_off == {"another"}
 
 
 def test_what_waits_for_nothing_any_more(bench: Bench) -> None:
@@ -616,14 +619,14 @@ def test_what_waits_for_nothing_any_more(bench: Bench) -> None:
     now = bench.clock.now()
     waits = drop(claimed=now).waits_for(now, Need.IDS, "the table doesn't answer", due=now + timedelta(hours=1))
     document = lay(bench, "sending", waits)
-    bench.at.handover._put_off.add(document.id)
+    bench.desk.handover._put_off.add(document.id)
     compare(bench)
-    assert bench.at.handover.put_off
-    assert bench.life.journal.needy(bench.at.folder.id, now) == 1
+    assert bench.desk.handover.put_off
+    assert bench.life.journal.needy(bench.desk.folder.id, now) == 1
     (bench.outbound / "sending" / document.file).unlink()
     compare(bench, 3)
-    assert not bench.at.handover.put_off
-    assert bench.life.journal.needy(bench.at.folder.id, now) == 0
+    assert not bench.desk.handover.put_off
+    assert bench.life.journal.needy(bench.desk.folder.id, now) == 0
 
 
 @modes
@@ -635,12 +638,12 @@ def test_notes_that_cannot_be_written(bench: Bench) -> None:
     note.mkdir()
     left_over(bench, "other.xml", invoice("2"))
     compare(bench)
-    assert bench.at.health.unreconciled.startswith(f"{note} can't be used: ")
-    assert bench.life.journal.is_settled(bench.at.folder.id)
+    assert bench.desk.health.unreconciled.startswith(f"{note} can't be used: ")
+    assert bench.life.journal.is_settled(bench.desk.folder.id)
     marker = read_marker(bench.outbound)
     assert marker is not None
-    assert marker.changes == bench.life.journal.changes(bench.at.folder.id).counted
-    assert len(bench.life.journal.lying_in(bench.at.folder.id, "sending")) == 2
+    assert marker.changes == bench.life.journal.changes(bench.desk.folder.id).counted
+    assert len(bench.life.journal.lying_in(bench.desk.folder.id, "sending")) == 2
 
 
 @pytest.mark.parametrize("place", ["", "sending", "sent", "failed"])
@@ -718,7 +721,7 @@ def test_notes_of_what_was_moved_for_a_while(bench: Bench, place: str) -> None:
 
 def test_what_was_let_through_and_taken(bench: Bench) -> None:
     """What a person has let through is over when two comparisons have found no such file in `outbound/`."""
-    folder, journal = bench.at.folder.id, bench.life.journal
+    folder, journal = bench.desk.folder.id, bench.life.journal
     for name in ("there.xml", "gone.xml"):
         journal.let_through(folder, name, Waiver("sha", 1))
     (bench.outbound / "there.xml").write_bytes(b"<half")
@@ -739,7 +742,7 @@ def test_the_folder_goes_amid_a_comparison(bench: Bench) -> None:
     bench.outbound.rename(bench.world.base / "away")
     bench.life.pipeline.step()
     assert not bench.life.pipeline.reconciliation.is_under_way
-    assert "is gone" in bench.at.health.trouble
+    assert "is gone" in bench.desk.health.trouble
     (bench.world.base / "away").rename(bench.outbound)
 
 

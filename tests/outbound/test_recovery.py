@@ -32,7 +32,7 @@ ARCHIVE = "archive/2026-11"
 def told(bench: Bench, document: Document, *, place: str = "", name: str = "", beside: bool = True) -> Document:
     """Have the folder tell of a document, by its sidecar; `beside`: its file lies there, too. Returns its row to be."""
     digest = hashlib.sha256(CONTENT).hexdigest()
-    document = document.but(folder=bench.at.folder.id, size=len(CONTENT), sha256=digest)
+    document = document.but(folder=bench.desk.folder.id, size=len(CONTENT), sha256=digest)
     document = document.at(place or document.home, name or document.file)
     path = bench.outbound / document.place / document.file
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ def told(bench: Bench, document: Document, *, place: str = "", name: str = "", b
 
 def restored(bench: Bench) -> int:
     """Restore the rows; in how many slices before the last."""
-    return sum(1 for _ in restore(bench.at))
+    return sum(1 for _ in restore(bench.desk))
 
 
 def delivered(document: Document) -> Document:
@@ -61,8 +61,8 @@ def said(document: Document) -> dict[str, Any]:
 
 def outdate(bench: Bench, missing: int) -> None:
     """Have the folder's marker have seen so many changes more than the journal, which has seen some."""
-    assert bench.life.journal.mark(bench.at.folder.id) > 0
-    bench.at.folder.changes = bench.life.journal.changes(bench.at.folder.id).marked + missing
+    assert bench.life.journal.mark(bench.desk.folder.id) > 0
+    bench.desk.folder.changes = bench.life.journal.changes(bench.desk.folder.id).marked + missing
 
 
 def test_an_older_journal_suspects_what_waits(bench: Bench) -> None:
@@ -71,23 +71,23 @@ def test_an_older_journal_suspects_what_waits(bench: Bench) -> None:
     asked = lay(bench, "sending", drop(2).sending(NOON, identity="acme@ap.example.com", clock=None))
     elsewhere = lay(bench, "sent", accepted(drop(3)))
     outdate(bench, 1)
-    suspect_all(bench.at)
+    suspect_all(bench.desk)
     suspected = row(bench, waits)
-    assert (suspected.state, suspected.identity) == (State.DOUBT, bench.at.shared.access_point.identity)
+    assert (suspected.state, suspected.identity) == (State.DOUBT, bench.desk.shared.access_point.identity)
     assert suspected.in_doubt_since is not None
-    assert abs(suspected.in_doubt_since - bench.at.shared.now()) < timedelta(seconds=1)
+    assert abs(suspected.in_doubt_since - bench.desk.shared.now()) < timedelta(seconds=1)
     assert (row(bench, asked), row(bench, elsewhere)) == (asked, elsewhere)
-    assert bench.life.journal.changes(bench.at.folder.id).marked == bench.at.folder.changes
-    assert not bench.life.journal.is_settled(bench.at.folder.id)
+    assert bench.life.journal.changes(bench.desk.folder.id).marked == bench.desk.folder.changes
+    assert not bench.life.journal.is_settled(bench.desk.folder.id)
     (line,) = [line for line in bench.world.log() if line["event"] == "journal.outdated"]
     assert (line["company"], line["folder"]) == ("acme", str(bench.outbound))
-    assert bench.at.health.outdated == line["why"] == why_outdated(1)
+    assert bench.desk.health.outdated == line["why"] == why_outdated(1)
     assert bench.told("document.doubted") == 1
 
 
 def test_a_journal_that_has_taken_the_folder_over_suspects_what_waits(bench: Bench) -> None:
     """Once, and without a word of an older copy."""
-    waits, at, journal = lay(bench, "sending", drop(1)), bench.at, bench.life.journal
+    waits, at, journal = lay(bench, "sending", drop(1)), bench.desk, bench.life.journal
     at.folder.take_over(journal)
     at.folder.take_up(journal)
     suspect_all(at)
@@ -104,9 +104,9 @@ def test_a_journal_that_has_taken_the_folder_over_suspects_what_waits(bench: Ben
 def test_a_journal_that_knows_as_much_suspects_nothing(bench: Bench, missing: int) -> None:
     waits = lay(bench, "sending", drop(1))
     outdate(bench, missing)
-    suspect_all(bench.at)
+    suspect_all(bench.desk)
     assert row(bench, waits) == waits
-    assert not bench.at.health.outdated
+    assert not bench.desk.health.outdated
     assert not bench.told("journal.outdated")
 
 
@@ -206,7 +206,7 @@ def test_a_failure_that_came_after(bench: Bench) -> None:
 def test_anothers_row_stays(bench: Bench, differs: dict[str, Any]) -> None:
     """A sidecar changes no row of another number, account or folder."""
     journal = bench.life.journal
-    known = journal.record(accepted(drop(1)).but(folder=bench.at.folder.id, place="sent").but(**differs))
+    known = journal.record(accepted(drop(1)).but(folder=bench.desk.folder.id, place="sent").but(**differs))
     told(bench, delivered(accepted(drop(1))))
     assert restored(bench) == 0
     assert row(bench, known) == known
@@ -225,7 +225,7 @@ def test_in_slices(bench: Bench, monkeypatch: pytest.MonkeyPatch, at_once: int) 
         known_now = row(bench, known).state is State.DELIVERED
         return known_now + sum(bench.life.journal.document(one.id) is not None for one in new)
 
-    assert [written() for _ in restore(bench.at)] == list(range(at_once, 5, at_once))
+    assert [written() for _ in restore(bench.desk)] == list(range(at_once, 5, at_once))
     assert row(bench, known).revision == known.revision + 1
 
 
@@ -270,12 +270,12 @@ def test_documents_whose_name_is_anothers(
     now = row(bench, document)
     assert now.state is end
     if end is State.TAKEN:
-        assert abs(now.history[-1].at - bench.at.shared.now()) < timedelta(seconds=1)
+        assert abs(now.history[-1].at - bench.desk.shared.now()) < timedelta(seconds=1)
 
 
 def test_a_document_of_which_no_digest_is_known(bench: Bench) -> None:
     """It can't be told from another, and stays."""
-    document = bench.life.journal.record(drop(1).but(folder=bench.at.folder.id, sha256=""))
+    document = bench.life.journal.record(drop(1).but(folder=bench.desk.folder.id, sha256=""))
     of_other_bytes(bench, document)
     restored(bench)
     assert row(bench, document).state is State.WAITING
@@ -295,24 +295,24 @@ def test_what_cannot_be_read_hides_nothing_else(bench: Bench, what: str) -> None
     unreadable.chmod(0)
     with as_anyone():
         compared = bench.life.pipeline.reconciliation
-        bench.life.journal.unsettle(bench.at.folder.id, bench.at.folder.changes, [])
+        bench.life.journal.unsettle(bench.desk.folder.id, bench.desk.folder.changes, [])
         compared.step(comes_first=True)
     if what == "archive/2026-10":
-        assert bench.at.health.unreconciled == f"{unreadable} can't be used: Permission denied"
-        assert not bench.life.journal.is_settled(bench.at.folder.id)
+        assert bench.desk.health.unreconciled == f"{unreadable} can't be used: Permission denied"
+        assert not bench.life.journal.is_settled(bench.desk.folder.id)
     known = {document.id for document in bench.life.journal.documents([one.id for one in (hidden, *others)])}
     assert known == {one.id for one in others}
     unreadable.chmod(mode)
-    bench.life.journal.unsettle(bench.at.folder.id, bench.at.folder.changes, [])
+    bench.life.journal.unsettle(bench.desk.folder.id, bench.desk.folder.changes, [])
     compared.step(comes_first=True)
-    assert bench.at.health.unreconciled == ""
-    assert bench.life.journal.is_settled(bench.at.folder.id)
+    assert bench.desk.health.unreconciled == ""
+    assert bench.life.journal.is_settled(bench.desk.folder.id)
     assert row(bench, hidden).msg_no == 1
 
 
 def test_another_lies_where_one_was_being_posted(bench: Bench) -> None:
     """A document whose request a kill broke off may be accepted, though its file was taken: it stays a duplicate."""
-    posted = drop(1).sending(NOON, identity=bench.at.shared.access_point.identity, clock=None)
+    posted = drop(1).sending(NOON, identity=bench.desk.shared.access_point.identity, clock=None)
     document = lay(bench, "sending", posted)
     (bench.outbound / "sending" / document.file).write_bytes(invoice("another"))
     restored(bench)

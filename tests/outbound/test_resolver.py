@@ -98,7 +98,7 @@ def test_found(bench: Bench) -> None:
     assert (found.state, found.msg_no, found.history[-1].event) == (State.SENT, message.msg_no, "found")
     assert found.received is not None
     assert found.due is not None
-    assert abs(found.due - bench.at.shared.now() - timedelta(seconds=60)) < timedelta(seconds=1)
+    assert abs(found.due - bench.desk.shared.now() - timedelta(seconds=60)) < timedelta(seconds=1)
     assert resolver(bench).wait() is None
     assert not resolver(bench).undecided()
     assert told(bench, "document.found") == {
@@ -158,7 +158,7 @@ def test_once_too_often(bench: Bench, counts: dict[str, int]) -> None:
         assert after.error.code == ("no-answer" if "unclear" in counts else "rejected")
         assert document.why_in_doubt in f"{after.error.message} {after.error.administrator}"
         assert ("HTTP status 400" in after.error.administrator) is ("unexplained" in counts)
-        assert abs(after.history[-1].at - bench.at.shared.now()) < timedelta(seconds=1)
+        assert abs(after.history[-1].at - bench.desk.shared.now()) < timedelta(seconds=1)
         if "unclear" in counts:
             assert "gave no clear answer 10 times" in after.error.message
             assert "send the file again with the command below" in after.error.administrator
@@ -193,7 +193,7 @@ def test_each_doubt_is_one_of_its_own(bench: Bench) -> None:
     document = doubtful(bench, reset_after_a_part)
     look(bench)
     bench.clock.pass_on(901)
-    now, shared = bench.at.shared.now(), bench.at.shared
+    now, shared = bench.desk.shared.now(), bench.desk.shared
     sending = document.not_found(now).sending(now, identity=shared.access_point.identity, clock=None)
     bench.life.journal.record(sending.doubted(now, "no answer again"))
     assert resolver(bench).wait() == 0
@@ -258,7 +258,7 @@ def test_a_document_that_can_not_be_had(bench: Bench) -> None:
     assert not resolver(bench).undecided()
     assert (asked.state, asked) == (State.DOUBT, row(bench, document))
     assert question(asked)
-    assert abs(asked.history[-1].at - bench.at.shared.now()) < timedelta(seconds=1)
+    assert abs(asked.history[-1].at - bench.desk.shared.now()) < timedelta(seconds=1)
     assert wait(bench) == 900
     assert told(bench, "document.undecided") == {"level": "error", "company": "acme", "file": "invoice.xml"}
     bench.clock.pass_on(900)
@@ -300,15 +300,15 @@ def test_what_is_on_the_wire_is_waited_for(bench: Bench) -> None:
     """While another upload may have made a message, nothing is decided by it, nor is a person asked."""
     document = doubtful(bench, cut_after, content=invoice("same"))
     other = doubtful(bench, reset_after_a_part, "other.xml", invoice("same"))
-    assert bench.at.shared.window.take(other.id)
+    assert bench.desk.shared.window.take(other.id)
     under_way = bench.life.journal.record(other.but(state=State.SENDING))
     for _ in range(3):
         assert look(bench) == []
         bench.clock.pass_on(900)
     assert row(bench, document).state is State.DOUBT
     assert resolver(bench).needs_a_person() == set()
-    bench.life.journal.record(under_way.sent(bench.at.shared.now(), 99, received=None, uuid=None))
-    bench.at.shared.window.release(other.id)
+    bench.life.journal.record(under_way.sent(bench.desk.shared.now(), 99, received=None, uuid=None))
+    bench.desk.shared.window.release(other.id)
     assert [one.state for one in look(bench)] == [State.SENT]
 
 
@@ -323,7 +323,7 @@ def test_a_message_too_many(bench: Bench) -> None:
     document = doubtful(bench, twice_and_cut)
     (found,) = look(bench)
     first, second = sorted(message.msg_no for message in bench.world.sandbox.store.sent("acme"))
-    identity = bench.at.shared.access_point.identity
+    identity = bench.desk.shared.access_point.identity
     assert bench.life.journal.surplus(identity) == [(second, "invoice.xml")]
     assert (found.id, found.msg_no) == (document.id, first)
     assert told(bench, "message.surplus") == {
@@ -337,7 +337,7 @@ def test_a_message_that_another_may_be_is_none_too_many(bench: Bench) -> None:
     other = doubtful(bench, reset_after_a_part, "other.xml", invoice("same"))
     bench.life.journal.record(other.but(state=State.SENDING))
     assert [one.id for one in look(bench)] == [document.id]
-    assert bench.life.journal.surplus(bench.at.shared.access_point.identity) == []
+    assert bench.life.journal.surplus(bench.desk.shared.access_point.identity) == []
     assert not bench.told("message.surplus")
 
 
@@ -575,6 +575,6 @@ def test_another_accounts_doubt(bench: Bench) -> None:
 def test_asked_after(bench: Bench) -> None:
     """Of a document whose file is gone, a look that didn't find it is remembered."""
     document = doubtful(bench, reset_after_a_part)
-    bench.at.shared.gone.note(document.id)
+    bench.desk.shared.gone.note(document.id)
     look(bench)
-    assert bench.at.shared.gone._was_asked == {document.id: True}
+    assert bench.desk.shared.gone._was_asked == {document.id: True}

@@ -223,7 +223,7 @@ def test_a_delivery_of_long_ago(world: World, clock: Clock) -> None:
     life.take(world, "a.xml")
     (document,) = life.journal.called("a.xml", "a.xml")
     long_ago = "2019-06-01T12:00:00.000+00:00"
-    delivered = document.delivered_at(life.pipeline.at.shared.now(), long_ago, None)
+    delivered = document.delivered_at(life.pipeline.desk.shared.now(), long_ago, None)
     life.pipeline.put(Returned(life.journal.record(delivered)))
     life.go_on(3 * 3600)
     assert world.places()["a.xml"] == "archive/2019-06"

@@ -58,7 +58,7 @@ class Desk:
         opened = OpenedDocument.open(self.path)
         opened.read(10**9)
         try:
-            return send(replace(self.shared, **context), self.document, opened, self.life.pipeline.at.folder)
+            return send(replace(self.shared, **context), self.document, opened, self.life.pipeline.desk.folder)
         finally:
             opened.close()
 
@@ -86,8 +86,8 @@ def make_desk(make_world: Callable[..., World], tmp_path: Path) -> Iterator[Call
         life.do_all()
         path = tmp_path / "invoice.xml"
         path.write_bytes(invoice())
-        shared = replace(life.pipeline.at.shared, now=lambda: NOON)
-        document = drop(folder=life.pipeline.at.folder.id).sending(
+        shared = replace(life.pipeline.desk.shared, now=lambda: NOON)
+        document = drop(folder=life.pipeline.desk.folder.id).sending(
             NOON, identity=shared.access_point.identity, clock=NOON
         )
         return Desk(world, life, shared, document, path)
@@ -162,7 +162,7 @@ def test_a_file_that_changes_under_the_request(desk: Desk) -> None:
     opened.read(10**9)
     with desk.path.open("ab") as writer:
         writer.write(b"<!-- more -->")
-    document = send(desk.shared, desk.document, opened, desk.life.pipeline.at.folder).document
+    document = send(desk.shared, desk.document, opened, desk.life.pipeline.desk.folder).document
     opened.close()
     assert (document.state, document.due, document.history[-1].event) == (State.WAITING, None, "never arrived")
     assert document.history[-1].at == NOON
@@ -178,7 +178,7 @@ def test_a_file_that_fails_under_the_request(desk: Desk) -> None:
     folder = os.open(desk.path.parent, os.O_RDONLY)
     os.dup2(folder, opened.file.fileno())  # what is read of a folder fails
     os.close(folder)
-    document = send(desk.shared, desk.document, opened, desk.life.pipeline.at.folder).document
+    document = send(desk.shared, desk.document, opened, desk.life.pipeline.desk.folder).document
     opened.close()
     assert (document.state, document.due) == (State.WAITING, NOON + timedelta(seconds=5))
     assert (document.history[-1].at, desk.world.sandbox.store.sent("acme")) == (NOON, [])

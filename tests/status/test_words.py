@@ -263,7 +263,7 @@ def test_when_a_file_fails(make_world: Callable[..., World], clock: Clock) -> No
     world = make_world(outbound=RULES, clock=clock.true)
     life = Life(world, clock)
     life.go_on(10)
-    at, stamp = life.pipeline.at, FileStamp(1, 1, 1)
+    at, stamp = life.pipeline.desk, FileStamp(1, 1, 1)
     for name, error in (("locked.xml", PermissionError(EACCES, "no")), ("used.xml", InUse(EACCES, "somebody has it"))):
         fault = unreadable(world.outbound / name, error)
         at.scanner.remember(name, stamp, clock.steady(), look_again=30, unchanged=3600, fault=fault)
@@ -284,7 +284,7 @@ def test_a_ready_file_that_is_too_old(make_world: Callable[..., World], clock: C
     ready.touch()
     os.utime(ready, (0, 0))
     life.take(world, "a.xml")
-    said = {path: left.why for path, left in left_where_they_are(life.pipeline.at, most=1, now=clock.now())}
+    said = {path: left.why for path, left in left_where_they_are(life.pipeline.desk, most=1, now=clock.now())}
     assert said == {world.outbound / "a.xml": "it waits for a.xml.ready, which must not be older than this file"}
     life.stop()
 

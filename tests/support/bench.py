@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from support.world import World
 
     from filedrop.model.document import Document
-    from filedrop.outbound.desk import FolderContext
+    from filedrop.outbound.desk import Desk
     from filedrop.outbound.handover import Claimed
 
 CONTENT = invoice()
@@ -35,9 +35,9 @@ class Bench:
     clock: Clock
 
     @property
-    def at(self) -> FolderContext:
+    def desk(self) -> Desk:
         """What the worker in the folder knows."""
-        return self.life.pipeline.at
+        return self.life.pipeline.desk
 
     @property
     def outbound(self) -> Path:
@@ -62,7 +62,7 @@ class Bench:
 
     def claim(self, name: str = "invoice.xml") -> Claimed | None:
         """Claim a file, if it is ready."""
-        claimed = claim(self.at, name)
+        claimed = claim(self.desk, name)
         if claimed and claimed.opened:
             assert not claimed.opened.file.closed
             claimed.opened.close()
@@ -83,7 +83,7 @@ class Bench:
         """In how many seconds a file that wasn't claimed is looked at again."""
         assert self.claim(name) is None
         assert (self.outbound / name).exists()
-        return pytest.approx(self.at.scanner._settling[name] - self.clock.steady(), abs=0.01)
+        return pytest.approx(self.desk.scanner._settling[name] - self.clock.steady(), abs=0.01)
 
     def told(self, event: str) -> int:
         """How often the log tells of this."""
@@ -97,7 +97,7 @@ class Bench:
 
 def lay(bench: Bench, place: str, document: Document, content: bytes = CONTENT) -> Document:
     """Have a document lie there that the journal knows."""
-    facts = {"folder": bench.at.folder.id, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    facts = {"folder": bench.desk.folder.id, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     document = bench.life.journal.record(document.but(**facts).at(place, document.file))
     (bench.outbound / place / document.file).write_bytes(content)
     return document
