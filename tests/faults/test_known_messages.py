@@ -98,8 +98,8 @@ def test_a_server_that_was_set_up_anew(world: World, clock: Clock) -> None:
     life.go_on(300)
     assert len(world.delivered()) == 1
     world.front.heal()
-    with world.sandbox.store._engine.begin() as connection:
-        connection.exec_driver_sql("DELETE FROM messages")
+    with world.sandbox.store._writing() as connection:
+        connection.execute("DELETE FROM messages")
     assert world.receive(invoice("2")) == number
     world.front.next(f"GET /messages/{number}/", UNMARKED)
     life.go_on(2000)
@@ -184,8 +184,8 @@ def test_the_same_number_elsewhere(world: World, clock: Clock) -> None:
     life = Life(world, clock)
     life.go_on(310)
     life.drop()
-    with world.sandbox.store._engine.begin() as connection:
-        connection.exec_driver_sql("DELETE FROM messages")
+    with world.sandbox.store._writing() as connection:
+        connection.execute("DELETE FROM messages")
     world.receive(invoice("2"))
     world.front.always("GET /inbox", written(FORMS["not at all"]))
     at_host(world, "localhost")

@@ -81,8 +81,8 @@ def test_a_list_that_moves_up(make_world: Callable[..., World], clock: Clock) ->
     names = [f"{nth:02}.xml" for nth in range(1, 41)]
 
     def when_ten_were_delivered(exchange: Exchange) -> None:
-        with world.sandbox.store._engine.begin() as connection:
-            connection.exec_driver_sql("UPDATE messages SET due = 0 WHERE msg_no <= 10")
+        with world.sandbox.store._writing() as connection:
+            connection.execute("UPDATE messages SET due = 0 WHERE msg_no <= 10")
         answered(exchange)
 
     def is_for_the_second_page(request: Request) -> bool:
@@ -102,8 +102,8 @@ def test_a_list_that_moves_up(make_world: Callable[..., World], clock: Clock) ->
     life = Life(world, clock)
     life.go_on(3 * 3600)
     assert [world.places()[name].split("/")[0] for name in names] == ["archive"] * 10 + ["sent"] * 30
-    with world.sandbox.store._engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE messages SET due = NULL, listed = 0 WHERE msg_no = 40")
+    with world.sandbox.store._writing() as connection:
+        connection.execute("UPDATE messages SET due = NULL, listed = 0 WHERE msg_no = 40")
     life.go_on(3 * 3600)
     life.stop()
     assert [world.places()[name] for name in names[10:]] == ["sent"] * 29 + ["failed"]

@@ -23,7 +23,7 @@ class Book:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._database = sqlite3.connect(str(store._engine.url.database), isolation_level=None)
+        self._database = sqlite3.connect(store._file, isolation_level=None)
         self._version = -1
         self.all: dict[int, Message] = {}
         self.sent: dict[int, Message] = {}

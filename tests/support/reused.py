@@ -71,6 +71,6 @@ class _Reused(Sandbox):
     def empty(self) -> None:
         """Forget every message, so that numbers begin with 1 again."""
         with self.store._writing() as connection:
-            connection.exec_driver_sql("DELETE FROM messages")
+            connection.execute("DELETE FROM messages")
         for document in self.store._documents.iterdir():
             document.unlink()
