@@ -275,14 +275,15 @@ class Account:
     def _is_compared(self) -> bool:
         """Whether each folder has been compared with the journal since the start, or is unavailable."""
         if not self._has_compared:
-            self._has_compared = all(one.was_compared or self._workers.is_hung(one) for one in self.pipelines)
+            is_hung = self._workers.is_hung
+            self._has_compared = all(pipeline.was_compared or is_hung(pipeline) for pipeline in self.pipelines)
         return self._has_compared
 
     def _is_away(self, folder: str) -> bool:
         """Whether an outbound folder (by id) is unavailable, or hangs."""
         path = self.journal.folder_path(folder)
-        there = (one for one in self.pipelines if one.folder.path == path)
-        return any(one.health.trouble or self._workers.is_hung(one) for one in there)
+        there = (pipeline for pipeline in self.pipelines if pipeline.folder.path == path)
+        return any(pipeline.health.trouble or self._workers.is_hung(pipeline) for pipeline in there)
 
     def _stepped(self, *, has_news: bool) -> None:
         """Wake the follower if a pipeline's step has news for it."""

@@ -88,7 +88,7 @@ class FolderWorkers:
 
     def hung(self) -> Path | None:
         """A folder that has not answered for so long, if there is one. Thread-safe."""
-        return next((one.folder.path for one in list(self._busy) if self.is_hung(one)), None)
+        return next((served.folder.path for served in list(self._busy) if self.is_hung(served)), None)
 
     def is_serving(self, served: Served) -> bool:
         """Whether a thread is in this folder, and the folder doesn't hang. Thread-safe."""
@@ -98,14 +98,14 @@ class FolderWorkers:
         """Whether there is a thread that serves. Thread-safe."""
         return any(thread.is_alive() for thread in list(self._threads))
 
-    def serve(self, one: Served) -> None:
+    def serve(self, served: Served) -> None:
         """Take a step in a folder whose turn has come."""
         try:
-            self._attempt(str(one.folder.path), one.step)
+            self._attempt(str(served.folder.path), served.step)
         finally:
             with self._change:
-                del self._busy[one]
-                self._heard.pop(one, None)
+                del self._busy[served]
+                self._heard.pop(served, None)
 
     def close(self, last: Callable[[Served], object], deadline: float) -> None:
         """Stop, at the latest at `deadline` (monotonic). `last` is called with each folder that doesn't hang."""
@@ -114,7 +114,7 @@ class FolderWorkers:
             self._change.notify_all()
         for thread in list(self._threads):
             thread.join(max(0.0, deadline - time.monotonic()))
-        idle = deque(one for one in self._turns if one not in self._busy)
+        idle = deque(served for served in self._turns if served not in self._busy)
 
         def finish() -> None:
             while idle:
@@ -128,14 +128,14 @@ class FolderWorkers:
     def _next(self) -> Served | float:
         now, first = self._steady(), math.inf
         for _ in range(len(self._turns)):
-            one = self._turns[0]
+            served = self._turns[0]
             self._turns.rotate(-1)
-            if one in self._busy:
+            if served in self._busy:
                 continue
-            due = one.due()
+            due = served.due()
             if due <= now:
-                self._busy[one] = time.monotonic()
-                return one
+                self._busy[served] = time.monotonic()
+                return served
             first = min(first, due)
         return first - now
 

@@ -120,9 +120,9 @@ class Handover:
 
         Returns False if one that could be posted found no room: another folder may have filled the window since.
         """
-        ready = [one for one in claimed if sends and one.can_be_posted]
+        ready = [post for post in claimed if sends and post.can_be_posted]
         try:
-            self._leave([one for one in claimed if one not in ready])
+            self._leave([post for post in claimed if post not in ready])
         finally:
             handed_over = self._set_out(ready) if ready else 0
         return handed_over == len(ready)
@@ -130,8 +130,8 @@ class Handover:
     def _leave(self, claimed: Sequence[Claimed]) -> None:
         """Record those that aren't posted now, and put away those that are finished."""
         try:
-            self._record([one.document for one in claimed if one.document.revision == 0])
-            self._moves.put_away([one.document for one in claimed if one.document.revision], left=True)
+            self._record([post.document for post in claimed if post.document.revision == 0])
+            self._moves.put_away([post.document for post in claimed if post.document.revision], left=True)
         finally:
             _close(claimed)
 
@@ -202,23 +202,23 @@ class Handover:
             except BaseException:
                 _close(ready)
                 raise
-            posts = [one for one in ready if self._shared.window.take(one.document.id)]
+            posts = [post for post in ready if self._shared.window.take(post.document.id)]
         with contextlib.ExitStack() as each:  # the last comes first, and whichever fails, the others are done
             each.callback(self._validate if is_validated else self._begin, posts)
-            each.callback(self._leave, [one for one in ready if one not in posts])
+            each.callback(self._leave, [post for post in ready if post not in posts])
         return len(posts)
 
     def _validate(self, posts: Sequence[Claimed]) -> None:
         """Write a row for each of these that has none, in one commit, and have all validated that must be."""
         kept = list(posts)
         try:
-            new = iter(self._shared.journal.record_each([one.document for one in posts if one.document.revision == 0]))
+            new = iter(self._shared.journal.record_each(post.document for post in posts if not post.document.revision))
             errors: list[FiledropError] = []
-            for one in posts:
-                row = one.document if one.document.revision else next(new)
+            for post in posts:
+                row = post.document if post.document.revision else next(new)
                 if isinstance(row, Document):
-                    kept.remove(one)
-                    self._hand_to_validator(row, one)
+                    kept.remove(post)
+                    self._hand_to_validator(row, post)
                 else:
                     errors.append(row)
             self._file(errors)
@@ -231,25 +231,25 @@ class Handover:
         try:
             identity, clock, now = shared.access_point.identity, shared.access_point.clock(), shared.now()
             begun = shared.journal.record_sending(
-                [one.document.sending(now, identity=identity, clock=clock) for one in posts],
+                [post.document.sending(now, identity=identity, clock=clock) for post in posts],
                 shared.rules.duplicates,
                 warning=same_number,
             )
             failed: list[Document] = []
             errors: list[FiledropError] = []
-            for one, row in zip(posts, begun, strict=True):
+            for post, row in zip(posts, begun, strict=True):
                 if isinstance(row, Document):
-                    kept.remove(one)
-                    self._hand_over(row, one)
+                    kept.remove(post)
+                    self._hand_over(row, post)
                 elif isinstance(row, Duplicate):
-                    failed.append(one.document.failed(now, duplicate(row.document)))
+                    failed.append(post.document.failed(now, duplicate(row.document)))
                 else:
                     errors.append(row)
             self._record(failed)
             self._file(errors)
         finally:
-            for one in kept:
-                shared.window.release(one.document.id)
+            for post in kept:
+                shared.window.release(post.document.id)
             _close(kept)
 
     def _record(self, documents: Iterable[Document]) -> None:
@@ -316,6 +316,6 @@ class Handover:
 
 
 def _close(claimed: Iterable[Claimed]) -> None:
-    for one in claimed:
-        if one.opened:
-            one.opened.close()
+    for post in claimed:
+        if post.opened:
+            post.opened.close()

@@ -233,12 +233,12 @@ class OutboundPipeline:
         try:
             for name in self.scanner.next_ready(min(BATCH, self._handover.room) if sends else BATCH):
                 with self.health.tolerant():
-                    one = claim(self.desk, name)
-                    if one is not None:
-                        claimed.append(one)
+                    post = claim(self.desk, name)
+                    if post is not None:
+                        claimed.append(post)
         finally:  # also when the last one failed
             self._is_woken |= not self._handover.take_on(claimed, sends=sends)
-        waived = [one.waived for one in claimed if one.waived]
+        waived = [post.waived for post in claimed if post.waived]
         if waived:  # after the rows, which tell by themselves that a person has let these through
             self._shared.journal.end_waivers(self.folder.id, waived)
 
@@ -259,9 +259,9 @@ class OutboundPipeline:
                 if self._moves.is_missing(document.id) and self._is_seen_to(document):
                     continue
                 with self.health.tolerant():
-                    one = self._leftovers.take_up(document)
-                    if one is not None:
-                        reopened.append(one)
+                    post = self._leftovers.take_up(document)
+                    if post is not None:
+                        reopened.append(post)
         finally:
             has_more |= not self._handover.take_on(reopened, sends=sends)
         if len(due) < READ_AT_ONCE:
@@ -304,8 +304,9 @@ class OutboundPipeline:
         """Put away what came back; not while the folder is away: then it is found in the journal (`steps_due`)."""
         try:
             if not self.health.trouble:
-                posted = {one.document.id: one.opened.stamp for one in batch if one.opened}
-                self._moves.put_away([one.document for one in batch if one.is_recorded], posted=posted)
+                posted = {returned.document.id: returned.opened.stamp for returned in batch if returned.opened}
+                recorded = [returned.document for returned in batch if returned.is_recorded]
+                self._moves.put_away(recorded, posted=posted)
         finally:
             for returned in batch:
                 self._handover.take_back(returned)
