@@ -14,7 +14,7 @@ import yaml
 from support.documents import invoice, order
 from support.faults import reset_before
 from support.rules import own_rules
-from support.stepping import RULES, Life, touch
+from support.stepping import RULES, Life, touch, under_way
 
 from filedrop.storage.sidecar import FOR_ADMINISTRATOR
 
@@ -329,16 +329,12 @@ def test_stopped_and_killed_meanwhile(by_rules: Callable[..., World]) -> None:
     world = by_rules()
     world.drop("endless.xml", invoice("1", note="endless"))
     with world.service() as service:
-        world.until(
-            lambda: child(service) and service.accounts[0].pipelines[0].desk.handover._under_way, what="it is validated"
-        )
+        world.until(lambda: child(service) and under_way(service.accounts[0].pipelines[0]), what="it is validated")
         validator: Any = service.validating and service.validating._validator
         process = validator._children[0]._process
     assert process.poll() is not None
     with world.service() as service:
-        world.until(
-            lambda: child(service) and service.accounts[0].pipelines[0].desk.handover._under_way, what="it is again"
-        )
+        world.until(lambda: child(service) and under_way(service.accounts[0].pipelines[0]), what="it is again")
         (document,) = service.journal.documents([_only(service)])
         assert [event.event for event in document.history] == ["claimed"]
     assert not world.front.asked("POST /outbox")
@@ -369,7 +365,7 @@ def test_held_meanwhile(make_world: Callable[..., World], tmp_path: Path) -> Non
         world.until((tmp_path / "begun").exists)
         (world.outbound / "HOLD").touch()
         (tmp_path / "go").touch()
-        world.until(lambda: not service.accounts[0].pipelines[0].desk.handover._under_way)
+        world.until(lambda: not under_way(service.accounts[0].pipelines[0]))
         assert not world.front.asked("POST /outbox")
         (world.outbound / "HOLD").unlink()
         world.until(world.settled, 300)
@@ -401,13 +397,13 @@ def test_a_company_with_slow_validation(make_world: Callable[..., World], tmp_pa
     for nth in range(20):
         world.drop(f"{nth}.xml", invoice(str(nth), note="it is slow"))
     with world.service() as service:
-        acme, fjord = (pipeline.desk for pipeline in service.accounts[0].pipelines)
-        window = acme.shared.window
-        world.until(lambda: len(acme.handover._under_way) == window.size, what="acme has as much under way as it may")
+        acme, fjord = service.accounts[0].pipelines
+        window = acme.desk.shared.window
+        world.until(lambda: len(under_way(acme)) == window.size, what="acme has as much under way as it may")
         assert window.room == window.size
         world.put(fjord.folder.path / "other.xml", invoice("other"))
         world.until(lambda: len(world.front.asked("POST /outbox")) == 1, what="fjord's is sent")
-        assert len(acme.handover._under_way) == window.size
+        assert len(under_way(acme)) == window.size
         (tmp_path / "go").touch()
         world.until(lambda: len(world.front.asked("POST /outbox")) == 21, 300, what="all are sent")
 
@@ -418,11 +414,11 @@ def test_a_company_whose_documents_the_rules_never_end_with(by_rules: Callable[.
     for nth in range(3):
         world.drop(f"{nth}.xml", invoice(str(nth), note="endless"))
     with world.service() as service:
-        acme, fjord = (pipeline.desk for pipeline in service.accounts[0].pipelines)
-        world.until(lambda: len(acme.handover._under_way) == 3 and child(service), what="acme's are being validated")
+        acme, fjord = service.accounts[0].pipelines
+        world.until(lambda: len(under_way(acme)) == 3 and child(service), what="acme's are being validated")
         world.put(fjord.folder.path / "other.xml", invoice("other"))
         world.until(lambda: len(world.front.asked("POST /outbox")) == 1, 300, what="fjord's is sent")
-        assert len(acme.handover._under_way) == 3
+        assert len(under_way(acme)) == 3
 
 
 def test_a_verdict_is_kept(make_world: Callable[..., World], clock: Clock, tmp_path: Path) -> None:
@@ -448,11 +444,11 @@ def test_a_verdict_is_kept(make_world: Callable[..., World], clock: Clock, tmp_p
         clock.pass_on(10)
     assert life.jobs == ["send", "send"]
     assert seen.read_text().count("x") == 4
-    assert all(len(pipeline.desk.handover._under_way) == 2 for pipeline in pipelines)
+    assert all(len(under_way(pipeline)) == 2 for pipeline in pipelines)
     life.go_on(60)
     assert len(world.front.asked("POST /outbox")) == 4
     assert seen.read_text().count("x") == 4
-    assert not any(pipeline.desk.handover._under_way for pipeline in pipelines)
+    assert not any(under_way(pipeline) for pipeline in pipelines)
     life.stop()
 
 

@@ -16,7 +16,7 @@ from support.documents import invoice
 from support.faults import answered, cut_after, exactly, instead
 from support.plug import tapped
 from support.rights import as_anyone
-from support.stepping import RULES, Clock, Life, report_closed, touch
+from support.stepping import RULES, Clock, Life, report_closed, touch, under_way
 from support.systems import processes_shown
 
 from filedrop.errors import JournalError
@@ -353,7 +353,7 @@ def test_a_folder_hangs_while_its_moves_are_brought_to_the_disk(
     life.go_on(10)
     world.put(beside / "its own.xml", invoice("fjord", sender="0192:123456785"))
     (hung,) = (one for one in life.service.accounts[0].pipelines if one.folder.path == beside)
-    while not hung.desk.handover._under_way or "record" in life.jobs or "send" in life.jobs:
+    while not under_way(hung) or "record" in life.jobs or "send" in life.jobs:
         clock.pass_on(1)
         life.turn()
         if life.jobs:
@@ -361,7 +361,7 @@ def test_a_folder_hangs_while_its_moves_are_brought_to_the_disk(
     life.hang(hung)
     world.drop("one.xml", invoice("1"))
     life.go_on(400)
-    assert hung.desk.handover._under_way
+    assert under_way(hung)
     assert world.places()["one.xml"].startswith("archive/")
     life.answer(hung)
     life.go_on(200)
@@ -728,7 +728,7 @@ def test_a_share_hangs_after_its_documents_were_validated(make_world: Callable[.
         world.drop(name, invoice(name))
     touch(hangs)
     life.go_on(10)
-    assert len(hangs.desk.handover._under_way) == hangs.desk.shared.window.size
+    assert len(under_way(hangs)) == hangs.desk.shared.window.size
     life.hang(hangs)
     life.service.workers.hung_after = -1.0
     life.validator_hangs = False

@@ -14,6 +14,7 @@ from support.bench import CONTENT
 from support.documents import BUYER, SELLER, invoice
 from support.notes import whole
 from support.rights import as_anyone
+from support.stepping import under_way
 from support.systems import writers_unknown
 
 from filedrop.files import FileStamp, InUse
@@ -424,12 +425,12 @@ def test_what_comes_back_while_a_sender_has_it(bench: Bench) -> None:
     bench.put()
     document = bench.recorded()
     (bench.outbound / "sending" / "invoice.xml").rename(bench.outbound / "other.xml")
-    bench.desk.handover._under_way.add(document.id)
+    under_way(bench.life.pipeline).add(document.id)
     assert bench.again_in("other.xml") == SETTLE
     bench.clock.pass_on(SETTLE + 0.1)
     assert bench.again_in("other.xml") == 0.5
     assert bench.lying() == {"other.xml"}
-    bench.desk.handover._under_way.clear()
+    under_way(bench.life.pipeline).clear()
     bench.clock.pass_on(0.6)
     claimed = bench.claim("other.xml")
     assert claimed is not None

@@ -13,7 +13,7 @@ from support.bench import CONTENT, lay, row
 from support.documents import SELLER, invoice
 from support.drops import IDENTITY, accepted, drop, posted
 from support.rights import as_anyone
-from support.stepping import Life
+from support.stepping import Life, under_way
 from support.systems import modes
 
 from filedrop.errors import JournalError
@@ -464,7 +464,7 @@ def test_a_file_that_a_sender_has(bench: Bench) -> None:
     moving = lay(bench, "sending", accepted(drop(2)), invoice("2"))
     for document in (posted, moving):
         (bench.outbound / "sending" / document.file).unlink()
-    bench.desk.handover._under_way.add(posted.id)
+    under_way(bench.life.pipeline).add(posted.id)
     compare(bench, 3)
     assert row(bench, posted) == posted
     assert row(bench, moving) == moving

@@ -310,6 +310,11 @@ def report_written(pipeline: OutboundPipeline, name: str) -> None:
     pipeline.put(Written(name))
 
 
+def under_way(pipeline: OutboundPipeline) -> set[str]:
+    """The ids of a folder's documents that senders or validators have, or that wait for room after a verdict."""
+    return pipeline.desk.handover._under_way
+
+
 @lru_cache(maxsize=8)
 def _parsed(text: str) -> config.Config:
     return config.parse(text)
