@@ -159,7 +159,7 @@ def test_a_validator_fails_unforeseen(make_world: Callable[..., World], clock: C
     assert tried > 1
     assert world.places()["a.xml"] == "sending"
     reported = life.service.troubles().get("validation", "")
-    assert reported.endswith("wait: acme: a.xml: it broke off; the log says why")
+    assert reported.endswith("wait: acme: a.xml: it was interrupted; the log shows why")
     life.stop()
 
 

@@ -742,7 +742,7 @@ def test_the_folder_goes_amid_a_comparison(bench: Bench) -> None:
     bench.outbound.rename(bench.world.base / "away")
     bench.life.pipeline.step()
     assert not bench.life.pipeline.reconciliation.is_under_way
-    assert "is gone" in bench.desk.health.trouble
+    assert "it is missing" in bench.desk.health.trouble
     (bench.world.base / "away").rename(bench.outbound)
 
 
