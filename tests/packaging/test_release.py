@@ -54,3 +54,21 @@ def test_a_file_that_is_no_part_of_it(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "password isn't part of this release" in done.stderr
     assert not (tmp_path / "SHA256SUMS").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root may give files away")
+@pytest.mark.parametrize("script", ["release", "debian/build", "windows/build"])
+def test_the_time_of_the_commit_in_the_checkout_of_another_account(tmp_path: Path, script: str) -> None:
+    """In a container, a checkout often belongs to another account: git refuses it, and files have the same times."""
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    who = ["-c", "user.name=Anna", "-c", "user.email=anna@example.com", "-c", "commit.gpgsign=false"]
+    (tmp_path / "pyproject.toml").touch()
+    dated = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    dated |= {"GIT_COMMITTER_DATE": "1767225600 +0000", "HOME": str(tmp_path)}
+    subprocess.run(["git", *who, "commit", "-q", "--allow-empty", "-m", "First"], cwd=tmp_path, env=dated, check=True)
+    for path in (tmp_path, *tmp_path.rglob("*")):
+        os.chown(path, 12345, 12345)
+    lines = (PROJECT / "packaging" / script).read_text("utf-8").splitlines()
+    line = next(line for line in lines if "SOURCE_DATE_EPOCH=" in line)
+    shell = ["bash", "-euc", f"{line}; echo $SOURCE_DATE_EPOCH"]
+    assert subprocess.check_output(shell, cwd=tmp_path, env=dated, text=True).strip() == "1767225600"
