@@ -89,16 +89,14 @@ def _advice(names: Sequence[str], identity: Identity, reading: Reading) -> tuple
 
 
 def _way(names: Sequence[str], identity: Identity) -> Text:
-    ids, example = listed(name.replace("_", " ") for name in names), participants.EXAMPLE
+    ids = listed(name.replace("_", " ") for name in names)
     rules = sorted({rule.rule: str(rule) for name in names if (rule := rule_of(name, identity))}.items())
     if rules:  # above the first of them, since the first rule that sets an id wins
-        return Text.of(
-            "ids/correct-rules", ids=ids, example=example, rules=listed(rule for _, rule in rules), first=rules[0][1]
-        )
+        return Text.of("ids/correct-rules", ids=ids, rules=listed(rule for _, rule in rules), first=rules[0][1])
     lacking = [tried for tried in identity.tries if not tried.unset.keys().isdisjoint(names)]
     if lacking:
-        return Text.of("ids/complete-rule", ids=ids, example=example, rule=lacking[0])
-    return Text.of("ids/add-rule", ids=ids, example=example)
+        return Text.of("ids/complete-rule", ids=ids, rule=lacking[0])
+    return Text.of("ids/add-rule", ids=ids)
 
 
 def _conditions(identity: Identity, reading: Reading) -> dict[str, str]:

@@ -182,7 +182,7 @@ def duplicate(first: Document) -> Fault:
     return Fault.of(
         "duplicate",
         Text.of(
-            "duplicate",
+            "duplicate" if first.msg_no is not None else "duplicate/perhaps",
             document=f"{first.type or 'document'} {first.number or ''}".strip(),
             first=first.dropped_as,
             when=first.claimed,

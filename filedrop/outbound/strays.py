@@ -35,9 +35,9 @@ ARCHIVE_EVERY = 3600.0  # seconds between two listings of `archive/`
 MONTHS = 3  # of `archive/` that are listed at most
 LISTED_AT_ONCE = 1000  # names
 
-NO_DOCUMENT = "its name is no document's name, so it is never sent"
+NO_DOCUMENT = "files with such a name are never sent"
 NO_FILE = "it is a folder or a link: filedrop sends only files that are in outbound/ itself"
-BEING_WRITTEN = "its name is that of a file that a program is still writing, so it isn't sent"
+BEING_WRITTEN = "its name is that of an unfinished file, so it isn't sent"
 PUT_THERE = "filedrop didn't put it there, so it was not sent from here"
 
 

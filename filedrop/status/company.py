@@ -27,14 +27,17 @@ _ADVICE: dict[Kind, str] = {
     "account": f"filedrop tries again by itself. {_WAITS}",
     "decide": f"filedrop can't find out whether the access point received it. {_SURE}. {{administrator}}",
     "doubt": f"filedrop doesn't know yet whether the access point received it, and keeps looking. {_SURE}",
-    "failed": "read the note of each file, and correct the document. Then move the file back to outbound/",
+    "failed": "read the note of each file, and do what it says",
     "rejected": "read the receiver's response in inbound/, and send a corrected document",
-    "stray": "to send one, give it a document's name ({names}) and put it into outbound/. Otherwise, move it away",
+    "stray": (
+        "only XML documents with names like {names} are sent. If one of these is such a document, rename it, or "
+        "move it into outbound/. Otherwise, move it away"
+    ),
     "late": f"filedrop tries again by itself. {_WAITS}",
     "overdue": "the access point accepted it, but hasn't delivered it yet. filedrop keeps checking. {administrator}",
     "stuck": "filedrop tries again by itself. {administrator}; nothing is lost",
 }
-_WITH_REASONS = ("failed", "rejected")  # kinds whose items have reasons for these people
+_WITH_REASONS = ("failed", "rejected", "stray")  # kinds whose items have reasons for these people
 
 
 def of_company(status: Status, company: Company, config: Config, reported: Container[Key]) -> Status:

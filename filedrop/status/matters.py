@@ -301,8 +301,8 @@ def _strays(status: CompanyStatus, company: str, config: Config) -> Iterator[Mat
     number = len(files) + status["unlisted"].get("strays", 0)
     what = "file that will never be sent" if number == 1 else "files that will never be sent"
     advice = (
-        f"to send one, give it a document's name ({', '.join(config.outbound.files)}) and put it into outbound/; "
-        "otherwise move it away. If such names are expected in outbound/, list them in outbound.ignore"
+        f"only XML documents with names like {', '.join(config.outbound.files)} are sent. Rename such a document, or "
+        "move it into outbound/. Move other files away. If their names are expected, list them in outbound.ignore"
     )
     return _several("stray", company, number, what, advice=advice, items=[_stray(file) for file in files])
 

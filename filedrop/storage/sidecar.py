@@ -42,7 +42,9 @@ _TEXTS = (
 _UNICODE, _ASCII = json.JSONEncoder(ensure_ascii=False).encode, json.JSONEncoder().encode
 _WORD = re.compile(r"[a-z']+[ ,]")
 _NOT_DONE = {False: " was not sent.", True: " was not delivered."}  # ends a note's first line; by: was it accepted?
-_MOVE_BACK = "If the cause is corrected now, and the file itself is right, move it from failed/ back to outbound/."
+_MOVE_BACK = (
+    "If the file itself is right, and the problem elsewhere is solved, move the file from failed/ back to outbound/."
+)
 RULE = "-" * 72
 FOR_ADMINISTRATOR = "For your administrator"  # begins the last part of a note
 _LONGEST_LINE = 4096  # bytes that are read of a note

@@ -11,12 +11,11 @@ _EXPORT = "Export the document again from your accounting system."
 _CORRECT = "Correct this in your accounting system, and export the document again."
 _TELL = "Send this note to your administrator."
 _EXPORT_OR_TELL = f"{_EXPORT} If that doesn't help, send this note to your administrator."
-_FILL_IN = "Write the right {ids} into it (a ParticipantID looks like {example}). Then run filedrop reload."
+_FILL_IN = "Write the right {ids} into it. Then run filedrop reload."
 _WEB_PAGE = Form(
     "The file is a web page, not a business document.",
     "Open the file in a browser to see what the page says. Then export the document again from your accounting system.",
-    "The program that wrote the file was given a page to log in, or a page with an error, and saved it as the "
-    "document.",
+    "The program that wrote the file got a login page or an error page, and saved it as the document.",
 )
 _ASK_OPERATOR = (
     "Ask the access point's operator whether it has the document. If it certainly doesn't, send the file again with "
@@ -30,14 +29,22 @@ _RULE_REFUSED = (
     "    except:\n"
     "      - {exception}"
 )
-_REFUSED_BY_RECEIVER = "The receiver would refuse the document as it is. " + _CORRECT
+_AGAIN = (
+    "Is this the same document again? Then delete the file: nothing is missing.\n"
+    "Is it really a second document? Then give it a number of its own in your accounting system, and export it again."
+)
+_FIRST = (
+    "The first one, {first}, was dropped on {local}, from {sender} to {receiver}. Its state is now: "
+    "{state}{message_number}."
+)
+_REFUSED_BY_RECEIVER = "The receiver may refuse the document as it is. " + _CORRECT
 
 FAULTS: dict[str, Form] = {
     # The file as such
     "not-xml": Form(
         "Line {line}, column {column}: the file can't be read from here on.",
         f"Perhaps the file is not complete. {_EXPORT}",
-        "This is not well-formed XML there ({why}). Check whether the file is whole, and "
+        "The XML is not well-formed there ({why}). Check whether the file is complete, and "
         "whether "
         "it is in the encoding that its first line names (UTF-8 if it names none).",
     ),
@@ -159,12 +166,14 @@ FAULTS: dict[str, Form] = {
     # Who sends what to whom
     "no-sender": Form(
         "The sender's PEPPOL address (ParticipantID) is missing or not valid.",
-        "Add the sender's PEPPOL address in your accounting system, and export the document again.",
+        "Add the sender's PEPPOL address, such as 0192:123456785, in your accounting system. Then export the document "
+        "again.",
         "sender: {where}.",
     ),
     "no-receiver": Form(
         "The receiver's PEPPOL address (ParticipantID) is missing or not valid.",
-        "Add the receiver's PEPPOL address in your accounting system, and export the document again.",
+        "Add the receiver's PEPPOL address, such as 0192:123456785, in your accounting system. Then export the "
+        "document again.",
         "receiver: {where}.",
     ),
     "no-document-id": Form(
@@ -223,10 +232,11 @@ FAULTS: dict[str, Form] = {
         "configuration. " + _FILL_IN
     ),
     "ids/rule-for-all": Form(
-        administrator="The rule holds for {documents}, even if the document itself says something else:\n  - {{{rule}}}"
+        administrator="The rule applies to {documents}, even if the document itself says something "
+        "else:\n  - {{{rule}}}"
     ),
     "ids/rule-for-file": Form(
-        administrator="The rule holds for this file alone. Without `file:`, it would hold for {documents}, even if the "
+        administrator="The rule applies only to this file. Without `file:`, it would apply to {documents}, even if the "
         "document itself says something else:\n  - {{{rule}}}"
     ),
     "bad-participant/unprintable": Form(
@@ -254,15 +264,12 @@ FAULTS: dict[str, Form] = {
         "Was the file meant for another company? Then move it, together with this note, to that company's outbound "
         "folder. Otherwise send this note to your administrator.",
         "The participants of {company} are {participants}. If {company} may send as {sender}, add that to "
-        "companies.{company}.participants, or set the sender by a mapping rule, and run filedrop reload. The note "
-        "belongs to the file: it holds the name that the file was dropped with.",
+        "companies.{company}.participants, or set the sender by a mapping rule, and run filedrop reload. If the "
+        "file moves to another company, its note must move with it: it has the name that the file was dropped with.",
     ),
-    "duplicate": Form(
-        "The same {document} was sent before, or may have been: as {first}, on {when:date}.",
-        "Is this the same document again? Then delete the file: nothing is missing.\n"
-        "Is it really a second document? Then give it a number of its own in your accounting system, and export it "
-        "again.",
-        "The first one, {first}, was dropped on {local}, from {sender} to {receiver}. It is {state}{message_number}.",
+    "duplicate": Form("The same {document} was sent before, as {first}, on {when:date}.", _AGAIN, _FIRST),
+    "duplicate/perhaps": Form(
+        "The same {document} may have been sent before, as {first}, on {when:date}.", _AGAIN, _FIRST
     ),
     "invalid": Form("The document breaks {number} rules of the network: {rules}.", _REFUSED_BY_RECEIVER, _RULE_REFUSED),
     "invalid/rule": Form("The document breaks the rule {rules} of the network.", _REFUSED_BY_RECEIVER, _RULE_REFUSED),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from filedrop.texts.form import Form
 
-_NOTHING = "You need do nothing."
-_LATER = "You need do nothing. If this lasts, tell your administrator."
+_NOTHING = "You don't have to do anything."
+_LATER = "You don't have to do anything. If this lasts, tell your administrator."
 _RESOLVE = (
     "To end this, run: {resolve} --sent MSG_NO (if it is there as this message), or: {resolve} --send-again (if it "
     "certainly isn't there)."
@@ -38,7 +38,7 @@ WAITS: dict[str, Form] = {
         "filedrop doesn't know yet whether the access point received the document. It looks there, and sends the "
         "document "
         "again only if it isn't there.",
-        "You need do nothing. Don't send the document again yourself: it may arrive twice.",
+        "You don't have to do anything. Don't send the document again yourself: it may arrive twice.",
         f"In doubt because: {{why}}. {_RESOLVE}",
     ),
     "waits/decision": Form(

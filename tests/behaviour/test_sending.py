@@ -269,7 +269,7 @@ def test_cause_of_a_transmission_that_died(make_world: Callable[..., World], dir
     world.settle()
     note = (world.outbound / "failed" / "invoice.xml.why.txt").read_text("utf-8")
     assert (f"The receiver {BUYER} is not in the access point's directory" in note) is (directory == "warn")
-    assert "move it from failed/ back to outbound/" in note
+    assert "move the file from failed/ back to outbound/" in note
 
 
 def test_a_transmission_that_is_not_overdue(make_world: Callable[..., World]) -> None:

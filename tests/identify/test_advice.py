@@ -97,12 +97,12 @@ def test_for_whom_the_rule_is() -> None:
     """The advice says for which documents the rule is, also without its condition on the file."""
     reading = read(io.BytesIO(invoice(receiver=None)))
     hint = hint_of(reading, "acme", "a.xml")
-    assert "for this file alone. Without `file:`, it would hold for every Invoice of acme, even if the document" in hint
+    assert "only to this file. Without `file:`, it would apply to every Invoice of acme, even if the document" in hint
     assert hint_of(reading, None, "") == (
         "receiver: looked at /Invoice/AccountingCustomerParty/Party/EndpointID.\n"
         "If the document can't be corrected, add the mapping rule below at the end of `mapping:` in the configuration. "
-        "Write the right receiver into it (a ParticipantID looks like 0192:123456785). Then run filedrop reload.\n"
-        "The rule holds for every Invoice, even if the document itself says something else:\n"
+        "Write the right receiver into it. Then run filedrop reload.\n"
+        "The rule applies to every Invoice, even if the document itself says something else:\n"
         "  - {document: Invoice, receiver: '<ParticipantID of the receiver>'}"
     )
 

@@ -386,13 +386,18 @@ def test_what_is_said_of_a_duplicate() -> None:
     assert fault.code == "duplicate"
     here = NOON.astimezone()
     assert fault.message == (
-        f"The same Invoice 1001 was sent before, or may have been: as invoice-1.xml, on {here.day} {here:%B %Y, %H:%M}."
+        f"The same Invoice 1001 may have been sent before, as invoice-1.xml, on {here.day} {here:%B %Y, %H:%M}."
     )
     assert fault.hint.startswith("Is this the same document again? Then delete the file")
     assert fault.administrator == (
         f"The first one, invoice-1.xml, was dropped on {here.isoformat(sep=' ', timespec='minutes')}, from "
-        f"{first.sender} to {first.receiver}. It is waiting."
+        f"{first.sender} to {first.receiver}. Its state is now: waiting."
     )
-    assert duplicate(replace(first, msg_no=7, state=State.SENT)).administrator.endswith("sent (message number 7).")
-    assert duplicate(replace(first, number=None)).message.startswith("The same Invoice was ")
-    assert duplicate(replace(first, type=None, number=None)).message.startswith("The same document was ")
+    accepted = duplicate(replace(first, msg_no=7, state=State.SENT))
+    assert (accepted.code, accepted.message) == (
+        "duplicate",
+        f"The same Invoice 1001 was sent before, as invoice-1.xml, on {here.day} {here:%B %Y, %H:%M}.",
+    )
+    assert accepted.administrator.endswith("now: sent (message number 7).")
+    assert duplicate(replace(first, number=None)).message.startswith("The same Invoice may ")
+    assert duplicate(replace(first, type=None, number=None)).message.startswith("The same document may ")

@@ -260,7 +260,7 @@ def test_a_companys_page_has_no_commands(make_world: Callable[..., World]) -> No
     assert "filedrop retry acme nobody.xml" in everything
     assert "filedrop read 1" in everything
     assert not re.search(r"filedrop (run|retry|read|resolve|service|--config)|outbound\.|inbound\.|MSG_NO|sudo", own)
-    assert "Read the note of each file, and correct the document." in own
+    assert "Read the note of each file, and do what it says." in own
     assert "1 message can't be fetched" in own
     assert "filedrop isn't running Tell your administrator; your files wait, nothing is lost." in own
 

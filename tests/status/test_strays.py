@@ -11,6 +11,7 @@ from support.disks import foreign
 from support.documents import invoice
 from support.stepping import Life
 
+from filedrop.outbound.strays import NO_DOCUMENT, PUT_THERE
 from filedrop.status import status_file
 from filedrop.status.company import of_company
 from filedrop.status.matters import heading, unseen, verdict
@@ -73,6 +74,10 @@ def test_strays_everywhere(world: World, clock: Clock) -> None:
     config = world.configuration()
     company = of_company(status, config.companies["fjord"], config, frozenset())
     assert not [one for one in company["matters"] if one["kind"] == "stray"]
+    company = of_company(status, config.companies["acme"], config, frozenset())
+    assert {item["name"]: item["why"] for one in company["matters"] for item in one["items"]} == {
+        "invoice.xml.txt": NO_DOCUMENT, "invoice.xml": PUT_THERE,
+    }  # fmt: skip
     (world.outbound / "invoice.xml.txt").unlink()
     assert strays(status_of(world, life)) == ["invoice.xml"]
     life.drop()
@@ -92,7 +97,7 @@ def test_strays_in_the_command(world: World) -> None:
     told["companies"]["acme"]["unlisted"] = {"strays": 4}
     (world.root / "status.json").write_text(json.dumps(told))
     shown = world.filedrop("status").stdout
-    assert "acme: 5 files that will never be sent: to send one" in shown
+    assert "acme: 5 files that will never be sent: only XML documents" in shown
     assert "acme: stray: scan.pdf: no document" in shown
     assert "acme: stray: and 4 more" in shown
     assert world.filedrop("status", "--check").returncode == 1

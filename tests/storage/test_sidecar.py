@@ -145,7 +145,10 @@ def test_the_note() -> None:
     head, _, tail = note.partition(f"{sidecar.RULE}\r\n{sidecar.FOR_ADMINISTRATOR}\r\n")
     assert head.splitlines() == [
         "invoice-1.xml was not sent.", "", "Nobody is named.", "", "What you can do:", "Name somebody.",
-        "If the cause is corrected now, and the file itself is right, move it from failed/ back to outbound/.", "",
+        (
+            "If the file itself is right, and the problem elsewhere is solved, move the file from failed/ back to "
+            "outbound/."
+        ), "",
     ]  # fmt: skip
     assert tail.splitlines() == [
         "", "receiver: looked at /Invoice.", "", "To try again, run:", "  filedrop retry acme invoice-1.xml", "",
