@@ -112,6 +112,7 @@ def test_twice_as_much(kind: str) -> None:
 
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus isn't there")
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # several in one
 def test_twice_as_much_of_a_lot(sample: Sample) -> None:
     """The same with many elements, of which a part that grows faster takes more of the time."""
     for kind in sample(sorted(KINDS), 2):
