@@ -47,11 +47,11 @@ class ConfigError(FiledropError):
 
 
 class DocumentError(FiledropError):
-    """This file must be corrected: `code` is one of docs/errors.md, `texts` say what is wrong and what to do."""
+    """This file must be corrected: `texts` say what is wrong and what to do; `code` is that of the first."""
 
-    def __init__(self, code: str, *texts: Text) -> None:
+    def __init__(self, *texts: Text) -> None:
         super().__init__(joined(text.message for text in texts))
-        self.code = code
+        self.code = texts[0].code
         self.texts = texts
 
     @property

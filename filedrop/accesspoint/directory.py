@@ -142,12 +142,11 @@ def _objection(known: DirectoryAnswer, ids: Ids, lookup: Sequence[str]) -> Fault
     """The objection to sending a document with these ids; `lookup` begins the command that tells more."""
     receiver, kind = ids.receiver, local_name(ids.document_id)
     if known.connected is False and not known.accepts:
-        unknown = Text.of("receiver-unknown", receiver=receiver, lookup=command(*lookup, receiver))
-        return Fault.of("receiver-unknown", unknown)
+        return Fault.of(Text.of("receiver-unknown", receiver=receiver, lookup=command(*lookup, receiver)))
     if known.accepts is None or any(takes(pair, ids.document_id, ids.process_id) for pair in known.accepts):
         return None
     if not known.accepts:
-        return Fault.of("not-accepted", Text.of("not-accepted/kind", receiver=receiver, kind=kind))
+        return Fault.of(Text.of("not-accepted/kind", receiver=receiver, kind=kind))
     pairs = nearest(known.accepts, ids.document_id, ids.process_id)
     wanted, nearest_id = called(ids.document_id), pairs[0][0]
     if nearest_id == ids.document_id:
@@ -158,7 +157,7 @@ def _objection(known: DirectoryAnswer, ids: Ids, lookup: Sequence[str]) -> Fault
     if len(pairs) > SHOWN:
         more = command(*lookup, receiver, kind)
         texts.append(Text.of("not-accepted/more", number=len(pairs) - SHOWN, lookup=more))
-    return Fault.of("not-accepted", *texts)
+    return Fault.of(*texts)
 
 
 def called(document_id: str) -> str:

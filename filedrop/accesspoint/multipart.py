@@ -86,5 +86,5 @@ class Multipart:
 
 def _checked(name: str, value: str, code: str) -> str:
     if not value.isprintable():
-        raise DocumentError(code, Text.of(f"{code}/unprintable", field=name))
+        raise DocumentError(Text.of(f"{code}/unprintable", field=name))
     return value

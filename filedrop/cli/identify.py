@@ -120,7 +120,7 @@ def _identified(
         told |= {"sources": dict(identity.sources), "warnings": list(identity.warnings)}
         demand(identity, reading)
     except DocumentError as found:
-        fault = Fault.found(found)
+        fault = Fault.of(*found.texts)
     except Unanswered as found:
         fault = Fault("unreadable", f"{found}.")
     except OSError as found:

@@ -48,8 +48,7 @@ def demand(identity: Identity, reading: Reading) -> Ids:
     faults = {name: text for name, id_ in missing_first if (text := _fault(name, id_, identity, reading))}
     if not faults:
         return Ids(**ids, channel=identity.channel)
-    code = next(iter(faults.values())).form.partition("/")[0]
-    raise DocumentError(code, *faults.values(), *_advice(list(faults), identity, reading))
+    raise DocumentError(*faults.values(), *_advice(list(faults), identity, reading))
 
 
 def _fault(name: str, id_: str | None, identity: Identity, reading: Reading) -> Text | None:

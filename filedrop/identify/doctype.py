@@ -69,7 +69,7 @@ class _Subset:
             self._size += len(step)
             if self._size > _LONGEST or self._steps > _MOST_STEPS:
                 line = self._parser.CurrentLineNumber
-                raise DocumentError("unreadable", Text.of("unreadable/prolog", line=line))
+                raise DocumentError(Text.of("unreadable/prolog", line=line))
             try:
                 self._parser.Parse(step)
             except expat.ExpatError:  # what is malformed is for the parser proper to say

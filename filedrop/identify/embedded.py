@@ -57,7 +57,7 @@ def embedded(file: BinaryIO, form: Form) -> Iterator[Begun | bytes | Ended]:
         for piece in without_subset(transcode(iter(partial(file.read, PIECE), b""), form)):
             yield from parser.feed(piece)
     except expat.ExpatError as error:
-        raise DocumentError("not-xml", Text.of("not-xml/changed", line=error.lineno)) from error
+        raise DocumentError(Text.of("not-xml/changed", line=error.lineno)) from error
 
 
 class _Parser:

@@ -144,11 +144,9 @@ def _named(declared: str, line: int, column: int) -> str:
     except (LookupError, UnicodeError):  # UnicodeError: of `undefined`, which takes no text at all
         codec = None
     if codec is None or codec.name in _NOT_FOR_FILES:
-        unknown = Text.of("not-xml/unknown-encoding", declared=declared, line=line, column=column)
-        raise DocumentError("not-xml", unknown)
+        raise DocumentError(Text.of("not-xml/unknown-encoding", declared=declared, line=line, column=column))
     if codec.name.startswith(("utf-16", "utf-32")):
-        wrong = Text.of("not-xml/other-encoding", declared=declared, line=line, column=column)
-        raise DocumentError("not-xml", wrong)
+        raise DocumentError(Text.of("not-xml/other-encoding", declared=declared, line=line, column=column))
     return codec.name
 
 

@@ -153,7 +153,7 @@ class Rules:
             except TimeoutError:
                 if any(field not in settled for field in rule.values):
                     slow = Text.of("unreadable/rule-file", rule=rule, name=file_name)
-                    raise DocumentError("unreadable", slow) from None
+                    raise DocumentError(slow) from None
                 groups = None
             if groups is None:
                 refusal = f'the file name doesn\'t match "{rule.file.pattern}"'
@@ -179,10 +179,10 @@ class Rules:
                     raise Unanswered(_SEARCHING)
                 found = reading.xpaths[text]
                 if found is None:
-                    raise DocumentError("unreadable", Text.of("unreadable/rule-xpath", rule=rule, xpath=text))
+                    raise DocumentError(Text.of("unreadable/rule-xpath", rule=rule, xpath=text))
                 if isinstance(found, Unfit):
                     unfit = Text.of("unreadable/rule", rule=rule, xpath=text, why=found.why)
-                    raise DocumentError("unreadable", unfit)
+                    raise DocumentError(unfit)
                 is_scheme_alone = _SCHEME_ALONE.fullmatch(participants.spelled_out(found)) is not None
                 return "" if is_scheme_alone else found, f"{text} finds nothing"
             case Template(text):

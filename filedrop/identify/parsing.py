@@ -76,7 +76,7 @@ class Parse:
                 self._take(piece)
             parser.Parse(b"", True)  # noqa: FBT003 - a C function, which takes no keyword
         except expat.ExpatError as error:
-            raise DocumentError("not-xml", self._not_well_formed(error, form)) from error
+            raise DocumentError(self._not_well_formed(error, form)) from error
 
     def _not_well_formed(self, error: expat.ExpatError, form: Form) -> Text:
         if not self.size:
@@ -179,11 +179,11 @@ class Parse:
 
     def _refuse(self, name: str, *_declaration: object) -> None:
         if is_web_page(name):
-            raise DocumentError("doctype", Text.of("doctype/web-page"))
-        raise DocumentError("doctype", Text.of("doctype", line=self._parser.CurrentLineNumber))
+            raise DocumentError(Text.of("doctype/web-page"))
+        raise DocumentError(Text.of("doctype", line=self._parser.CurrentLineNumber))
 
     def _unreadable(self, form: str, most: int) -> DocumentError:
-        return DocumentError("unreadable", Text.of(form, line=self._parser.CurrentLineNumber, most=most))
+        return DocumentError(Text.of(form, line=self._parser.CurrentLineNumber, most=most))
 
 
 def is_web_page(root: str) -> bool:

@@ -116,8 +116,8 @@ def read(
     namespace, _, name = (parse.business_root or parse.root).rpartition(SEPARATOR)
     if is_web_page(parse.business_root or parse.root):
         if doctype == "keep":
-            raise DocumentError("not-xml", Text.of("not-xml/web-page-received"))
-        raise DocumentError("unreadable", Text.of("unreadable/web-page"))
+            raise DocumentError(Text.of("not-xml/web-page-received"))
+        raise DocumentError(Text.of("unreadable/web-page"))
     says = content(parse.business_root, parse.values)
     return Reading(
         size=raw.size,
@@ -162,7 +162,6 @@ class _Raw:
         for piece in self._pieces:
             self.size += len(piece)
             if self._max_size is not None and self.size > self._max_size:
-                limit = Text.of("too-large", limit=size(self._max_size), bytes=self._max_size)
-                raise DocumentError("too-large", limit)
+                raise DocumentError(Text.of("too-large", limit=size(self._max_size), bytes=self._max_size))
             self.digest.update(piece)
             yield piece

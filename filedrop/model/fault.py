@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from filedrop.texts import Text, joined
-
-if TYPE_CHECKING:
-    from filedrop.errors import DocumentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +44,13 @@ class Fault:
     texts: tuple[Text, ...] = field(default=(), compare=False)
 
     @classmethod
-    def of(cls, code: str, *texts: Text, findings: tuple[Finding, ...] = ()) -> Self:
-        """The fault with this code that these texts describe."""
+    def of(cls, *texts: Text, findings: tuple[Finding, ...] = ()) -> Self:
+        """The fault that these texts describe, with the code of the first."""
         return cls(
-            code,
+            texts[0].code,
             joined(text.message for text in texts),
             joined((text.hint for text in texts), "\n"),
             findings,
             joined((text.administrator for text in texts), "\n"),
             texts,
         )
-
-    @classmethod
-    def found(cls, error: DocumentError) -> Self:
-        """The fault of a document with which this error was found."""
-        return cls.of(error.code, *error.texts)

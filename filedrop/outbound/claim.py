@@ -170,7 +170,7 @@ def _claim_failed(desk: Desk, name: str, status: os.stat_result, fault: Document
     document = _move_in(desk, name, _own_name(desk, name), status)
     if document is None:
         return None
-    return Claimed(document.failed(desk.shared.now(), Fault.found(fault)), None)
+    return Claimed(document.failed(desk.shared.now(), Fault.of(*fault.texts)), None)
 
 
 def _claim_unreadable(desk: Desk, name: str, error: OSError) -> Claimed | None:

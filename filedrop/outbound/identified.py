@@ -55,7 +55,7 @@ def identified(by: Identification, document: Document, reading: Reading, rules: 
     except Unanswered as error:
         return document.waits_for(now, Need.IDS, str(error), due=now + min(rules.rescan, rules.retry.longest))
     except DocumentError as error:
-        return document.failed(now, Fault.found(error))
+        return document.failed(now, Fault.of(*error.texts))
 
 
 def is_identified(document: Document) -> bool:
@@ -100,4 +100,4 @@ def _check_sender(document: Document, participants: tuple[str, ...], rule: str) 
     foreign = Text.of("foreign-sender", sender=document.sender, company=document.company, participants=listed)
     if rule == "warn":
         return document.warned(foreign.message)
-    raise DocumentError("foreign-sender", foreign)
+    raise DocumentError(foreign)

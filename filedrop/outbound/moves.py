@@ -214,4 +214,4 @@ def _changed(shared: Context, folder: OutboundFolder, document: Document) -> Doc
     else:
         text = Text.of("changed/delivered", place=place, msg_no=msg_no)
     here = new_document(shared, folder, document.dropped_as, document.file, stamp).at(document.place, document.file)
-    return here.failed(shared.now(), Fault.of("changed", text))
+    return here.failed(shared.now(), Fault.of(text))

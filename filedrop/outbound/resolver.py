@@ -288,7 +288,7 @@ def _read(message: Message, file: BinaryIO) -> Reading:
     """What a message's document says. Raises DocumentError where another document has come in its place."""
     reading = identify.read(file, doctype="keep")
     if not reading.goes_by(message.document_id):
-        raise DocumentError("unreadable", Text.of("unreadable/other-message", msg_no=message.msg_no))
+        raise DocumentError(Text.of("unreadable/other-message", msg_no=message.msg_no))
     return reading
 
 

@@ -68,7 +68,7 @@ def _posted(shared: Context, document: Document, opened: OpenedDocument, *, loca
         due = _next_try(shared, document) if isinstance(error.__cause__, OSError) else None
         return Answer(document.never_arrived(shared.now(), str(error), due=due))
     except DocumentError as error:  # an invalid id; nothing was posted
-        return Answer(document.failed(shared.now(), Fault.found(error)))
+        return Answer(document.failed(shared.now(), Fault.of(*error.texts)))
     except Rejected as error:
         shared.breaker.record_success(document.id)
         return Answer(document.failed(shared.now(), rejected(error.text, error.status)))
@@ -156,13 +156,13 @@ def _described(shared: Context, message: Message) -> Message:
 def rejected(text: str, status: int) -> Fault:
     """The fault of a document that the access point refused, in its words."""
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return Fault.of("rejected", Text.of("rejected/too-large", status=status, text=text or "-"))
-    return Fault.of("rejected", Text.of("rejected" if text else "rejected/silent", status=status, text=text))
+        return Fault.of(Text.of("rejected/too-large", status=status, text=text or "-"))
+    return Fault.of(Text.of("rejected" if text else "rejected/silent", status=status, text=text))
 
 
 def no_answer(document: Document) -> Fault:
     """The fault of a document that had no clear answer too often, and was never found at the access point."""
-    return Fault.of("no-answer", Text.of("no-answer", times=document.unclear, why=document.why_in_doubt))
+    return Fault.of(Text.of("no-answer", times=document.unclear, why=document.why_in_doubt))
 
 
 def same_number(first: Document) -> str:
@@ -180,7 +180,6 @@ def same_number(first: Document) -> str:
 def duplicate(first: Document) -> Fault:
     """The fault of a document when `first` was, or may have been, sent with the same content."""
     return Fault.of(
-        "duplicate",
         Text.of(
             "duplicate" if first.msg_no is not None else "duplicate/perhaps",
             document=f"{first.type or 'document'} {first.number or ''}".strip(),

@@ -226,7 +226,7 @@ def _received_day(document: Document) -> datetime:
 def _not_delivered(document: Document, otherwise: str, objection: Fault | None) -> Fault:
     msg_no = document.msg_no
     if otherwise:
-        return Fault.of("not-delivered", Text.of("not-delivered/other-message", msg_no=msg_no, why=otherwise))
+        return Fault.of(Text.of("not-delivered/other-message", msg_no=msg_no, why=otherwise))
     if objection:
-        return Fault.of("not-delivered", Text.of("not-delivered/objection", msg_no=msg_no), *objection.texts)
-    return Fault.of("not-delivered", Text.of("not-delivered", msg_no=msg_no))
+        return Fault.of(Text.of("not-delivered/objection", msg_no=msg_no), *objection.texts)
+    return Fault.of(Text.of("not-delivered", msg_no=msg_no))

@@ -136,11 +136,11 @@ def unreadable(path: Path, error: OSError) -> DocumentError:
     why, folder = error.strerror or error, path.parent
     if isinstance(error, files.InUse):
         form = "in-use/right" if isinstance(error, PermissionError) else "in-use"
-        return DocumentError(IN_USE, Text.of(form, why=why, folder=folder))
+        return DocumentError(Text.of(form, why=why, folder=folder))
     if not isinstance(error, PermissionError):
-        return DocumentError("unreadable", Text.of("unreadable/disk", why=why))
+        return DocumentError(Text.of("unreadable/disk", why=why))
     denial = denied(path)
     if denial is None:
-        return DocumentError("unreadable", Text.of("unreadable/right", why=why, folder=folder))
+        return DocumentError(Text.of("unreadable/right", why=why, folder=folder))
     facts, remedy = denial.facts, denial.remedy_beside
-    return DocumentError("unreadable", Text.of("unreadable/denied", why=why, facts=facts, folder=folder, remedy=remedy))
+    return DocumentError(Text.of("unreadable/denied", why=why, facts=facts, folder=folder, remedy=remedy))

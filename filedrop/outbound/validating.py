@@ -137,7 +137,7 @@ def invalid(verdict: Verdict, company: str) -> Fault:
     if not rules:  # a program's words, or an error at which the rules end, which has a place
         has_place = any(finding.xpath for finding in fatal)
         refused = Text.of("invalid/refused", finding=fatal[0])
-        return Fault.of("invalid", refused, findings=fatal[:LISTED] if has_place else ())
+        return Fault.of(refused, findings=fatal[:LISTED] if has_place else ())
     form = "invalid/rule" if len(rules) == 1 else "invalid/many" if len(rules) > NAMED else "invalid"
     text = Text.of(
         form,
@@ -146,4 +146,4 @@ def invalid(verdict: Verdict, company: str) -> Fault:
         company=company,
         exception=f"{{rule: [{', '.join(map(in_yaml, rules[:LISTED]))}], company: {in_yaml(company)}}}",
     )
-    return Fault.of("invalid", text, findings=fatal[:LISTED])
+    return Fault.of(text, findings=fatal[:LISTED])

@@ -39,6 +39,11 @@ class Text:
         return cls(form, {name: _stored(value) for name, value in values.items()})
 
     @property
+    def code(self) -> str:
+        """The error code with which the form's name begins."""
+        return self.form.partition("/")[0]
+
+    @property
     def message(self) -> str:
         """What is wrong."""
         return filled(FORMS[self.form].message, self.values)

@@ -109,7 +109,7 @@ def test_what_is_recorded_is_read_again(journal: Journal) -> None:
 
 def test_texts_of_a_fault(journal: Journal) -> None:
     """The forms and values of a fault's texts are kept, so that its note can be written again after a restart."""
-    fault = Fault.of("rejected", Text.of("rejected", text="{No} \u202e", status=400))
+    fault = Fault.of(Text.of("rejected", text="{No} \u202e", status=400))
     recorded = journal.record(posted(journal.record(drop())).failed(NOON, fault))
     kept = journal.document(recorded.id)
     assert kept is not None

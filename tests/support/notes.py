@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def whole(error: DocumentError) -> str:
     """All that is said of a document with this error, the administrator's part last."""
-    fault = Fault.found(error)
+    fault = Fault.of(*error.texts)
     return f"{fault.message}\n{fault.hint}\n{fault.administrator}"
 
 
@@ -26,7 +26,7 @@ def hint_of(reading: Reading, company: str | None, file_name: str) -> str:
     """What the note's part for the administrator says, to its end."""
     with pytest.raises(DocumentError) as raised:
         demand(identify(reading, company=company, file_name=file_name), reading)
-    return Fault.found(raised.value).administrator
+    return Fault.of(*raised.value.texts).administrator
 
 
 def rule_for(document: bytes, file_name: str) -> str:

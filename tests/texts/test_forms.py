@@ -53,7 +53,7 @@ def sample(form: str) -> Text:
 
 def fault_of(form: str) -> Fault:
     findings = (Finding("BR-01", "An invoice has a number.", xpath="/Invoice/cbc:ID", line=3),)
-    return Fault.of(form.partition("/")[0], sample(form), findings=findings if form.startswith("invalid") else ())
+    return Fault.of(sample(form), findings=findings if form.startswith("invalid") else ())
 
 
 def notes(form: str) -> Iterator[str]:
