@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import BILLING, BUYER, SELLER, invoice
@@ -14,10 +14,8 @@ from support.manual import PAGES, PROJECT
 from support.memory import folder_in_memory
 from support.world import PASSWORD, World
 
-Test = TypeVar("Test", bound="Callable[..., None]")
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from support.faults import Match
@@ -45,29 +43,44 @@ FAILING = {  # the code that a symptom names: a document that fails so, and why,
     "not-xml": (b"<html><p>The export failed.</html>", "column 30"),
     "invalid": (invoice("UNSOUND"), "BR-01: the invoice has no sound total"),
 }
-ELSEWHERE = {  # symptoms that other tests produce
+TESTS = {  # each symptom of the page: the test that produces it
     "My file stays in outbound/": "status/test_strays.py::test_strays_in_the_command",
+    "My file stays in sending/": "test_troubleshooting.py::test_held_company",
     'status says "in doubt"': "cli/test_mending.py::test_resolve_as_sent",
+    "Nothing of one company is sent": "test_troubleshooting.py::test_held_company",
+    "My file stays in sent/": "test_troubleshooting.py::test_document_that_is_not_delivered",
+    "The receiver says that nothing arrived": "test_troubleshooting.py::test_document_that_was_delivered",
+    "I sent something by mistake": "test_troubleshooting.py::test_held_company",
+    "It says no-receiver (or no-sender)": "test_troubleshooting.py::test_documents_that_fail",
+    "It says no-document-id or no-process-id": "test_troubleshooting.py::test_documents_that_fail",
+    "It says foreign-sender": "test_troubleshooting.py::test_documents_that_fail",
+    "It says bad-participant": "test_troubleshooting.py::test_documents_that_fail",
+    "It goes to the wrong receiver": "test_troubleshooting.py::test_rule_that_matches_a_part_of_the_name",
+    "My mapping rule is ignored": "test_troubleshooting.py::test_rule_that_matches_a_part_of_the_name",
+    "It says receiver-unknown": "test_troubleshooting.py::test_documents_that_fail",
+    "It says not-accepted": "test_troubleshooting.py::test_documents_that_fail",
+    "It says duplicate": "test_troubleshooting.py::test_duplicate",
+    "It says rejected": "test_troubleshooting.py::test_documents_that_fail",
+    "It says not-xml, and the file looks fine": "test_troubleshooting.py::test_documents_that_fail",
+    "It says invalid": "test_troubleshooting.py::test_documents_that_fail",
     "It says unreadable": "status/test_words.py::test_a_file_that_nobody_may_read",
     "It says not-delivered": "behaviour/test_sending.py::test_a_transmission_that_died",
-    "I want to rename or remove a company": "status/test_strays.py::test_folder_of_a_company_that_was_removed",
     "Nothing arrives in inbound/": "status/test_words.py::test_a_message_for_nobody_that_can_not_be_taken",
+    "The accounting system can't delete the files": "test_troubleshooting.py::test_rights_of_received_files",
+    "A document came twice": "test_troubleshooting.py::test_document_that_was_sent_twice",
+    "I want to rename or remove a company": "status/test_strays.py::test_folder_of_a_company_that_was_removed",
+    "It doesn't start": "test_troubleshooting.py::test_configuration_with_a_mistake",
+    "status says that filedrop isn't running, but it is": "test_troubleshooting.py::test_status_of_another_filedrop",
+    "The login is refused": "test_troubleshooting.py::test_password_with_a_blank",
+    "The access point can't be reached": "test_troubleshooting.py::test_address_without_a_server",
+    "A folder is unavailable": "test_troubleshooting.py::test_folder_that_was_created_again",
+    '"Another filedrop serves this folder"': "test_troubleshooting.py::test_folder_of_another_filedrop",
+    "No alert comes": "test_troubleshooting.py::test_alerts_that_are_not_configured",
     "The disk is full": "faults/test_disk.py::test_what_a_full_share_holds",
 }
-HERE: dict[str, str] = {}  # symptoms, and the tests below that produce them
 
 
-def tries(*symptoms: str) -> Callable[[Test], Test]:
-    """Says which symptoms a test produces."""
-
-    def mark(test: Test) -> Test:
-        HERE.update(dict.fromkeys(symptoms, getattr(test, "__name__", "")))
-        return test
-
-    return mark
-
-
-def about(number: str) -> Match:
+def posts_of(number: str) -> Match:
     """The posts of the invoice with this number."""
     return lambda request: request.line.startswith("POST /outbox") and f">{number}<".encode() in request.body
 
@@ -86,7 +99,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             companies=dict.fromkeys(COMPANIES, "{participants: []}"),
             more=f"validation: {{command: [{validator}]}}\nmapping:\n  - {{file: 'INV-', channel: never}}\n",
         ) as world:
-            world.front.always(about("REJECTED"), instead(422, "The total is wrong."))
+            world.front.always(posts_of("REJECTED"), instead(422, "The total is wrong."))
             for company in COMPANIES:
                 outbound(world, company).mkdir(parents=True)
             world.inbound.mkdir()
@@ -121,10 +134,10 @@ def note(document: Path) -> str:
 
 
 def test_every_symptom_is_tried() -> None:
-    """Each symptom of the page has a test that produces it, here or elsewhere, and none has one that is gone."""
-    assert sorted(SYMPTOMS) == sorted([*HERE, *ELSEWHERE])
-    assert len(HERE) >= 20
-    for test in ELSEWHERE.values():
+    """Each symptom of the page has a test that produces it, and that exists."""
+    assert list(TESTS) == SYMPTOMS
+    assert len(SYMPTOMS) >= 20
+    for test in TESTS.values():
         path, _, name = test.partition("::")
         assert f"\ndef {name}(" in (PROJECT / "tests" / path).read_text("utf-8"), test
 
@@ -139,17 +152,6 @@ def test_quotes_are_texts_of_the_program() -> None:
     assert [words for words in (*codes, *quoted) if words.lower() not in program] == []
 
 
-@tries(
-    "It says no-receiver (or no-sender)",
-    "It says no-document-id or no-process-id",
-    "It says foreign-sender",
-    "It says bad-participant",
-    "It says receiver-unknown",
-    "It says not-accepted",
-    "It says rejected",
-    "It says not-xml, and the file looks fine",
-    "It says invalid",
-)
 @pytest.mark.parametrize("expected", FAILING)
 def test_documents_that_fail(office: World, expected: str) -> None:
     """The document is in failed/ with this code, and its note names the cause."""
@@ -164,7 +166,6 @@ def test_document_without_a_sender(office: World) -> None:
     assert code(outbound(office, "fjord") / "failed" / "no-sender.xml") == "no-sender"
 
 
-@tries("It says duplicate")
 def test_duplicate(office: World) -> None:
     """A duplicate stays where it is until somebody runs `retry --anyway`."""
     failed = outbound(office) / "failed" / "again.xml"
@@ -181,13 +182,12 @@ def test_lookup_of_a_receiver(office: World) -> None:
     assert BILLING in office.filedrop("lookup", BUYER, "Invoice").stdout
 
 
-@tries("It goes to the wrong receiver", "My mapping rule is ignored")
 def test_rule_that_matches_a_part_of_the_name(office: World) -> None:
     """`identify --explain` shows where the receiver is from, and that `INV-` doesn't match the whole name."""
-    told = office.filedrop("identify", "--company", "acme", "--explain", str(sent(office, "INV-1001.xml"))).stdout
-    assert re.search(rf"receiver +{BUYER} +\(document\)", told)
-    assert """mapping 1 (line""" in told
-    assert """doesn't apply: the file name doesn't match "INV-\"""" in told
+    shown = office.filedrop("identify", "--company", "acme", "--explain", str(sent(office, "INV-1001.xml"))).stdout
+    assert re.search(rf"receiver +{BUYER} +\(document\)", shown)
+    assert "mapping 1 (line" in shown
+    assert "doesn't apply: the file name doesn't match \"INV-\"" in shown
 
 
 def sent(world: World, name: str, company: str = "acme") -> Path:
@@ -195,14 +195,12 @@ def sent(world: World, name: str, company: str = "acme") -> Path:
     return outbound(world, company) / "sent" / name
 
 
-@tries("My file stays in sent/")
 def test_document_that_is_not_delivered(office: World) -> None:
     """After `outbound.overdue`, `status` shows it, with the message number that its sidecar has."""
     beside = json.loads(sent(office, "INV-1001.xml").with_name("INV-1001.xml.json").read_bytes())
     assert re.search(rf"overdue: INV-1001.xml \(message {beside['msg_no']}\)", office.filedrop("status").stdout)
 
 
-@tries("The receiver says that nothing arrived")
 def test_document_that_was_delivered(world: World) -> None:
     """A delivered document is in archive/, and its sidecar has the uuid and the date to ask by."""
     world.drop("invoice.xml", invoice())
@@ -213,7 +211,6 @@ def test_document_that_was_delivered(world: World) -> None:
     assert beside["delivered"]
 
 
-@tries("Nothing of one company is sent", "My file stays in sending/", "I sent something by mistake")
 def test_held_company(office: World) -> None:
     """Documents of a company with a file HOLD wait in sending/. One that is removed there is never sent."""
     waiting = outbound(office, "held") / "sending"
@@ -229,7 +226,6 @@ def test_held_company(office: World) -> None:
     assert not [post for post in office.front.asked("POST /outbox") if b">mistake.xml<" in post.body]
 
 
-@tries("The accounting system can't delete the files")
 def test_rights_of_received_files(office: World) -> None:
     """In a folder with the setgid bit, the group of the folder can change each file."""
     for path in office.inbound.glob("2*"):
@@ -237,14 +233,12 @@ def test_rights_of_received_files(office: World) -> None:
         assert path.stat().st_mode & 0o060 == 0o060
 
 
-@tries("A document came twice")
 def test_document_that_was_sent_twice(office: World) -> None:
     """The numbers in the two sidecars differ."""
     numbers = [json.loads(path.read_bytes())["msg_no"] for path in office.inbound.glob("*.xml.json")]
     assert len(set(numbers)) == 2
 
 
-@tries("It doesn't start")
 def test_configuration_with_a_mistake(office: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The daemon ends with status 2, and names the mistake with its line; so does `check`."""
     monkeypatch.setattr(office, "more", f"{office.more}alert: {{}}\n")
@@ -254,8 +248,7 @@ def test_configuration_with_a_mistake(office: World, monkeypatch: pytest.MonkeyP
     assert "alert: unknown key" in run.stderr
 
 
-@tries("status says that filedrop isn't running, but it is")
-def test_status_by_another_configuration(office: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_of_another_filedrop(office: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """`status` with the daemon's configuration finds the daemon, and with another one it doesn't."""
     with office.daemon() as daemon:
         office.until(lambda: "isn't running" not in office.filedrop("status").stdout)
@@ -267,7 +260,6 @@ def test_status_by_another_configuration(office: World, monkeypatch: pytest.Monk
         office.stop(daemon)
 
 
-@tries("The login is refused")
 def test_password_with_a_blank(office: World) -> None:
     """A blank after the password, as Windows' echo writes it, is part of the password; a new one is read at once."""
     office.password_file.write_text(f"{PASSWORD} \n")
@@ -279,7 +271,6 @@ def test_password_with_a_blank(office: World) -> None:
     assert re.search(r"^ok +account main: .*login", accepted.stdout, re.MULTILINE)
 
 
-@tries("The access point can't be reached")
 def test_address_without_a_server(office: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """`check` names the cause."""
     monkeypatch.setattr(office.front, "url", "http://127.0.0.1:1")
@@ -288,7 +279,6 @@ def test_address_without_a_server(office: World, monkeypatch: pytest.MonkeyPatch
     assert re.search(r"^failed +account main: .*nothing listens there", done.stdout, re.MULTILINE)
 
 
-@tries("A folder is unavailable")
 def test_folder_that_was_created_again(office: World) -> None:
     """A folder that is deleted and created again is unavailable until it is taken over."""
     folder = outbound(office, "away")
@@ -299,7 +289,6 @@ def test_folder_that_was_created_again(office: World) -> None:
     assert not re.search(rf"^failed +{folder}: ", done.stdout, re.MULTILINE)
 
 
-@tries('"Another filedrop serves this folder"')
 def test_folder_of_another_filedrop(office: World) -> None:
     """The marker of another journal keeps this filedrop out, until it is to take the folder over."""
     folder = outbound(office, "foreign")
@@ -309,7 +298,6 @@ def test_folder_of_another_filedrop(office: World) -> None:
     assert "another filedrop" not in office.filedrop("check", "--take-over", "--folder", str(folder)).stdout
 
 
-@tries("No alert comes")
 def test_alerts_that_are_not_configured(office: World) -> None:
     """`check --alert` fails where nothing is configured, and says which key is missing."""
     done = office.filedrop("check", "--alert")
