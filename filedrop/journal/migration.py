@@ -83,8 +83,6 @@ STEPS = {
         )
         """,
         "ALTER TABLE errands ADD COLUMN sidecar TEXT",
-    ),
-    "5": (
         "ALTER TABLE documents ADD COLUMN receiver_name TEXT",
         "ALTER TABLE messages ADD COLUMN sender_name TEXT",
         "ALTER TABLE messages ADD COLUMN type TEXT",

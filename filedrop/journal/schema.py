@@ -15,7 +15,7 @@ from filedrop.times import from_seconds
 if TYPE_CHECKING:
     from datetime import datetime
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 5
 
 _ADD = """
         INSERT INTO totals VALUES (NEW.company, {}, {}, 1, {}) ON CONFLICT (company, event, code) DO UPDATE
