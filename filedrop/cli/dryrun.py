@@ -18,6 +18,7 @@ from filedrop.journal import Waiver
 from filedrop.model.document import LET_THROUGH, Document, Event, Need, State
 from filedrop.outbound.context import Identification, identification_of
 from filedrop.outbound.identified import identified
+from filedrop.outbound.sender import duplicate
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.validating import ask, invalid, warnings
 from filedrop.storage.folder import NotYetThere
@@ -109,7 +110,7 @@ def _judged(
         return document, FAILS, document.error.message
     first = duplicate_of(config, document, journal) if journal else None
     if first:
-        return document, FAILS, f"the same document was already sent as {first.dropped_as}"
+        return document, FAILS, duplicate(first).message
     waits = document.why_without(Need.IDS)
     return document, NOT_READY if waits else SENDS, waits or "; ".join(document.warnings)
 

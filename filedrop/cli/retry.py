@@ -22,6 +22,7 @@ from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
 from filedrop.model.document import Need
 from filedrop.outbound.context import identification_of
+from filedrop.outbound.sender import duplicate
 from filedrop.outbound.upload import Changing
 from filedrop.status.folders import folders, why_failed
 from filedrop.storage import sidecar
@@ -195,8 +196,8 @@ def _why_duplicate(config: Config, journal: Journal | None, mapping: Rules | Non
     if first is None:
         return ""
     return (
-        f"it would fail as a duplicate again: it was sent before, or may have been, as {first.dropped_as}; delete it, "
-        "or send it with --anyway"
+        f"it would fail as a duplicate again. {duplicate(first).message} Delete the file, or send it again with "
+        "--anyway."
     )
 
 

@@ -31,7 +31,7 @@ from filedrop.model.document import NEVER_ARRIVED, State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction
 from filedrop.texts import Text
-from filedrop.times import backoff, local
+from filedrop.times import backoff, spelled_out
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -172,8 +172,8 @@ def same_number(first: Document) -> str:
     """
     return (
         f"{first.type or 'document'} {first.number} of {first.issue_date or 'the same date'} was dropped before as "
-        f"{first.dropped_as} on {local(first.claimed)}, with another content or for another receiver, and was sent or "
-        "may have been: make sure that the receiver doesn't book it twice"
+        f"{first.dropped_as} on {spelled_out(first.claimed)}, with another content or for another receiver, and was "
+        "sent or may have been: make sure that the receiver doesn't book it twice"
     )
 
 
@@ -185,7 +185,6 @@ def duplicate(first: Document) -> Fault:
             document=f"{first.type or 'document'} {first.number or ''}".strip(),
             first=first.dropped_as,
             when=first.claimed,
-            local=local(first.claimed),
             sender=first.sender,
             receiver=first.receiver,
             state=first.state,

@@ -115,7 +115,7 @@ def _counts(company: CompanyStatus, *, is_running: bool | None) -> CompanyStatus
 
 def _waiting(company: CompanyStatus, *, is_running: bool | None) -> str:
     if company["held"]:
-        return "a file named HOLD is in outbound/: filedrop sends nothing until somebody deletes it"
+        return company["why"]
     if is_running is False:
         return "filedrop sends them when it runs again"
     if company["why"]:

@@ -16,7 +16,7 @@ from filedrop.status.folders import LISTED
 from filedrop.status.model import COUNTS, DocumentStatus, MessageStatus
 from filedrop.storage.sidecar import ANYWAY, DUPLICATE
 from filedrop.text import command
-from filedrop.times import as_duration, from_seconds, local, moment, next_attempt, stated
+from filedrop.times import as_duration, from_seconds, local, moment, next_attempt, spelled_out, stated
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -251,10 +251,10 @@ def _why_left(desk: Desk, name: str, seen: Seen, now: datetime) -> str:
     if seen.fault.code == IN_USE:
         return f"{what}; filedrop tries again until it can read the file"
     unchanged = timedelta(seconds=desk.shared.steady() - seen.since)
-    fails = local(now + max(desk.shared.rules.incomplete_after - unchanged, timedelta(0)))
+    fails = spelled_out(now + max(desk.shared.rules.incomplete_after - unchanged, timedelta(0)))
     if seen.fault.code == "unreadable":
-        return f"{what}; it fails at {fails} unless it can be read by then"
-    return f"{what}; it may be incomplete: it fails at {fails} unless it changes by then"
+        return f"{what}; it fails on {fails}, unless it can be read by then"
+    return f"{what}; it may be incomplete: it fails on {fails}, unless it changes by then"
 
 
 def asked_again(account: AccountStatus, now: datetime) -> str:

@@ -34,7 +34,7 @@ _AGAIN = (
     "Is it really a second document? Then give it a number of its own in your accounting system, and export it again."
 )
 _FIRST = (
-    "The first one, {first}, was dropped on {local}, from {sender} to {receiver}. Its state is now: "
+    "The first one, {first}, was dropped on {when:date}, from {sender} to {receiver}. Its state is now: "
     "{state}{message_number}."
 )
 _REFUSED_BY_RECEIVER = "The receiver may refuse the document as it is. " + _CORRECT

@@ -70,7 +70,7 @@ def test_once_beside_what_shall_wait(make_world: Callable[..., World], keys: dic
     done = world.process("run", "--once")
     assert done.returncode == 0
     (why,) = [line for line in done.stdout.splitlines() if "invoice.xml" in line or "HOLD" in line]
-    assert "it waits for invoice.xml.ready" in why or "is sent when that is removed" in why
+    assert "it waits for invoice.xml.ready" in why or "filedrop sends nothing from there until you delete it" in why
     assert done.stdout.splitlines()[-1] == "0 sent, 0 failed, 0 received, 1 left"
 
 
@@ -83,7 +83,7 @@ def test_once_beside_a_doubt(make_world: Callable[..., World]) -> None:
     done = world.process("run", "--once")
     assert done.returncode == 1
     assert "acme: invoice.xml: in doubt: " in done.stdout
-    assert "acme: 1 doubt: there was no clear answer" in done.stdout
+    assert "acme: 1 doubt: filedrop doesn't know yet whether the access point received them" in done.stdout
     assert re.search(r"^acme: doubt: invoice.xml \[\w{26}\]: ", done.stdout, re.MULTILINE)
 
 
@@ -96,7 +96,7 @@ def test_once_beside_a_doubt_that_is_not_looked_for(make_world: Callable[..., Wo
     world.drop("invoice.xml", invoice("1"))
     done = world.process("run", "--once")
     assert done.returncode == 1
-    assert "acme: 1 doubt: there was no clear answer" in done.stdout
+    assert "acme: 1 doubt: filedrop doesn't know yet whether the access point received them" in done.stdout
 
 
 def test_once_with_a_warning(process: Filedrop, world: World) -> None:
@@ -203,6 +203,7 @@ def test_dry_run_knows_what_was_sent(filedrop: Filedrop, world: World) -> None:
     assert everything_below(world.base) == before
     (told,) = map(json.loads, done.stdout.splitlines())
     assert (told["file"], told["verdict"]) == ("again.xml", "would fail")
+    assert told["why"].startswith("The same Invoice 1 was sent before, as invoice.xml, on ")
 
 
 @stop_signals

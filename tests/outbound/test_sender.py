@@ -390,7 +390,7 @@ def test_what_is_said_of_a_duplicate() -> None:
     )
     assert fault.hint.startswith("Is this the same document again? Then delete the file")
     assert fault.administrator == (
-        f"The first one, invoice-1.xml, was dropped on {here.isoformat(sep=' ', timespec='minutes')}, from "
+        f"The first one, invoice-1.xml, was dropped on {here.day} {here:%B %Y, %H:%M}, from "
         f"{first.sender} to {first.receiver}. Its state is now: waiting."
     )
     accepted = duplicate(replace(first, msg_no=7, state=State.SENT))

@@ -265,6 +265,15 @@ def test_a_companys_page_has_no_commands(make_world: Callable[..., World]) -> No
     assert "filedrop isn't running Tell your administrator; your files wait, nothing is lost." in own
 
 
+def test_hold_file_on_a_companys_page(world: World) -> None:
+    """A company's page names the hold file as it is spelled, so that its people find and delete it."""
+    (world.outbound / "hold.txt").touch()
+    world.drop("invoice.xml", invoice("1"))
+    page = world.root / "acme" / "STATUS.html"
+    with world.daemon():
+        world.until(lambda: f"hold.txt is in {world.outbound}; filedrop sends nothing from there" in text_of(page))
+
+
 def test_the_administrator_has_been_told(make_world: Callable[..., World]) -> None:
     """A company's page says so only of what an alert has reported."""
     world = make_world()

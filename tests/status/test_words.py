@@ -30,7 +30,7 @@ from filedrop.status.reasons import left_where_they_are
 from filedrop.status.starting import start_command
 from filedrop.status.status_file import StatusFile, heard_from, read
 from filedrop.status.survey import Survey
-from filedrop.times import local
+from filedrop.times import spelled_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -252,10 +252,10 @@ def test_a_file_that_nobody_may_read(world: World) -> None:
     begun = datetime.now().astimezone()
     with as_anyone():
         (document,) = reported(world)["documents"]
-    said = re.fullmatch(r".*read the file.*; it fails at (.*) unless it can be read by then", document["why"])
+    said = re.fullmatch(r".*read the file.*; it fails on (.*), unless it can be read by then", document["why"])
     assert said
     patience = world.configuration().outbound.incomplete_after
-    assert local(begun + patience) <= said[1] <= local(datetime.now().astimezone() + patience)
+    assert said[1] in {spelled_out(moment + patience) for moment in (begun, datetime.now().astimezone())}
 
 
 def test_when_a_file_fails(make_world: Callable[..., World], clock: Clock) -> None:
@@ -269,7 +269,7 @@ def test_when_a_file_fails(make_world: Callable[..., World], clock: Clock) -> No
         at.scanner.remember(name, stamp, clock.steady(), look_again=30, unchanged=3600, fault=fault)
     now = clock.now()
     assert {path: left.why for path, left in left_where_they_are(at, most=2, now=now)} == {
-        world.outbound / "locked.xml": f"{NOT_ALLOWED}; it fails at {local(now)} unless it can be read by then",
+        world.outbound / "locked.xml": f"{NOT_ALLOWED}; it fails on {spelled_out(now)}, unless it can be read by then",
         world.outbound / "used.xml": f"{IN_USE}; filedrop tries again until it can read the file",
     }
     life.stop()
