@@ -47,17 +47,20 @@ class ConfigError(FiledropError):
 
 
 class DocumentError(FiledropError):
-    """This file must be corrected: `texts` say what is wrong and what to do; `code` is that of the first."""
+    """This file must be corrected: `texts` say what is wrong and what to do; `code` is that of the first.
+
+    As a string: what is wrong, with what the administrator needs to know.
+    """
 
     def __init__(self, *texts: Text) -> None:
-        super().__init__(joined(text.message for text in texts))
         self.code = texts[0].code
         self.texts = texts
+        super().__init__(joined((self.message, *(text.administrator for text in texts))))
 
     @property
     def message(self) -> str:
-        """What is wrong."""
-        return str(self)
+        """What is wrong, for everybody."""
+        return joined(text.message for text in self.texts)
 
 
 class Unanswered(FiledropError):

@@ -162,7 +162,8 @@ def test_refused(slow_world: World, status: int, text: str) -> None:
     (failed,) = [name for name, place in slow_world.places().items() if place == "failed"]
     assert story(slow_world, failed) == FAILED
     assert slow_world.error(failed) == "rejected"
-    assert text in slow_world.sidecar(failed)["error"]["message"]
+    error = slow_world.sidecar(failed)["error"]
+    assert text in error["message"] + error["administrator"]
     assert text in (slow_world.outbound / "failed" / f"{failed}.why.txt").read_text()
 
 
