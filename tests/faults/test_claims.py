@@ -176,7 +176,7 @@ def test_what_sidecars_claim_counts_for_their_own_company(make_world: Callable[.
     world.put(world.outbound / "copy.xml", invoice("1"))
     world.put(world.outbound / "sending" / "claimed.xml", invoice("1"))
     os.utime(world.outbound / "sending" / "claimed.xml", (0, 0))
-    assert "taken over" in ask(world, "check", "--take-over").says
+    assert "this filedrop serves this folder" in ask(world, "check", "--take-over").says
     with world.service():
         world.until((world.outbound / "failed" / "copy.xml").exists)
         world.until((world.outbound / "failed" / "claimed.xml").exists)
@@ -246,7 +246,7 @@ def test_markers_that_are_none(world: World, make: Callable[[Path], None]) -> No
         assert "can't be read as a marker" in companies["acme"]["folders"][0]["why"]
         assert companies["fjord"]["folders"][0]["available"]
         assert lies(world.outbound, "acme.xml") == "."
-    assert "taken over" in ask(world, "check", "--take-over").says
+    assert "this filedrop serves this folder" in ask(world, "check", "--take-over").says
     with world.service():
         world.until(lambda: lies(world.outbound, "acme.xml").startswith("archive/"))
 
@@ -275,7 +275,7 @@ def test_another_folders_marker_is_taken_over(world: World) -> None:
     """A folder that is taken over becomes no other folder that the journal knows, whatever its marker says."""
     others = json.loads((fjord(world) / MARKER).read_bytes())
     (world.outbound / MARKER).write_text(json.dumps(others | {"journal": "lost"}))
-    assert "taken over" in ask(world, "check", "--take-over").says
+    assert "this filedrop serves this folder" in ask(world, "check", "--take-over").says
     world.put(fjord(world) / "fjord.xml", invoice("1", sender=FJORD))
     world.put(world.outbound / "acme.xml", invoice("2"))
     with world.service():
