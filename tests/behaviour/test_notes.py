@@ -56,12 +56,12 @@ def in_kathmandu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.skipif(not hasattr(time, "tzset"), reason="Windows takes its zone from elsewhere")
 @pytest.mark.usefixtures("in_kathmandu")
 def test_times_are_local(world: World) -> None:
-    """A time in a note is that of the clock on the wall; the administrator's has its offset."""
+    """A time in a note is that of the clock on the wall, written out."""
+    hours = [time.strftime("%d %B %Y, %H:").lstrip("0")]
     world.drop("one.xml", invoice())
     world.run_once()
+    hours.append(time.strftime("%d %B %Y, %H:").lstrip("0"))
     world.put(world.outbound / "again.xml", invoice())
     world.run_once()
-    head, tail = note(world, "again.xml").split(sidecar.FOR_ADMINISTRATOR)
-    assert f"on {time.strftime('%d %B %Y').lstrip('0')}, " in head
-    assert f"on {time.strftime('%Y-%m-%d')} " in tail
-    assert "+05:45, from " in tail
+    for part in note(world, "again.xml").split(sidecar.FOR_ADMINISTRATOR):
+        assert any(f"on {hour}" in part for hour in hours)
