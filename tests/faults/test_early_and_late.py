@@ -80,7 +80,7 @@ def test_a_validator_that_hangs(make_world: Callable[..., World], clock: Clock, 
         assert world.delivered()
         assert not world.front.asked("POST /outbox")
         assert sorted(path.name for path in (world.outbound / "sending").glob("*.xml")) == ["0.xml", "1.xml", "2.xml"]
-        assert "turn to be validated" in (world.outbound / "sending" / "0.xml.why.txt").read_text()
+        assert "turn to be checked" in (world.outbound / "sending" / "0.xml.why.txt").read_text()
         if then in ("killed", "stopped"):
             life.drop() if then == "killed" else life.stop()
             life = Life(world, clock)
