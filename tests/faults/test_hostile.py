@@ -197,7 +197,7 @@ def test_a_pipe_in_a_sidecars_place(world: World) -> None:
     world.drop("invoice.xml", invoice("2"))
     world.run_once()
     assert world.accepted() == {"invoice.xml": 1}
-    assert "failing.xml: it lies here without a sidecar of ours" in world.filedrop("status").stdout
+    assert "failing.xml: its sidecar is missing" in world.filedrop("status").stdout
     assert world.filedrop("retry", "--anyway", "acme", "pipe.xml").returncode == 1
     assert world.filedrop("retry", "--anyway", "acme", "failing.xml").returncode == 0
 
