@@ -23,8 +23,7 @@ _ASK_OPERATOR = (
 )
 _RULE_REFUSED = (
     "To see whether newer rules are due: filedrop check. If the documents of {company} can't keep a rule, name the "
-    "rule "
-    "under validation.except in the configuration, and run filedrop reload:\n"
+    "rule under validation.except in the configuration, and run filedrop reload:\n"
     "  validation:\n"
     "    except:\n"
     "      - {exception}"
@@ -44,9 +43,8 @@ FAULTS: dict[str, Form] = {
     "not-xml": Form(
         "Line {line}, column {column}: the file can't be read from here on.",
         f"Perhaps the file is not complete. {_EXPORT}",
-        "The XML is not well-formed there ({why}). Check whether the file is complete, and "
-        "whether "
-        "it is in the encoding that its first line names (UTF-8 if it names none).",
+        "The XML is not well-formed there ({why}). Check whether the file is complete, and whether it is in the "
+        "encoding that its first line names (UTF-8 if it names none).",
     ),
     "not-xml/empty": Form("The file is empty.", _EXPORT),
     "not-xml/foreign-byte": Form(
@@ -73,8 +71,7 @@ FAULTS: dict[str, Form] = {
         "Line {line}, column {column}: the file names the encoding {declared}, but it isn't written in it.",
         "Export the document again from your accounting system, in UTF-8 if you can choose.",
         "The XML declaration names the encoding in line {line}, column {column}. Have the file written in this "
-        "encoding, "
-        "or better in UTF-8.",
+        "encoding, or better in UTF-8.",
     ),
     "not-xml/changed": Form("Line {line}: this is not well-formed XML."),
     "doctype": Form(
@@ -114,15 +111,14 @@ FAULTS: dict[str, Form] = {
     "unreadable/right": Form(
         "filedrop is not allowed to read the file.",
         _TELL,
-        "The file can't be read: {why}. See who owns it, and give the service the right to read {folder} and the files "
-        "in it.",
+        "The file can't be read: {why}. See who owns it, and give the service the right to read {folder} and the "
+        "files in it.",
     ),
     "unreadable/denied": Form(
         "filedrop is not allowed to read the file.",
         _TELL,
         "The file can't be read: {why} ({facts}). Give filedrop the right to read {folder} and the files in it, and "
-        "have "
-        "files dropped there with that right. For the files that are there now, also in failed/, {remedy}",
+        "have files dropped there with that right. For the files that are there now, also in failed/, {remedy}",
     ),
     "unreadable/disk": Form(
         "The file can't be read.",
@@ -138,16 +134,15 @@ FAULTS: dict[str, Form] = {
     "in-use/right": Form(
         "Another program has the file open, or filedrop is not allowed to read it.",
         "Close the file in that program. If that doesn't help, tell your administrator.",
-        "The file can't be read: {why}. See who owns it, and give the service the right to read {folder} and the files "
-        "in it.",
+        "The file can't be read: {why}. See who owns it, and give the service the right to read {folder} and the "
+        "files in it.",
     ),
     "unreadable/rule-file": Form(
         "A rule of the configuration takes too long for this document.",
         _TELL,
         "It takes too long to compare `file` of {rule} with the name {name}, so it is unknown what the rule sets. "
-        "Write "
-        "`file` so that no part that repeats can match the same letters in two ways, as (a|aa)+ can. Then run filedrop "
-        "reload.",
+        "Write `file` so that no part that repeats can match the same letters in two ways, as (a|aa)+ can. Then run "
+        "filedrop reload.",
     ),
     "unreadable/rule-xpath": Form(
         "A rule of the configuration takes too long for this document.",
@@ -160,8 +155,7 @@ FAULTS: dict[str, Form] = {
         "A rule of the configuration can't be applied to this document.",
         _TELL,
         "It is unknown what {rule} sets: {xpath} can't be evaluated ({why}). Write it as an XPath 1.0, and run "
-        "filedrop "
-        "reload.",
+        "filedrop reload.",
     ),
     # Who sends what to whom
     "no-sender": Form(
@@ -198,15 +192,14 @@ FAULTS: dict[str, Form] = {
     ),
     "bad-participant/sender": Form(
         'The sender\'s PEPPOL address (ParticipantID) is wrong: "{id}".',
-        "Correct the sender's address in your accounting system: it must look like {example}. Then export the document "
-        "again.",
+        "Correct the sender's address in your accounting system: it must look like {example}. Then export the "
+        "document again.",
         'The sender "{id}" {wrong}: {where}.',
     ),
     "bad-participant/receiver": Form(
         'The receiver\'s PEPPOL address (ParticipantID) is wrong: "{id}".',
         "Correct the receiver's address in your accounting system: it must look like {example}. Then export the "
-        "document "
-        "again.",
+        "document again.",
         'The receiver "{id}" {wrong}: {where}.',
     ),
     "bad-participant/sender-by-rule": Form(
@@ -224,8 +217,7 @@ FAULTS: dict[str, Form] = {
     ),
     "ids/complete-rule": Form(
         administrator="Make sure that {rule} finds the {ids}, or add the mapping rule below at the end of `mapping:` "
-        "in "
-        "the configuration. " + _FILL_IN
+        "in the configuration. " + _FILL_IN
     ),
     "ids/add-rule": Form(
         administrator="If the document can't be corrected, add the mapping rule below at the end of `mapping:` in the "
@@ -287,8 +279,7 @@ FAULTS: dict[str, Form] = {
         "Ask the receiver for its PEPPOL address (ParticipantID). Correct it in your accounting system, and export the "
         "document again.",
         "If a table or a mapping rule sets the receiver, correct it there. To see whether the receiver is registered "
-        "by "
-        "now: {lookup}",
+        "by now: {lookup}",
     ),
     "not-accepted": Form(
         "By the directory, the receiver {receiver} doesn't accept {wanted}. The most similar that it accepts is "
@@ -339,16 +330,14 @@ FAULTS: dict[str, Form] = {
     "not-delivered/objection": Form(
         "The access point accepted the document, but could not deliver it to the receiver.",
         administrator="Message {msg_no} has left the access point's outbox undelivered, and is no longer tried. When "
-        "the "
-        "cause is corrected, the document may be sent again.",
+        "the cause is corrected, the document may be sent again.",
     ),
     "not-delivered/other-message": Form(
         "The access point accepted the document, but filedrop can't find out whether it was delivered.",
         f"{_TELL} Don't send the document again yourself: it may arrive twice.",
         "Message {msg_no} at the access point is another message now: {why}. Ask the access point's operator whether "
-        "the "
-        "document was delivered. It may have been, for example if the access point was reinstalled since. Only if it "
-        "wasn't, send it again.",
+        "the document was delivered. It may have been, for example if the access point was reinstalled since. Only if "
+        "it wasn't, send it again.",
     ),
     "changed/delivered": Form(
         "The file was changed or replaced while it was in {place}/. What was sent before was delivered.",

@@ -36,8 +36,7 @@ WAITS: dict[str, Form] = {
     "waits/not-read": Form("The file can't be read at the moment. filedrop tries again by itself.", _LATER, "{why}"),
     "waits/doubt": Form(
         "filedrop doesn't know yet whether the access point received the document. It looks there, and sends the "
-        "document "
-        "again only if it isn't there.",
+        "document again only if it isn't there.",
         "You don't have to do anything. Don't send the document again yourself: it may arrive twice.",
         f"In doubt because: {{why}}. {_RESOLVE}",
     ),
@@ -49,8 +48,7 @@ WAITS: dict[str, Form] = {
     "waits/former-account": Form(
         "filedrop doesn't know whether the access point received the document, and can't ask there any more.",
         "Send this note to your administrator. Your file waits, and nothing is sent twice.",
-        "The document was posted to {identity}, which the configuration no longer names, and there was no clear "
-        "answer. "
-        f"Put that account back into the configuration. {_RESOLVE}",
+        "The document was posted to {identity}, which the configuration no longer names, and there was no "
+        f"clear answer. Put that account back into the configuration. {_RESOLVE}",
     ),
 }
