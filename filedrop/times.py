@@ -23,7 +23,7 @@ def backoff(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
 
 
 def is_due(due: datetime | None, now: datetime, longest: timedelta) -> bool:
-    """Is it time to retry? Waits never exceed `longest`, so a later `due` means that the clock was set back."""
+    """Whether it is time to retry. Waits never exceed `longest`, so a later `due` means that the clock was set back."""
     return due is None or not now < due <= now + longest
 
 

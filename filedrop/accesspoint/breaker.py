@@ -1,4 +1,4 @@
-"""The circuit breaker of an account: may requests be made now, and if not, why not?
+"""The circuit breaker of an account: whether requests may be made now, and if not, why.
 
 During an outage there is one probe, a GET, at growing intervals, instead of a request for each file. An account begins
 as `unknown`: the first probe checks the login and learns the access point's clock before anything is posted. Callers
@@ -86,7 +86,7 @@ class CircuitBreaker:
 
     @property
     def ready(self) -> bool:
-        """May requests be made now? Never probes."""
+        """Whether requests may be made now. Never probes."""
         return self._condition == "ok"
 
     def wait(self) -> float:
@@ -101,7 +101,7 @@ class CircuitBreaker:
         return min(wait, OFTEN) if self._condition in NO_LOGIN else wait
 
     def allows(self) -> bool:
-        """May requests be made now? Probes if that is due; one thread probes, and the others use its result."""
+        """Whether requests may be made now. Probes if that is due; one thread probes, and the others use its result."""
         if self.ready:
             return True
         with self._lock:
@@ -116,7 +116,7 @@ class CircuitBreaker:
             return self.ready
 
     def allows_again(self) -> bool:
-        """May requests still be made? Probes now: for a failed request that may itself be at fault."""
+        """Whether requests may still be made. Probes now: for a failed request that may itself be at fault."""
         with self._lock:
             if self.ready:
                 self._condition = "unknown"

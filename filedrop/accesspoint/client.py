@@ -181,7 +181,7 @@ class AccessPoint:
         return self._transport.again(lambda: self._transport.exchange("POST", target, marked))
 
     def directory(self, participant: str) -> bool | None:
-        """Can a receiver be reached? None where this participant can't be looked up (field notes).
+        """Whether a receiver can be reached; None if this participant can't be looked up (field notes).
 
         Asks once, with a short time-out, as does `accepted`. Both raise WrongAddress where there is no directory.
         """

@@ -36,7 +36,7 @@ SHOWN = 3  # pairs in a note
 
 @dataclass(frozen=True, slots=True)
 class DirectoryAnswer:
-    """The directory's answer: is the receiver connected, and which pairs does it accept? None: unknown."""
+    """The directory's answer: whether the receiver is connected, and which pairs it accepts. None: unknown."""
 
     connected: bool | None = None
     accepts: tuple[Pair, ...] | None = None
@@ -115,7 +115,7 @@ def look_up(access_point: AccessPoint, receiver: str, document: str) -> Director
 
 
 def takes(pair: Pair, document_id: str, process_id: str) -> bool:
-    """Does an accepted `pair` include documents with these ids?
+    """Whether an accepted `pair` includes documents with these ids.
 
     A customization that ends with `*` includes all with this beginning (Peppol policy for identifiers, wildcards).
     """

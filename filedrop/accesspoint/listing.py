@@ -94,7 +94,7 @@ class _Course:
         self._rises: bool | None = None  # known from the second page on
 
     def goes_on(self, numbers: list[int]) -> bool:
-        """Does this page extend the range, in the same direction as the pages before it?"""
+        """Whether this page extends the range, in the same direction as the pages before it."""
         if not numbers:
             return False
         if self._range is None:

@@ -33,7 +33,7 @@ class Source(Protocol):
         """Its bytes, from the beginning at each call."""
 
     def unchanged(self) -> bool:
-        """Is it unchanged? Called just before the last bytes leave."""
+        """Whether it is unchanged. Called just before the last bytes leave."""
 
 
 class Multipart:
@@ -57,7 +57,7 @@ class Multipart:
         self._document = document
         self.content_type = f"multipart/form-data; boundary={boundary}"
         self.was_asked_for = False
-        """Has the first byte been requested since this was set to False? If not, nothing can have arrived."""
+        """Whether the first byte was requested since this was set to False. If not, nothing can have arrived."""
 
     def __len__(self) -> int:
         return len(self._head) + self._document.size + len(self._tail)

@@ -23,7 +23,7 @@ UNDER_WAY = "still under way"
 
 
 def is_due(at: time, last: float, now: datetime) -> bool:
-    """Is today's due, or yesterday's, when the last one was made at `last`, in seconds since 1970?
+    """Whether today's or yesterday's is due; the last one was made at `last`, in seconds since 1970.
 
     Yesterday's, because a look just before midnight may be followed by one after it. `at` is a time of day in the local
     time zone. Where daylight saving skips it that day, it is due an hour before; where it comes twice, the first time.

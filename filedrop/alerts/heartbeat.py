@@ -105,7 +105,7 @@ class HeartbeatSender:
             self._last, self._polled = begun, polled
 
     def _is_round(self, daemon: Daemon, status: Status) -> bool:
-        """Has everything been looked at since the last heartbeat?"""
+        """Whether everything has been looked at since the last heartbeat."""
         if status["journal"]:
             return False
         polls = _polls(daemon.accounts)
@@ -117,7 +117,7 @@ class HeartbeatSender:
         )
 
     def _is_looked_through(self, pipeline: OutboundPipeline, daemon: Daemon) -> bool:
-        """Has the folder been scanned, or is what an earlier scan found still being worked off?"""
+        """Whether the folder was scanned, or an earlier scan's files are still being worked off."""
         is_scanned = pipeline.scanner.last_scan > self._last or bool(pipeline.scanner.ready)
         return is_scanned and not pipeline.health.trouble and not daemon.workers.is_hung(pipeline)
 

@@ -61,7 +61,7 @@ class MetricsFile:
 
 
 def check(path: Path) -> None:
-    """Can that file be written? Another is, beside it, and removed. Raises NoMetrics."""
+    """Try to write next to that file; what is written is removed. Raises NoMetrics."""
     _import()
     with _translated(path):
         probe = Directory.open(path.parent).draft()

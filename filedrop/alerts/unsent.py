@@ -58,12 +58,12 @@ def queued(unsent: Iterable[Letter], new: Sequence[Letter], now: datetime) -> tu
 
 
 def is_untold(unsent: Iterable[Letter], reader: str) -> bool:
-    """Has nobody had the last alert to this reader?"""
+    """Whether the last alert to this reader has reached nobody."""
     return any(one.what == ALERT and one.reader == reader and not one.had for one in unsent)
 
 
 def is_to_be_tried(letter: Letter, now: datetime) -> bool:
-    """Is it time to try this letter?"""
+    """Whether it is time to try this letter."""
     return is_due(from_seconds(letter.due), now, LONGEST_PAUSE)
 
 

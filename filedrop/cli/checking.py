@@ -35,7 +35,7 @@ class CheckResult:
 
 
 def participants_found(config: Config) -> Iterator[CheckResult]:
-    """Is each one that may exist? The network knows no scheme that isn't in the code list."""
+    """The results for ParticipantIDs: the network knows no scheme that isn't in the code list."""
     for company in config.companies.values():
         key = f"{config.source}: companies.{company.name}.participants:"
         for participant in company.participants:
@@ -44,7 +44,7 @@ def participants_found(config: Config) -> Iterator[CheckResult]:
 
 
 def mapping_found(config: Config) -> Iterator[CheckResult]:
-    """Are the mapping rules and their tables as they should be?"""
+    """The results for the mapping rules and their tables."""
     tables = Rules((), config.tables)
     yield from (CheckResult("mapping", "failed", trouble) for trouble in tables.troubles)
     yield from (CheckResult(CONFIGURATION, "warning", f"{config.source}: {doubt}") for doubt in tables.doubts)
@@ -55,7 +55,7 @@ def mapping_found(config: Config) -> Iterator[CheckResult]:
 
 
 def commands_found(config: Config) -> Iterator[CheckResult]:
-    """Are the programs of `commands` there?"""
+    """The results for the programs of `commands`."""
     for event, (program, *_) in config.commands.wanted().items():
         if find(program) is None:
             says = f"{program} doesn't exist, or filedrop may not run it: write the full path of a program"
@@ -63,7 +63,7 @@ def commands_found(config: Config) -> Iterator[CheckResult]:
 
 
 def validation_found(config: Config) -> Iterator[CheckResult]:
-    """Does the validator work, and are its rules the newest?"""
+    """The results for the validator and the age of its rules."""
     validator = validator_of(config.validation, passed=config.pass_environment)
     if validator is None:
         return

@@ -121,7 +121,7 @@ def _complete(asked_for: str, ctx: click.Context, _: click.Parameter, incomplete
 
 
 def _is_a_word(name: str) -> bool:
-    """Can a shell take this name? A comma and what can't be printed have a meaning between click and the shell."""
+    """Whether a shell can take this name. Commas and unprintable letters have a meaning between click and the shell."""
     return name.isprintable() and "," not in name and not name.startswith("-")
 
 

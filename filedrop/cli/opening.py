@@ -86,7 +86,7 @@ def write_new(target: Path, content: BinaryIO, option: str) -> None:
 
 
 def has_journal(config: Config) -> bool:
-    """Is there a journal that we may use?"""
+    """Whether there is a journal that we may use."""
     return may_use(config.state / JOURNAL)
 
 

@@ -23,7 +23,7 @@ SKEW = timedelta(minutes=1)  # between the clocks; more makes the times in sidec
 
 
 def account(config: Config, account: Account) -> Iterator[CheckResult]:
-    """Does the access point let us in, and what does its clock say?"""
+    """The results for the login at the access point and for its clock."""
     try:
         yield from _login(config, account)
     except ConfigError as error:  # its password or its ca_file can't be read
@@ -55,7 +55,7 @@ def _login(config: Config, account: Account) -> Iterator[CheckResult]:
 
 
 def _directory(config: Config, account: Account, access_point: AccessPoint) -> Iterator[CheckResult]:
-    """Is there a directory to be asked?"""
+    """The result for the directory."""
     companies = [company for company in config.companies.values() if company.account == account.name]
     ours = next((participant for company in companies for participant in company.participants), None)
     if config.outbound.directory == "off" or ours is None:
@@ -68,6 +68,6 @@ def _directory(config: Config, account: Account, access_point: AccessPoint) -> I
 
 
 def alerts(config: Config) -> Iterator[CheckResult]:
-    """Can people be told? Each way is tried."""
+    """The result of each way of alerting people, tried."""
     for about, says, why in trial.attempts(config):
         yield CheckResult(about, "failed" if why else "ok", why or says)

@@ -217,7 +217,7 @@ def run_once(config: Config, stopped: threading.Event) -> int:
 
 
 def _leaves(daemon: Daemon) -> bool:
-    """Is something left that should have been done? What is held is not, nor what waits for its writer."""
+    """Whether work is left. What is held doesn't count, nor what waits for its writer."""
     for pipeline, unfinished in _pipelines(daemon):
         is_hung = daemon.workers.is_hung(pipeline)
         if pipeline.health.trouble or is_hung or pipeline.folder.held_by():  # the first two have been told

@@ -1,4 +1,4 @@
-"""Can filedrop write in a folder, and move on what it has written? It is tried, and nothing left."""
+"""Tries whether filedrop can write in a folder, and move what it has written. Nothing stays there."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _check_accounts(config: Config, complaints: Complaints) -> None:
 
 
 def _check_mail(config: Config, complaints: Complaints) -> None:
-    """Is there a mail server, where there are mails to be sent?"""
+    """A complaint if mails are to be sent, and there is no mail server."""
     if config.alerts.mail is None:
         wanted: list[Keys] = [("companies", name, "mail") for name, one in config.companies.items() if one.mail]
         for keys in (*wanted, *([("digest",)] if config.digest else [])):
@@ -72,7 +72,7 @@ def _check_mail(config: Config, complaints: Complaints) -> None:
 
 
 def _check_validation(config: Config, complaints: Complaints) -> None:
-    """Is there one validator, where documents are to be validated?"""
+    """A complaint if documents are to be validated, and there isn't exactly one validator."""
     rules: Keys = ("validation", "rules")
     command: Keys = ("validation", "command")
     if config.validation.rules is not None and config.validation.command is not None:

@@ -101,7 +101,7 @@ class Watcher:
         return ""
 
     def _is_watched(self, watch: ObservedWatch) -> bool:
-        """Does the system still watch, or has it ended that, since the folder was removed or unmounted?"""
+        """Whether the system still watches; it ends that when the folder is removed or unmounted."""
         emitters = self._observer.emitters if self._observer is not None else set()
         return any(_watches(one) for one in emitters if one.watch == watch)
 
@@ -169,7 +169,7 @@ else:
 
 
 def _watches(emitter: EventEmitter) -> bool:
-    """Does a thread of watchdog's still hear of its folder? After an unmount, it waits for what never comes."""
+    """Whether a thread of watchdog's still receives events. After an unmount, it waits for ever."""
     group = getattr(emitter, "_inotify", None)  # Linux's; nothing public tells
     return emitter.is_alive() and bool(getattr(group, "_active_callbacks_by_watch", True))
 

@@ -109,12 +109,12 @@ def open_known(where: Where) -> tuple[FileIO, os.stat_result]:
 
 
 def may_use(path: Path) -> bool:
-    """May this process's effective user read and write there? False where nothing is there."""
+    """Whether this process's effective user may read and write there. False where nothing is there."""
     return os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def is_missing(where: Where) -> bool:
-    """Is certainly nothing there? False where access is denied."""
+    """Whether certainly nothing is there. False where access is denied."""
     try:
         where.lstat()
     except (FileNotFoundError, NotADirectoryError):

@@ -175,7 +175,7 @@ class Entry:
             raise meant(error, self) from None
 
     def exists(self) -> bool:
-        """Is anything there? Raises OSError where that can't be told."""
+        """Whether anything is there. Raises OSError if that is unknown."""
         try:
             self.lstat()
         except FileNotFoundError:
@@ -187,14 +187,14 @@ class Entry:
         return True
 
     def is_folder(self) -> bool:
-        """Is a folder there, rather than a link to one? Raises OSError where that can't be told."""
+        """Whether a folder is there, rather than a link to one. Raises OSError if that is unknown."""
         try:
             return stat.S_ISDIR(self.lstat().st_mode)
         except FileNotFoundError:
             return False
 
     def is_file(self) -> bool:
-        """Is a regular file there, rather than a link to one? Raises OSError where that can't be told."""
+        """Whether a regular file is there, rather than a link to one. Raises OSError if that is unknown."""
         try:
             return stat.S_ISREG(self.lstat().st_mode)
         except FileNotFoundError:
@@ -230,7 +230,7 @@ if sys.platform == "win32":
         return f"\\\\?\\UNC{full[1:]}" if full.startswith("\\\\") else f"\\\\?\\{full}"
 
     def make_writable(entry: Entry) -> bool:
-        """Take the read-only attribute from a file, with which Windows neither removes nor replaces it. Had it one?"""
+        """Take the read-only attribute from a file, so that Windows replaces it. Returns whether it had one."""
         status = entry.lstat()
         read_only = status.st_file_attributes & stat.FILE_ATTRIBUTE_READONLY and stat.S_ISREG(status.st_mode)
         if read_only:

@@ -29,7 +29,7 @@ class FileSystem:
 
 
 def is_local(path: Path) -> bool:
-    """Is it on a disk of this computer? Always False where the system is neither Linux nor Windows.
+    """Whether it is on a disk of this computer. Always False where the system is neither Linux nor Windows.
 
     Where it is, file times are by our own clock, and calls can't hang.
     """

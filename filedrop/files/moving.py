@@ -71,7 +71,7 @@ def _moved(move: Callable[[Entry, Entry], None], source: Entry, target: Entry, i
 
 
 def _looked(source: Entry, target: Entry, identity: Identity) -> tuple[bool, bool, bool]:
-    """After an error: is the file there, is something here, and can it be told? Each look may fail, too."""
+    """After an error: whether the file is there, whether something is here, and whether that is known."""
     here: Identity | None = None
     told = False
     for _ in range(_LOOKS):

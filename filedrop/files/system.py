@@ -73,7 +73,7 @@ if sys.platform == "win32":
         return msvcrt.open_osfhandle(handle, os.O_RDONLY | os.O_BINARY | os.O_NOINHERIT)
 
     def is_closed(where: Where) -> bool:
-        """Has certainly nobody the file open for writing? Raises InUse where somebody certainly has."""
+        """Whether certainly nobody has the file open for writing. Raises InUse if somebody certainly has."""
         try:
             _winapi.CloseHandle(_handle(where, _SHARED_WITH_READERS))
         except InUse:
@@ -151,7 +151,7 @@ else:
             raise meant(error, where) from None
 
     def is_closed(where: Where) -> bool:  # noqa: ARG001 - Windows alone tells
-        """Has certainly nobody the file open for writing? Nobody tells."""
+        """Whether certainly nobody has the file open for writing: unknown on this system."""
         return False
 
     def changed_at(status: os.stat_result) -> float:

@@ -84,7 +84,7 @@ class Tree:
 
 
 def _is_there(folder: Directory, place: str, found: Directory) -> bool:
-    """Is this open subfolder still in its place, rather than another by now?"""
+    """Whether this open subfolder is still in its place, rather than another one."""
     if not place or "/" in place:  # a month is opened again
         return False
     try:

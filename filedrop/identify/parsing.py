@@ -187,7 +187,7 @@ class Parse:
 
 
 def is_web_page(root: str) -> bool:
-    """Is a document with this root element a web page?"""
+    """Whether a document with this root element is a web page."""
     return root.rpartition(SEPARATOR)[2].lower() == "html"
 
 

@@ -58,7 +58,7 @@ def fault(participant: str) -> str | None:
 
 
 def is_listed(participant: str) -> bool:
-    """Is its scheme in the Peppol code list, whatever that says of it?"""
+    """Whether its scheme is in the Peppol code list, in any state."""
     return codelist.scheme(participant.partition(":")[0]) is not None
 
 

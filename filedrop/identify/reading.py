@@ -70,7 +70,7 @@ class Reading:
         return self.form.encoding
 
     def goes_by(self, document_id: str | None) -> bool:
-        """Is it a document with this id: has it the root that the id names, in an envelope or without?
+        """Whether the document has this id's root element, in an envelope or without.
 
         In an envelope that says the same id, it may also be one that is no XML, wrapped. An id that is missing or names
         no root (`urn:peppol:doctype:...`) tells nothing: then the document must say by itself which it is, as no error

@@ -58,7 +58,7 @@ class Table:
 
     @property
     def silent(self) -> bool:
-        """Does nobody know what it says now?"""
+        """Whether its present content is unknown."""
         return self._late is not None and self._late.is_alive()
 
     @property

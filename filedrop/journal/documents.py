@@ -171,7 +171,7 @@ class Documents(Store):
             self.write(lambda connection: connection.execute(statements.RETRY_NEEDY, values))
 
     def speaks_of(self, folder: str, place: str, file: str) -> bool:
-        """Is this the recorded name of an open document?
+        """Whether this is the recorded name of an open document.
 
         Its file may have been moved, and that record lost: another file with the name would be mistaken for it.
         """
@@ -186,7 +186,7 @@ class Documents(Store):
         return self.value(statements.HAS_HAD, folder=folder, **names) is not None
 
     def knows_of(self, folder: str, name: str, file: str, sha256: str) -> bool:
-        """Is anything recorded that may concern a file dropped with this name and these bytes?
+        """Whether a row may concern a file dropped with this name and these bytes.
 
         That is: an open document with these bytes, one that `speaks_of` the name `file` in `sending/`, or a waiver.
         """
@@ -300,7 +300,7 @@ def _write(connection: sqlite3.Connection, document: Document) -> Document:
 
 
 def _is_open(document: Document) -> bool:
-    """Is it unfinished, or finished and not yet put away?"""
+    """Whether it is unfinished, or finished and not yet moved."""
     return not document.state.finished or document.place != document.home
 
 

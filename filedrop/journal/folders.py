@@ -69,7 +69,7 @@ class Folders(Store):
             self.write(lambda connection: connection.execute(statements.HAND_TO, values))
 
     def is_settled(self, folder: str) -> bool:
-        """Have all files in this folder been taken up since the journal first saw it?"""
+        """Whether all files in this folder have been compared since the journal first saw it."""
         return bool(self.value(statements.SETTLED, id=folder))
 
     def settle(self, folder: str) -> None:

@@ -53,7 +53,7 @@ class MessageRow:
 
 
 def is_same(message: Message | MessageRow, row: MessageRow) -> bool:
-    """Do number, moment, sender and receiver agree, as far as both have them (contract 6)?"""
+    """Whether number, moment, sender and receiver agree, as far as both have them (contract 6)."""
     parties = (message.sender, row.sender), (message.receiver, row.receiver)
     return (
         message.msg_no == row.msg_no
@@ -63,7 +63,7 @@ def is_same(message: Message | MessageRow, row: MessageRow) -> bool:
 
 
 def _is_surely_same(message: Message, row: MessageRow) -> bool:
-    """Do all of these agree, and do both have them all? Asked across accounts, since servers use the same numbers."""
+    """Whether both have all of these, and they agree. For other accounts, since servers use the same numbers."""
     return (
         is_same(message, row)
         and same_moment(message.received, row.received) is True

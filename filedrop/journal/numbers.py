@@ -56,7 +56,7 @@ class Numbers(Documents):
         return self._documents(statements.OWNERS, identity=identity, numbers=json.dumps(list(numbers)), company=company)
 
     def is_owned(self, identity: str, message: Message, company: str) -> bool:
-        """Does this message belong to a recorded document, or may it, by all that both say?"""
+        """Whether this message belongs to a recorded document, or may belong to one."""
         number = message.msg_no
         known = is_known(message, self.owned(identity, [number], company).get(number, ()))
         if known is None:
@@ -72,7 +72,7 @@ class Numbers(Documents):
         return [document for document in found if not self._is_second_row(document)]
 
     def _is_second_row(self, document: Document) -> bool:
-        """Is there another row of its message: of this number, and received at this moment?"""
+        """Whether another row has its message: this number, received at this moment."""
         values = {"identity": document.identity, "msg_no": document.msg_no}
         others = self.read(statements.OTHER_ROWS, folder=document.folder, id=document.id, **values)
         return any(same_moment(document.received, received) for (received,) in others)

@@ -82,7 +82,7 @@ def without_scheme(written: str) -> str:
 
 
 def same_participant(one: str | None, other: str | None) -> bool:
-    """Are two ParticipantIDs equal, ignoring case and scheme prefix (Peppol policy for identifiers 5)?"""
+    """Whether two ParticipantIDs are equal, ignoring case and scheme prefix (Peppol policy for identifiers 5)."""
     return participant_key(one or "") == participant_key(other or "")
 
 
@@ -210,7 +210,7 @@ class Document:
 
     @property
     def may_be_accepted(self) -> bool:
-        """May the access point have it? Then the same content must not be sent again (contract 2, duplicates)."""
+        """Whether the access point may have it; the same content isn't sent again then (contract 2, duplicates)."""
         if self.state is State.FAILED:
             return self.error is not None and self.error.code == "no-answer"
         if self.state is State.TAKEN:
@@ -219,7 +219,7 @@ class Document:
 
     @property
     def was_let_through(self) -> bool:
-        """Has a person decided to send it even if it is a duplicate?"""
+        """Whether a person has decided to send it even if it is a duplicate."""
         return any(event.event == LET_THROUGH for event in self.history)
 
     @property

@@ -82,6 +82,6 @@ def difference(message: Message, document: Document) -> str:
 
 
 def is_known(message: Message, received: Iterable[str | None]) -> bool | None:
-    """Was the message received at one of these times (of messages with its number)? None where that can't be told."""
+    """Whether the message was received at one of these times (of messages with its number); None if unknown."""
     says = {same_moment(message.received, moment) for moment in received}
     return True if True in says else (None if None in says else False)

@@ -1,4 +1,4 @@
-"""Snapshots of the folders of the configuration: is each there and ours, and what lies in it? Nothing is changed there.
+"""Snapshots of the folders of the configuration: whether each is there and ours, and its files. Nothing is changed.
 
 A thread of its own looks at each, mostly one after the other: a folder that hangs holds up the next for a moment only.
 """
@@ -121,7 +121,7 @@ class FolderSurvey:
         return {folder.path: self._told(folder.path) for folder in self._folders}
 
     def _is_asked(self, path: Path) -> bool:
-        """Is a look at this folder still under way?"""
+        """Whether a look at this folder is still under way."""
         return path in self._looks and self._looks[path][0].is_alive()
 
     def _told(self, path: Path) -> FolderSnapshot:

@@ -104,7 +104,7 @@ class Pages:
 
 
 class _PageFile:
-    """The page in the root, or in the folder there with a company's `name`. `is_there`: was it written?"""
+    """The page in the root, or in the folder there with a company's `name`. `is_there`: whether it was written."""
 
     def __init__(self, root: Path, name: str, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
         self._root = root
@@ -118,7 +118,7 @@ class _PageFile:
         self.is_there = False
 
     def is_due(self, said: object) -> bool:
-        """Is it to be written that this is so? Not while its folder hangs."""
+        """Whether the page is to be written. Not while its folder hangs."""
         is_due = not self._is_busy and (said != self._said or time.monotonic() >= self._next)
         if is_due:  # also if it can't be written then: not again and again
             self._said, self._next = said, time.monotonic() + ANYWAY
@@ -156,7 +156,7 @@ class _PageFile:
 
 
 def is_at_home(file: Entry, status: Status, journal: Journal) -> bool:
-    """Does this file lie in a folder of ours?
+    """Whether this file is in a folder of ours.
 
     No, where all folders of the status belong to another filedrop. Where we know folders and none has a marker, the
     disk isn't mounted: no file is made, but one that is there already goes on telling how it stands. Raises OSError.

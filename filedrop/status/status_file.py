@@ -232,5 +232,5 @@ def told_in(status: Status | None) -> DaemonReport:
 
 
 def _is_of_an_account(told: AccountStatus) -> bool:
-    """Has it an account's keys, and moments as texts?"""
+    """Whether it has an account's keys, and moments as texts."""
     return told.keys() == NO_REPORT.keys() and isinstance(told["next_attempt"], str | None)

@@ -1,4 +1,4 @@
-"""A folder of the configuration: is it there, is it ours, does it answer?
+"""A folder of the configuration: whether it is there, is ours, and answers.
 
 Each folder that the configuration names contains a marker, `.filedrop`, with the id of the folder and of the journal
 that knows it. Where the journal knows a folder but the marker is missing, another disk is mounted there, or none: then
@@ -231,7 +231,7 @@ class Folder:
         return ""
 
     def _is_copy(self, marker: Marker, seen_at: Path | None) -> bool:
-        """Was this marker copied from the folder where the journal last saw it? Raises OSError.
+        """Whether this marker was copied from the folder where the journal last saw it. Raises OSError.
 
         A folder counts as moved here only where its old path is no longer in the configuration, or now has another
         marker. Otherwise a forged marker could pass for another folder while that one is away.

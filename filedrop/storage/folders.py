@@ -90,7 +90,7 @@ class OutboundFolder(Folder):
         return is_named and entry.is_file(follow_symlinks=False)
 
     def names_document(self, name: str) -> bool:
-        """Is this the name of a document, by the folder's patterns? In `outbound/` itself, hold files are none."""
+        """Whether this is a document's name, by the folder's patterns. In `outbound/` itself, a hold file's isn't."""
         if self._ready_suffix and name.lower().endswith(self._ready_suffix.lower()):
             return False
         return names_document(name) and self._matches(name)
@@ -157,7 +157,7 @@ class OutboundFolder(Folder):
         return stamp(self.at(place_in) / file)
 
     def came_back(self, document: Document) -> bool:
-        """Is there a file of the document's size in `outbound/`? It may be the document, which then isn't taken."""
+        """Whether `outbound/` has a file of the document's size. It may be the document, which then isn't taken."""
         return any(there.size == document.size for name in self.dropped() if (there := self.stamp("", name)))
 
     def clear_drafts_once(self) -> None:

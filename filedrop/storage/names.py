@@ -118,7 +118,7 @@ def shortened(name: str) -> str:
 
 
 def may_be_given(name: str, dropped_as: str) -> bool:
-    """May filedrop have given `name` to a file dropped as `dropped_as`: unchanged, shortened or numbered?"""
+    """Whether filedrop may have given `name` to a file dropped as `dropped_as`: unchanged, shortened or numbered."""
     wanted = shortened(dropped_as)
     stem, suffix = os.path.splitext(wanted)  # noqa: PTH122 - as above
     is_numbered = re.fullmatch(f"{re.escape(stem)}{_GIVEN}{re.escape(suffix)}", name)
@@ -126,7 +126,7 @@ def may_be_given(name: str, dropped_as: str) -> bool:
 
 
 def may_be_renamed(name: str) -> bool:
-    """May filedrop have given this name to a file with another own name? False for nearly all names."""
+    """Whether filedrop may have given this name to a file with another own name. False for nearly all names."""
     return may_be_shortened(name) or _NUMBER.search(name) is not None
 
 
@@ -138,7 +138,7 @@ def may_be_shortened(name: str) -> bool:
 
 
 def is_taken(entry: Entry) -> bool:
-    """Does the file, its sidecar or its note exist? Raises OSError."""
+    """Whether the file, its sidecar or its note exists. Raises OSError."""
     return entry.exists() or any(entry.beside(end).exists() for end in BESIDE)
 
 
@@ -158,7 +158,7 @@ def attachment_name(document: str, number: int, stated: str | None, suffix: str)
 
 
 def is_attachment_of(name: str, document: str) -> bool:
-    """May this be the name of an attachment of the received document with that name?"""
+    """Whether this may be the name of an attachment of the received document with that name."""
     return re.match(rf"{re.escape(_stem(document))}-[0-9]{{1,3}}-", name) is not None
 
 
@@ -168,7 +168,7 @@ def page_name(document: str) -> str:
 
 
 def is_received(name: str) -> bool:
-    """Can a file with this name be a received document, rather than an attachment, a page or a sidecar?"""
+    """Whether a file with this name may be a received document, rather than an attachment, page or sidecar."""
     return names_document(name) and name.lower().endswith(".xml")
 
 

@@ -101,7 +101,7 @@ class Transport:
         self._has_read_ca_file = True
 
     def login_changed(self) -> bool:
-        """Has the login changed since it was refused?"""
+        """Whether the login has changed since it was refused."""
         return self._login.changed()
 
     def again(self, attempt: Callable[[], T]) -> T:

@@ -43,7 +43,7 @@ class Header:
             return self._header
 
     def changed(self) -> bool:
-        """Is there another password than the refused one? Then it is used from now on."""
+        """Whether there is another password than the refused one; if so, it is used from now on."""
         with self._lock:
             try:
                 header = self._read()

@@ -183,7 +183,7 @@ class _Connection(HTTPConnection):
 
     @property
     def is_connected(self) -> bool:
-        """May this connection be used for another request?"""
+        """Whether this connection may be used for another request."""
         return super().is_connected and not (self._latest and self._latest.said_more)
 
     def _new_conn(self) -> socket.socket:
@@ -230,6 +230,6 @@ class _SecurePool(HTTPSConnectionPool):
 
 
 def is_public(address: str) -> bool:
-    """Is an IP address, as a socket returns it, one of the public internet?"""
+    """Whether an IP address, as a socket returns it, is one of the public internet."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     return (getattr(ip, "ipv4_mapped", None) or ip).is_global

@@ -81,5 +81,5 @@ def highest(paths: Iterable[Path]) -> list[Path]:
 
 
 def is_here(path: Path) -> bool:
-    """Is it there, on a disk of this computer?"""
+    """Whether it is there, on a disk of this computer."""
     return path.exists() and not file_system(path).network

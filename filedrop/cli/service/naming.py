@@ -39,7 +39,7 @@ def example() -> str:
 
 
 def is_written(lies_at: Path) -> bool:
-    """Is there a configuration that somebody has written, and not only the example as it was put there?"""
+    """Whether somebody has written a configuration, and there isn't only the example."""
     return lies_at.exists() and lies_at.read_bytes().split() != example().encode().split()  # lines end as they like
 
 

@@ -173,7 +173,7 @@ def _may_change(site: Site) -> None:
 
 
 def _write(site: Site, texts: dict[Path, str]) -> bool:
-    """Write what isn't there like that yet, and say so. Did anything change?
+    """Write what isn't there like that yet, and say so. Returns whether anything changed.
 
     Raises FiledropError for what somebody else has written; then nothing is.
     """
@@ -245,7 +245,7 @@ def _asked(question: str, site: Site) -> str:
 
 
 def _runs(site: Site) -> bool:
-    """Does it run, or is it on its way there, between two attempts perhaps?"""
+    """Whether it runs or starts, perhaps between two attempts."""
     return _asked("is-active", site) not in ("inactive", "failed", "unknown")
 
 
