@@ -1,15 +1,14 @@
 """filedrop carries business documents between shared folders and an access point of the PEPPOL network.
 
-**Documents are moved by one thread, requests are made by others, and the journal stands between them.** The worker in
-a folder looks for HOLD (outbound/pipeline), claims what is ready (outbound/claim; outbound/readiness: is its writer
-done?), then writes the row and hands the document over (both: outbound/handover). A duplicate is refused with that row
-(journal/documents), in the words of outbound/sender. A sender looks for HOLD once more and posts it (outbound/sender);
-the recorder writes what was heard (daemon/recorder); the worker writes sidecar and note (their form: storage/sidecar)
-and moves the file (outbound/filing). outbound/pipeline is the order of these. What other threads have for this worker
-is a letter in the folder's mailbox (outbound/mailbox): documents that come back, file events. What one document alone
-waits for is in its row (outbound/waiting). A document whose answer was unclear is in doubt: it is looked for at the
-access point before it may be sent again (outbound/resolver), and a table decides which message it is
-(outbound/matching).
+**Documents are moved by one thread, requests are made by others, and the journal stands between them.** The worker in a
+folder looks for HOLD (outbound/pipeline), claims what is ready (outbound/claim; outbound/readiness: whether its writer
+is done), then writes the row and hands the document over (both: outbound/handover). A duplicate is refused with that
+row (journal/documents). A sender looks for HOLD once more and posts it (outbound/sender); the recorder writes the
+answers (daemon/recorder); the worker writes sidecar and note (their form: storage/sidecar) and moves the file
+(outbound/filing). outbound/pipeline is the order of these. What other threads have for this worker is a letter in the
+folder's mailbox (outbound/mailbox): documents that come back, file events. What one document alone waits for is in its
+row (outbound/waiting). A document whose answer was unclear is in doubt: it is looked for at the access point before it
+may be sent again (outbound/resolver), and a table decides which message it is (outbound/matching).
 
 A message comes the other way: listed (inbound/poller, as often as daemon/account says), fetched (inbound/fetcher),
 named in the journal (inbound/delivery) and placed (inbound/placing), and only then marked as read (inbound/arrival).

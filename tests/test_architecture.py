@@ -292,3 +292,11 @@ def test_a_module_can_be_read_in_one_sitting(path: Path) -> None:
     }
     assert not {name: length for name, length in lengths.items() if length > LONGEST_CLASS}
     assert ast.get_docstring(parsed(path))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(HOUSE).as_posix())
+def test_no_docstring_asks_a_question(path: Path) -> None:
+    """A docstring says what a thing is or returns; `?` stands only in what it quotes."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    docstrings = [ast.get_docstring(node) or "" for node in ast.walk(parsed(path)) if isinstance(node, documented)]
+    assert not [text for text in docstrings if "?" in re.sub(r'`[^`]*`|"[^"]*"', "", text)]

@@ -37,7 +37,7 @@ _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]")  # what drives a term
 class Page:
     """One page of a list, or the one message of a single answer.
 
-    `has_navigation`: has it a `navigation` element? Without one, a full page may have a next one. `size` is in bytes.
+    `has_navigation`: whether it has a `navigation` element; without, a full page may have a next one. `size`: bytes.
     """
 
     messages: tuple[Message, ...]

@@ -48,7 +48,7 @@ class Report:
 class CircuitBreaker:
     """One account's circuit breaker. Thread-safe.
 
-    `probe` makes a GET and raises its error. `login_changed`: has the login changed since it was refused?
+    `probe` makes a GET and raises its error. `login_changed`: whether the login has changed since it was refused.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Whether the parts of a configuration agree with one another: names, participants, folders, mapping rules.
 
-Can a rule have an effect: can its conditions hold, and can its values win? Only what is certain is complained about: a
-rule that might count for one document, under one name, is left alone.
+Whether a rule can have an effect: its conditions can hold, and its values can win. Only what is certain is a complaint:
+a rule that might count for one document, under one name, is left alone.
 """
 
 import os

@@ -22,7 +22,7 @@ FOR_THE_SERVICE = "; if only the service sees it so, the unit doesn't name this 
 
 @dataclass(frozen=True, slots=True)
 class FileSystem:
-    """A folder's file system: the kernel's name for its kind (`ext4`, `cifs`; "" where unknown); is it a network's?"""
+    """A folder's file system: the kernel's name for its kind (`ext4`, `cifs`; "" if unknown); whether it is remote."""
 
     kind: str
     network: bool

@@ -1,6 +1,6 @@
 """Document XML -> ids and where each comes from. Pure: streams and values in, values out.
 
-reading = read(file)                       one pass: well-formed? encoding, digests, what the document states
+reading = read(file)                       one pass: form, encoding, digests, what the document states
 identity = identify(reading, company=...)  each id from the first source that has it
 ids = demand(identity, reading)            all of them, in good form, or a DocumentError that says how to mend it
 wire(file, reading)                        the document as it is sent: UTF-8

@@ -141,7 +141,7 @@ class DoubtResolver:
     ) -> dict[int, dict[str, bool | None]]:
         """The listed messages that aren't owned for each company that has a document in doubt.
 
-        By number and company: does another document own it? None where that can't be told.
+        By number and company: whether another document owns it; None if unknown.
         """
         identity, companies = self._shared.access_point.identity, {document.company for document in documents}
         owned = {company: self._shared.journal.owned(identity, listed, company) for company in companies}

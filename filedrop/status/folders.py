@@ -79,7 +79,7 @@ class FolderSnapshot:
 class FolderSurvey:
     """Looks at all folders of a configuration, as often as asked. Without a journal it can't tell whose they are.
 
-    `ages`: how old is what was received? That is asked of each file, which costs a share time.
+    `ages`: whether to find the age of what was received. That is asked of each file, which costs a share time.
     """
 
     def __init__(self, config: Config, journal: Journal | None, *, ages: bool) -> None:
@@ -93,7 +93,7 @@ class FolderSurvey:
     def look(self, asked_for: Iterable[Path] = ()) -> dict[Path, FolderSnapshot]:
         """A snapshot of each folder, by its path. A folder that hangs is not looked at again before it answers.
 
-        `asked_for`: which of these files are there? Of a folder that is slow, what was seen there before is told.
+        `asked_for`: the files whose presence is looked up. Of a slow folder, what was seen before is returned.
         """
         names: dict[Path, set[str]] = {}
         for path in asked_for:

@@ -180,7 +180,7 @@ class Status(TypedDict):
 
     `tables` says in sentences what is wrong with them, `troubles`, by what they are about, what else keeps work from
     being done, `alerts` what couldn't be sent of mails and the like, `journal` why that can't be used, "" while it can.
-    `running`: does a daemon work with this state? None where we can't tell. `keep_archive`: for how long, or `forever`.
+    `running`: whether a daemon works with this state; None if unknown. `keep_archive`: for how long, or `forever`.
     `matters` is what needs attention.
     """
 

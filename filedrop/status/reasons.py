@@ -52,7 +52,7 @@ def reasons(
     """The sentence of each count that isn't 0; `documents` are those that are named below it, each with its own.
 
     `waits_for`: what keeps all that waits from being sent (survey). `sending`: what becomes of what lies in `sending/`.
-    `running`: does a daemon?
+    `running`: whether a daemon runs.
     """
     named = {document["state"] for document in documents}
     waits_anyway = (

@@ -1,6 +1,6 @@
 """Folders, and the files that filedrop writes in them.
 
-folder      is a folder there, and is it ours? marker: says whose folder it is
+folder      whether a folder is there and ours; marker: whose folder it is
 folders     a company's outbound and inbound folders
 hold        the files that hold an outbound folder
 names       names that can be a document's, free names, names of received documents

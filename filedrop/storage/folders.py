@@ -126,8 +126,8 @@ class OutboundFolder(Folder):
     ) -> str:
         """Move a file of `outbound/` to a free name in `sending/`, and return that name.
 
-        `is_spoken_for`: may the name be another document's? `dropped_as`: the name that it was dropped with, if that is
-        another. `identity`: the file's, where known. Raises OSError (FileNotFoundError where the file is gone).
+        `is_spoken_for`: whether the name may be another document's. `dropped_as`: the name that it was dropped with, if
+        that is another. `identity`: the file's, where known. Raises OSError (FileNotFoundError where the file is gone).
         """
         own, here, sending = dropped_as or name, self.at(), self.at("sending")
         for free in self.free_names(sending, shortened(own)):

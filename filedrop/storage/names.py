@@ -69,7 +69,7 @@ class Names:
 
 
 def names_document(name: str) -> bool:
-    """Can a file with this name be a document at all (contract 1, "Never documents")?"""
+    """Whether a file with this name can be a document at all (contract 1, "Never documents")."""
     lower = name.lower()
     return not (name.startswith(_IGNORED_BEGINNINGS) or lower.endswith(_IGNORED_ENDINGS) or lower in _IGNORED_NAMES)
 
