@@ -160,5 +160,7 @@ class Mailbox:
 
     def take_may_post(self) -> bool:
         """Whether documents may be posted now that could not be when this was asked last."""
-        may_post, self._may_post = self._may_post, False
-        return may_post
+        if not self._may_post:
+            return False
+        self._may_post = False  # only now: a letter that comes before this counts for what the worker does next
+        return True
