@@ -97,7 +97,7 @@ def test_a_service(world: World, filedrop: Filedrop, ask: Callable[[str], Done])
     assert "filedrop isn't running" in looked.stdout
     assert state() == "stopped"
 
-    assert f"start it: filedrop service start {INSTANCE}\n" in filedrop("status").stdout
+    assert f"Start it: filedrop service start {INSTANCE}\n" in filedrop("status").stdout
     done = ask("start")
     assert done.stdout == f"Started {NAME}.\n", done.stderr
     assert ask("status").returncode == 0
