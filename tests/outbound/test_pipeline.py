@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import tracemalloc
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,7 @@ import pytest
 from support.documents import invoice
 from support.plug import tapped
 from support.stepping import RULES, Life, report_closed, report_written
-from support.systems import by_os_open
+from support.systems import by_os_open, writers_unknown
 
 from filedrop.errors import Unavailable
 from filedrop.model.document import Need
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from support.world import World
 
 BURST = 100_000  # files
+VALIDATION = f"validation: {{command: [{json.dumps(sys.executable)}]}}\n"
 
 
 def step_while_due(life: Life) -> None:
@@ -139,7 +142,7 @@ def test_a_validator_fails_unforeseen(make_world: Callable[..., World], clock: C
         outbound=RULES | {"validate": rule},
         inbound={"poll": "5m"},
         clock=clock.true,
-        more="validation: {command: [/bin/true]}\n",
+        more=VALIDATION,
     )
     life = Life(world, clock)
     life.go_on(10)
@@ -165,9 +168,8 @@ def test_a_validator_fails_unforeseen(make_world: Callable[..., World], clock: C
 
 def test_a_stop_while_a_document_waits_for_its_validation(make_world: Callable[..., World], clock: Clock) -> None:
     """What wasn't validated because filedrop was stopped is no trouble: the next one validates it."""
-    validation = "validation: {command: [/bin/true]}\n"
     world = make_world(
-        outbound=RULES | {"validate": "refuse"}, inbound={"poll": "5m"}, clock=clock.true, more=validation
+        outbound=RULES | {"validate": "refuse"}, inbound={"poll": "5m"}, clock=clock.true, more=VALIDATION
     )
     life = Life(world, clock)
     life.go_on(10)
@@ -231,6 +233,7 @@ def test_a_file_comes_amid_a_step(
     assert world.dropped
 
 
+@writers_unknown
 def test_a_file_written_amid_a_step(
     make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
