@@ -62,7 +62,7 @@ class Watcher:
         self._unwatched: dict[Path, str] = {}
 
     def watch(self, folder: Folder, wanted: Watch, put: Callable[[FileEvent], None], *, was_away: bool) -> str:
-        """Have a folder's events `put`, again if it was removed and made anew.
+        """Have a folder's events `put`, again if it was removed and created again.
 
         Returns why it can't be watched, so that scans alone find its files; "" where it is, or isn't to be.
         """

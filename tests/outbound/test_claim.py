@@ -13,7 +13,7 @@ import pytest
 from support.bench import CONTENT
 from support.documents import BUYER, SELLER, invoice
 from support.notes import whole
-from support.rights import as_anyone
+from support.rights import as_anyone, opens_unreadable
 from support.stepping import under_way
 from support.systems import writers_unknown
 
@@ -273,13 +273,8 @@ def test_what_can_be_opened_the_second_time(bench: Bench, locked: Path) -> None:
 
 def test_what_opens_and_cannot_be_read(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file on a bad sector fails as one that can't be opened does, and its note doesn't speak of rights."""
-    system = os.open
-
-    def opened(name: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-        return system(name, os.O_WRONLY if name == "invoice.xml" else flags, mode, dir_fd=dir_fd)  # it reads nothing
-
     bench.aged(bench.put(), 3600)
-    monkeypatch.setattr(os, "open", opened)
+    monkeypatch.setattr(os, "open", opens_unreadable("invoice.xml"))
     assert bench.again_in() == RESCAN
     failed = bench.claim()
     assert code(failed) == "unreadable"

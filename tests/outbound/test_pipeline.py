@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.documents import invoice
 from support.plug import tapped
+from support.rights import opens_unreadable
 from support.stepping import RULES, Life, report_closed, report_written
 from support.systems import by_os_open, writers_unknown
 
@@ -84,13 +85,8 @@ def test_what_waits_and_cannot_be_read(
     life.go_on(10)
     (world.outbound / "HOLD").touch()
     life.take(world, "a.xml")
-    system = os.open
-
-    def opened(name: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-        return system(name, os.O_WRONLY if name == "a.xml" else flags, mode, dir_fd=dir_fd)  # it reads nothing
-
     with monkeypatch.context() as patched:
-        patched.setattr(os, "open", opened)
+        patched.setattr(os, "open", opens_unreadable("a.xml"))
         (world.outbound / "HOLD").unlink()
         life.go_on(600)
     told = [line["file"] for line in world.log() if line["event"] == "document.unreadable"]
@@ -114,13 +110,8 @@ def test_a_start_tries_what_waits_for_its_own_reason(
     life.go_on(10)
     (world.outbound / "HOLD").touch()
     life.take(world, "a.xml")
-    system = os.open
-
-    def opened(name: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-        return system(name, os.O_WRONLY if name == "a.xml" else flags, mode, dir_fd=dir_fd)  # it reads nothing
-
     with monkeypatch.context() as patched:
-        patched.setattr(os, "open", opened)
+        patched.setattr(os, "open", opens_unreadable("a.xml"))
         (world.outbound / "HOLD").unlink()
         life.go_on(60)
     (document,) = life.journal.lying_in(life.pipeline.folder.id, "sending")

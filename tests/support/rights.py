@@ -1,4 +1,8 @@
-"""Rights that hold for root, too: `as_anyone`, a thread may read only what the files' modes let it (Linux)."""
+"""Files that can't be read, for root either.
+
+`as_anyone`: a thread may read only what the files' modes let it (Linux). `opens_unreadable`: a file opens, and its
+content can't be read.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,10 @@ import os
 import struct
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _VERSION = 0x20080522  # _LINUX_CAPABILITY_VERSION_3, capget(2)
 _OVERRIDES = 1 << 1 | 1 << 2  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: reading what one has no right to
@@ -37,3 +41,13 @@ def as_anyone() -> Iterator[None]:
 def _succeed(result: int) -> None:
     if result != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def opens_unreadable(unreadable: str) -> Callable[..., int]:
+    """An `os.open` that opens the file with this name so that it can't be read, as on a bad sector."""
+    system = os.open
+
+    def opened(name: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        return system(name, os.O_WRONLY if name == unreadable else flags, mode, dir_fd=dir_fd)
+
+    return opened
