@@ -124,6 +124,7 @@ def test_an_inbox(world: World, numbers: str) -> None:
             assert highest_memory(daemon.pid) < MEMORY
         world.front.heal()
         world.until(lambda: "/inbox" not in ask(world, "status").says)
+        world.stop(daemon)
     world.invariants()
 
 

@@ -42,6 +42,7 @@ def test_a_wrong_password(make_world: Callable[..., World]) -> None:
         world.password_file.write_text(PASSWORD)
         world.until(world.settled)
         assert daemon.poll() is None
+        world.stop(daemon)
     world.invariants()
 
 
@@ -61,7 +62,7 @@ def test_a_mended_password(make_world: Callable[..., World]) -> None:
     world.receive(invoice("in"))
     world.password_file.write_text("wrong")
     attempts = []
-    with world.daemon():
+    with world.daemon() as daemon:
         for password in ("wrong", "another wrong one"):
             world.password_file.write_text(password)
             world.until(lambda: next_attempt(world) not in (None, *attempts), 60, what="a refusal is told")
@@ -77,6 +78,7 @@ def test_a_mended_password(make_world: Callable[..., World]) -> None:
         world.until(world.settled)
         world.until(lambda: next_attempt(world) is None, 60)
         assert "next attempt" not in ask(world, "status").says
+        world.stop(daemon)
     world.invariants()
 
 

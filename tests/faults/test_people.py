@@ -422,6 +422,7 @@ def test_a_second_daemon(world: World) -> None:
         world.drop("two.xml", invoice("2"))
         world.until(world.settled)
         assert first.poll() is None
+        world.stop(first)
     world.invariants()
 
 
