@@ -21,4 +21,5 @@ work was done meanwhile by processes that are none of ours: an absolute figure w
     documents    invoices, each different, and the folders full of them
     history      what years of work leave behind: rows, documents and sidecars
     bare         the yardstick loops: requests in threads, fsyncs and renames; and curl.sh, the shell script
+    floor        the least program with filedrop's order of safety
 """

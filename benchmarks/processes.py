@@ -35,20 +35,25 @@ class Cost:
     memory: float
     waits: int
 
-    def pace(self, count: int) -> Pace:
-        """The same for so many documents that it has handled."""
-        return Pace(count / self.seconds, 1000 * self.cpu / count)
+    def pace(self, count: int, start: Cost | None = None) -> Pace:
+        """The same for so many documents that it has handled. `start`: the cost of a run that handled none."""
+        steady = self.cpu - (start.cpu if start else 0.0)
+        return Pace(count / self.seconds, 1000 * self.cpu / count, 1000 * steady / count)
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Documents a second, and milliseconds of CPU for each of them: these vary less with what others do."""
+    """Documents a second, and milliseconds of CPU for each of them: these vary less with what others do.
+
+    `steady` are those without the CPU of the start.
+    """
 
     rate: float
     cpu: float
+    steady: float
 
 
-SECONDS, RATE, CPU = attrgetter("seconds"), attrgetter("rate"), attrgetter("cpu")
+SECONDS, RATE, CPU, STEADY = attrgetter("seconds"), attrgetter("rate"), attrgetter("cpu"), attrgetter("steady")
 
 
 @contextlib.contextmanager
