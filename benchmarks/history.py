@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from benchmarks.documents import SIZE
 from filedrop import config
-from filedrop.daemon.lock import JOURNAL
 from filedrop.journal import Journal
 from filedrop.model.document import Document, Event, new_id
+from filedrop.process.lock import JOURNAL
 from filedrop.storage import sidecar
 from tests.support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER
 

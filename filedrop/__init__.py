@@ -25,9 +25,10 @@ The packages; each names its modules. Imports only point down, which tests/test_
     cli          commands by subject, also the daemon as a process and its reloads; the only package that prints
     alerts       mails and the like about what status/matters finds, the digest, the heartbeat, figures for Prometheus
     status       what `status` and status.json show: folders, counts, reasons, what needs attention
-    daemon       threads, clocks, start and stop; when the inbox is polled
+    daemon       threads, start and stop; when the inbox is polled
     inbound      the way in
     outbound     the way out
+    process      what a long-running process needs: loop, pool, clock, lock, log lines, signals, the service manager
     validation   whether a document keeps the rules: by compiled Schematron and XSD, or by a program
     storage      folders, markers, the content of sidecars and notes: what lies there, and whose it is
     accesspoint  the client of the interface, its directory, its circuit breaker (an outage, a refused login)

@@ -49,7 +49,7 @@ DOORS = {
     "prometheus_client": ("alerts/metrics.py",),
     "jinja2": ("status/page.py", "readable/html.py"),
     "markupsafe": ("status/page.py", "readable/html.py"),
-    "filelock": ("daemon/lock.py",),
+    "filelock": ("process/lock.py",),
     "structlog": ("",),  # each room is handed a logger and may name its type; its form has one place
     "_typeshed": ("sandbox/",),  # the type of a WSGI application, which no library is needed for
 }
@@ -236,7 +236,7 @@ def test_logging_is_configured_in_one_place() -> None:
         for node in ast.walk(parsed(path))
         if isinstance(node, ast.Attribute) and ast.unparse(node) in ("structlog.configure", "structlog.wrap_logger")
     }
-    assert configuring == {"daemon"}
+    assert configuring == {"process"}
 
 
 def test_every_exception_ends_in_one_place() -> None:
@@ -247,7 +247,7 @@ def test_every_exception_ends_in_one_place() -> None:
         for node in ast.walk(parsed(path))
         if isinstance(node, ast.ExceptHandler) and (node.type is None or "Exception" in names_in(node.type))
     ]
-    assert [place.partition(":")[0] for place in catching] == ["filedrop/daemon/loop.py"]
+    assert [place.partition(":")[0] for place in catching] == ["filedrop/process/loop.py"]
 
 
 def test_whoever_catches_everything_raises_it_again() -> None:

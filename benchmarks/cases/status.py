@@ -15,7 +15,7 @@ from benchmarks.installation import WITHOUT_CONFIG, Installation, NullServer
 from benchmarks.processes import FILEDROP, SECONDS, Cost, cost_of
 from filedrop import config
 from filedrop.daemon.daemon import Daemon
-from filedrop.daemon.lock import locked_state
+from filedrop.process.lock import locked_state
 from filedrop.status.status_file import StatusFile
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from filedrop.alerts import bundling, digest, letters, memory, unsent
 from filedrop.alerts.heartbeat import HeartbeatSender
 from filedrop.alerts.metrics import MetricsFile
 from filedrop.alerts.unsent import ALERT, ALL, DIGEST
-from filedrop.daemon.clock import REAL
-from filedrop.daemon.loop import Loop
 from filedrop.errors import JournalError
 from filedrop.files.rights import explain
+from filedrop.process.clock import REAL
+from filedrop.process.loop import Loop
 from filedrop.status.company import in_plain_words
 from filedrop.status.matters import unseen
 from filedrop.status.status_file import heard_from
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from filedrop.alerts.memory import Letter, Memory
     from filedrop.config import Config
-    from filedrop.daemon.clock import Clockwork
     from filedrop.daemon.daemon import Daemon
     from filedrop.journal import Journal
+    from filedrop.process.clock import Clockwork
     from filedrop.status.matters import Key
     from filedrop.status.model import Matter
 

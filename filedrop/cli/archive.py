@@ -18,7 +18,6 @@ import click
 from filedrop.children import NoAnswer
 from filedrop.cli.opening import choose_account, open_access_point, open_config, open_journal, write_new
 from filedrop.cli.show import say, show_json, show_table
-from filedrop.daemon.clock import now
 from filedrop.errors import FiledropError, FolderUnavailable, NoClearAnswer
 from filedrop.inbound.context import InboundContext
 from filedrop.inbound.fetcher import fetch
@@ -26,6 +25,7 @@ from filedrop.inbound.pages import PageMaker
 from filedrop.inbound.placing import place
 from filedrop.model.document import local_name, same_participant
 from filedrop.model.message import Message
+from filedrop.process.clock import now
 from filedrop.storage.folders import inbound_folder, unassigned_folder
 from filedrop.text import command
 from filedrop.times import local, moment
@@ -210,7 +210,7 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
     """
     message = _message(config, account, access_point, msg_no)
     folder = _folder(config, message)
-    from filedrop.daemon import logs  # noqa: PLC0415 - structlog is a fifth of a start: none for those who read
+    from filedrop.process import logs  # noqa: PLC0415 - structlog is a fifth of a start: none for those who read
 
     log = logs.open_log(config.log.model_copy(update={"level": "error"}))
     logs.hear_others(log)

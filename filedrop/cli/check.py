@@ -27,7 +27,6 @@ from filedrop.cli.opening import WHO_MAY, act_as_owner, has_journal, journal_if_
 from filedrop.cli.service.account import kept_from
 from filedrop.cli.show import complain, show_json, show_table
 from filedrop.cli.writing import why_not_writable
-from filedrop.daemon.lock import is_running
 from filedrop.daemon.watcher import mode
 from filedrop.errors import FolderUnavailable, JournalError
 from filedrop.files import Directory, is_missing, may_use
@@ -36,6 +35,7 @@ from filedrop.files.patience import within
 from filedrop.files.rights import explain
 from filedrop.journal import JOURNAL, SQLITE_VERSION, Journal
 from filedrop.outbound.former import left_behind, left_in_folders, served_folders
+from filedrop.process.lock import is_running
 from filedrop.status.folders import HUNG, folders, outdated
 from filedrop.storage.folder import ANOTHERS, NotYetThere
 from filedrop.storage.folders import InboundFolder, OutboundFolder

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from filedrop.alerts import trial
 from filedrop.cli.checking import CONFIGURATION, CheckResult
 from filedrop.cli.opening import open_access_point
-from filedrop.daemon.lock import is_running
 from filedrop.errors import AccessPointError, ConfigError
+from filedrop.process.lock import is_running
 from filedrop.status.reasons import asked_again
 from filedrop.status.status_file import read, told_in
 

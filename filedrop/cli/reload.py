@@ -13,11 +13,11 @@ import click
 from filedrop import config as configuration
 from filedrop.cli.opening import WHO_MAY, act_as_owner, open_config
 from filedrop.cli.show import say
-from filedrop.daemon.clock import now
-from filedrop.daemon.lock import is_running, running_process
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.files.disk import shortage
 from filedrop.files.patience import within
+from filedrop.process.clock import now
+from filedrop.process.lock import is_running, running_process
 from filedrop.status import status_file
 from filedrop.times import moment
 

@@ -24,12 +24,12 @@ from filedrop.cli.opening import open_config
 from filedrop.cli.serving import serve
 from filedrop.cli.show import complain, console, say, tell
 from filedrop.cli.status import lines_of
-from filedrop.daemon import logs
-from filedrop.daemon.control import Control, reload_on_signal, stop_on_signals
 from filedrop.daemon.daemon import Daemon
-from filedrop.daemon.lock import locked_state
 from filedrop.errors import FiledropError
 from filedrop.model.document import State
+from filedrop.process import logs
+from filedrop.process.control import Control, reload_on_signal, stop_on_signals
+from filedrop.process.lock import locked_state
 from filedrop.status.status_file import StatusFile
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import click
 
 from filedrop.cli.show import say
 from filedrop.config.values import duration
-from filedrop.daemon.control import stop_on_signals
+from filedrop.process.control import stop_on_signals
 from filedrop.sandbox import ODDITIES, SAMPLE_ACCOUNTS, Sandbox, parse_account
 
 if TYPE_CHECKING:

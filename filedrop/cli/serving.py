@@ -14,13 +14,13 @@ from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from filedrop.alerts.teller import Teller
-from filedrop.daemon import logs
-from filedrop.daemon.clock import now
 from filedrop.daemon.daemon import LOOK_EVERY, Configured, Daemon
-from filedrop.daemon.lock import locked_state
-from filedrop.daemon.loop import attempt
-from filedrop.daemon.systemd import notify, watchdog_interval
 from filedrop.errors import ConfigError, FiledropError
+from filedrop.process import logs
+from filedrop.process.clock import now
+from filedrop.process.lock import locked_state
+from filedrop.process.loop import attempt
+from filedrop.process.systemd import notify, watchdog_interval
 from filedrop.status.status_file import StatusFile
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.config import Config
-    from filedrop.daemon.control import Control
     from filedrop.identify.mapping import Rules
     from filedrop.journal import Journal
+    from filedrop.process.control import Control
 
     Hear = Callable[[MutableMapping[str, Any]], None]
 

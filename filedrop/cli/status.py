@@ -13,10 +13,10 @@ from filedrop import config as configuration
 from filedrop.cli import FAILED, UNREACHABLE
 from filedrop.cli.opening import WHO_MAY, journal_if_any, open_config
 from filedrop.cli.show import complain, say, show_json, show_table, tell
-from filedrop.daemon.lock import is_running
 from filedrop.errors import ConfigError, FiledropError, JournalError
 from filedrop.files import is_missing, may_use
 from filedrop.files.disk import shortage
+from filedrop.process.lock import is_running
 from filedrop.status import status_file
 from filedrop.status.folders import LISTED
 from filedrop.status.matters import AWAY, heading, in_a_line, line_of, unlisted, verdict

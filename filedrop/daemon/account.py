@@ -11,7 +11,6 @@ from filedrop.accesspoint import AccessPoint
 from filedrop.accesspoint.breaker import CircuitBreaker
 from filedrop.accesspoint.directory import ReceiverDirectory
 from filedrop.daemon.follower import Follower
-from filedrop.daemon.loop import Loop, attempt
 from filedrop.errors import AccessPointError
 from filedrop.inbound.context import InboundContext
 from filedrop.inbound.delivery import InboundDelivery
@@ -20,6 +19,7 @@ from filedrop.model.document import Document, State, participant_key
 from filedrop.outbound.context import Context, Window, identification_of
 from filedrop.outbound.mailbox import MayPost, Returned
 from filedrop.outbound.pipeline import OutboundPipeline
+from filedrop.process.loop import Loop, attempt
 from filedrop.storage.folders import inbound_folder, outbound_folder
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop import config
-    from filedrop.daemon.clock import Clockwork
     from filedrop.daemon.folder_worker import FolderWorkers
     from filedrop.daemon.recorder import Recorder
     from filedrop.daemon.watcher import Watcher
     from filedrop.identify.mapping import Rules
     from filedrop.journal import Journal
     from filedrop.outbound.validating import Validating
+    from filedrop.process.clock import Clockwork
 
 UNDER_WAY = 2  # documents for each sender: one on the wire, and the next one
 WHILE_BUSY = 1.0  # seconds between checks whether all messages have ended

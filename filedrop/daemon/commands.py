@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.config import Commands
-    from filedrop.daemon.pool import Pool
     from filedrop.journal import Errand, Journal
+    from filedrop.process.pool import Pool
 
 AT_ONCE = 4  # companies
 AGAIN = 60.0  # seconds until a program that could not be started is tried again

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     import structlog
 
-    from filedrop.daemon.clock import Clockwork
     from filedrop.journal import Journal
+    from filedrop.process.clock import Clockwork
 
 FIRST = 60.0  # seconds after a start, which has enough to do
 AGAIN = 3600.0  # seconds until it is tried again after a failure

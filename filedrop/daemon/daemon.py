@@ -13,11 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.daemon.account import Account
-from filedrop.daemon.clock import REAL
 from filedrop.daemon.commands import CommandRunner
 from filedrop.daemon.copies import DailyCopy
 from filedrop.daemon.folder_worker import FolderWorkers
-from filedrop.daemon.loop import Loop, attempt
 from filedrop.daemon.recorder import Recorder
 from filedrop.daemon.watcher import Watcher
 from filedrop.errors import JournalError
@@ -29,6 +27,8 @@ from filedrop.model.document import Need
 from filedrop.outbound.former import left_behind
 from filedrop.outbound.pipeline import OutboundPipeline
 from filedrop.outbound.validating import Validating
+from filedrop.process.clock import REAL
+from filedrop.process.loop import Loop, attempt
 from filedrop.storage.folders import unassigned_folder
 from filedrop.validation import validator_before_sending
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.config import Config
-    from filedrop.daemon.clock import Clockwork
     from filedrop.daemon.folder_worker import Served
     from filedrop.journal import Journal
+    from filedrop.process.clock import Clockwork
 
 LAST_WORDS = 20.0  # seconds for requests on the wire at a stop (contract 5, `run`)
 A_MOMENT = 5.0  # seconds more to record and put away their documents

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING
 
-from filedrop.daemon import systemd
+from filedrop.process import systemd
 from filedrop.text import command
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from filedrop.daemon.loop import attempt
-from filedrop.daemon.systemd import notify
 from filedrop.files import Directory, clear_drafts, replace_whole
 from filedrop.files.patience import within
+from filedrop.process.loop import attempt
+from filedrop.process.systemd import notify
 from filedrop.status import strays
 from filedrop.status.folders import LISTED
 from filedrop.status.matters import in_a_line

@@ -7,7 +7,7 @@ from support.postoffice import PostOffice
 from support.stepping import RULES, Clock, Life, touch
 
 from filedrop.alerts.teller import EVERY, Teller
-from filedrop.daemon.clock import Clockwork
+from filedrop.process.clock import Clockwork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,11 +13,11 @@ import pytest
 from support.documents import BUYER, SELLER, envelope, invoice
 from support.responses import message_level, order_response, response
 
-from filedrop.daemon.lock import locked_state
 from filedrop.files import replace_whole
 from filedrop.journal import Journal
 from filedrop.model.response import KEPT, Response
 from filedrop.outbound import responses
+from filedrop.process.lock import locked_state
 from filedrop.readable.response import MOST, answers_in
 from filedrop.storage import sidecar
 

@@ -9,7 +9,7 @@ import pytest
 from support.documents import BUYER, SELLER, credit_note, invoice
 from support.responses import message_level, response
 
-from filedrop.daemon.lock import locked_state
+from filedrop.process.lock import locked_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable

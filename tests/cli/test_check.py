@@ -18,7 +18,7 @@ from support.faults import instead
 from support.rights import as_anyone
 from support.systems import modes
 
-from filedrop.daemon.lock import JOURNAL
+from filedrop.process.lock import JOURNAL
 from filedrop.text import command
 
 if TYPE_CHECKING:

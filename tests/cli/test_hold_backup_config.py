@@ -12,8 +12,8 @@ import yaml
 from support.documents import invoice
 from support.plug import Disk, Tap
 
-from filedrop.daemon.lock import JOURNAL
 from filedrop.journal import Journal
+from filedrop.process.lock import JOURNAL
 
 if TYPE_CHECKING:
     from pathlib import Path

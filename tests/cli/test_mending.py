@@ -16,8 +16,8 @@ from support.misfortunes import only_a_location
 from support.rights import as_anyone
 from support.terminal import on_terminal
 
-from filedrop.daemon.lock import locked_state
 from filedrop.model.document import State
+from filedrop.process.lock import locked_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable

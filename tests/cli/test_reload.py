@@ -15,7 +15,7 @@ from support.systems import hang_up
 from support.world import whole_lines
 
 from filedrop.cli.serving import serve
-from filedrop.daemon.control import Control
+from filedrop.process.control import Control
 from filedrop.status import status_file
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from support.faults import cut_after, instead
 from filedrop import config
 from filedrop.cli.status import checked
 from filedrop.daemon.daemon import Daemon
-from filedrop.daemon.lock import locked_state
 from filedrop.model.document import State
 from filedrop.outbound import question
+from filedrop.process.lock import locked_state
 from filedrop.status.folders import LISTED, LONGEST
 from filedrop.status.model import NO_REPORT
 from filedrop.status.status_file import NAME, StatusFile, read, told_in

@@ -38,8 +38,8 @@ import win32service
 from filedrop.cli.run import FAILURES, SENTENCES
 from filedrop.cli.service import eventlog, hosted, manager, windows
 from filedrop.cli.service.eventlog import Number
-from filedrop.daemon.control import Control
 from filedrop.daemon.daemon import A_MOMENT, LAST_WORDS
+from filedrop.process.control import Control
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,11 +15,11 @@ from support.disks import foreign
 
 from filedrop.config import Commands
 from filedrop.daemon.commands import CommandRunner
-from filedrop.daemon.loop import attempt
-from filedrop.daemon.pool import Pool
 from filedrop.errors import JournalError
 from filedrop.files.patience import within
 from filedrop.journal import Journal, statements
+from filedrop.process.loop import attempt
+from filedrop.process.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

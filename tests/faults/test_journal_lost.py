@@ -18,9 +18,9 @@ from support.stepping import RULES, Clock, Life
 from werkzeug.http import http_date
 
 from filedrop import config
-from filedrop.daemon.lock import locked_state
 from filedrop.errors import Changed
 from filedrop.model.document import State
+from filedrop.process.lock import locked_state
 from filedrop.status.folders import folders
 from filedrop.storage.marker import MARKER, read_marker
 

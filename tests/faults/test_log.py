@@ -23,7 +23,7 @@ MOST = 1_000_000
 
 SPEAKERS = """
 import logging, threading, warnings
-from filedrop.daemon import logs
+from filedrop.process import logs
 from filedrop.config import Log
 
 class Ends:
@@ -50,7 +50,7 @@ raise RuntimeError("the last words")
 A_RELOAD = """
 import logging, sys, threading
 from pathlib import Path
-from filedrop.daemon import logs
+from filedrop.process import logs
 from filedrop.config import Log
 
 def fail():

@@ -9,7 +9,7 @@ import pytest
 from support.documents import invoice
 from support.matrix import is_full
 
-from filedrop.daemon.lock import locked_state
+from filedrop.process.lock import locked_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,8 +17,8 @@ from support.faults import cut_after, exactly, instead
 from support.stepping import RULES, Life, touch
 from support.world import PASSWORD
 
-from filedrop.daemon.lock import locked_state
 from filedrop.journal import MessageRow
+from filedrop.process.lock import locked_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from support.plug import live
 from support.systems import writers_unknown
 from support.world import World
 
-from filedrop.daemon.lock import locked_state
+from filedrop.process.lock import locked_state
 
 if TYPE_CHECKING:
     import subprocess

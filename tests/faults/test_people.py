@@ -15,8 +15,8 @@ from support.plug import live, tapped
 from support.stepping import RULES, Life
 from support.world import World
 
-from filedrop.daemon.lock import locked_state
 from filedrop.model.document import State
+from filedrop.process.lock import locked_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable

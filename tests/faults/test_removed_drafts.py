@@ -17,7 +17,7 @@ from support.plug import live, tapped
 from support.stepping import RULES, Clock, Life
 from support.world import World
 
-from filedrop.daemon.lock import locked_state
+from filedrop.process.lock import locked_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable

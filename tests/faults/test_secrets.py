@@ -187,8 +187,8 @@ A_CRASH = """
 import sys
 from pathlib import Path
 from filedrop import config
-from filedrop.daemon import logs
-from filedrop.daemon.loop import attempt
+from filedrop.process import logs
+from filedrop.process.loop import attempt
 
 settings = config.load(Path(sys.argv[1]))
 

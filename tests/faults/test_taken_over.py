@@ -12,8 +12,8 @@ from support.plug import tapped
 from support.several import take_over
 from support.stepping import RULES, Clock, Life
 
-from filedrop.daemon.lock import locked_state
 from filedrop.model.document import State
+from filedrop.process.lock import locked_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,8 @@ from support.stepping import RULES, Life
 
 from filedrop.alerts.teller import Teller
 from filedrop.daemon.daemon import Daemon
-from filedrop.daemon.lock import locked_state
 from filedrop.files.patience import within
+from filedrop.process.lock import locked_state
 from filedrop.status.folders import FolderSurvey
 from filedrop.status.page_file import _PageFile
 from filedrop.status.status_file import NAME, StatusFile

@@ -15,11 +15,11 @@ import pytest
 from support.documents import BUYER, SELLER
 from support.drops import IDENTITY, NOON, accepted, drop, posted
 
-from filedrop.daemon.lock import locked_state
 from filedrop.errors import JournalError
 from filedrop.journal import JOURNAL, Duplicate, Journal, Waiver
 from filedrop.model.document import Need, State
 from filedrop.model.fault import Fault
+from filedrop.process.lock import locked_state
 
 if TYPE_CHECKING:
     from support.world import World

@@ -11,7 +11,7 @@ from support.browser import Browser, started
 from support.documents import SELLER, invoice, order
 
 from filedrop.daemon.daemon import Daemon
-from filedrop.daemon.lock import locked_state
+from filedrop.process.lock import locked_state
 from filedrop.status import status_file
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from support.disks import foreign
 from support.documents import BUYER, SELLER, invoice, order
 
 from filedrop.daemon.daemon import Daemon
-from filedrop.daemon.lock import locked_state
 from filedrop.files.patience import within
+from filedrop.process.lock import locked_state
 from filedrop.status import page_file
 from filedrop.status.matters import Key
 from filedrop.status.status_file import StatusFile

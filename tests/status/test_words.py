@@ -21,11 +21,11 @@ from support.rights import as_anyone
 from support.stepping import RULES, Life
 from support.systems import WINDOWS, modes
 
-from filedrop.daemon import systemd
 from filedrop.daemon.daemon import Daemon
-from filedrop.daemon.lock import locked_state
 from filedrop.files import FileStamp, InUse
 from filedrop.outbound.upload import unreadable
+from filedrop.process import systemd
+from filedrop.process.lock import locked_state
 from filedrop.status.reasons import left_where_they_are
 from filedrop.status.starting import start_command
 from filedrop.status.status_file import StatusFile, heard_from, read

@@ -75,7 +75,7 @@ def _live(
     from filedrop import config  # noqa: PLC0415 - likewise
     from filedrop.daemon import account  # noqa: PLC0415 - likewise
     from filedrop.daemon.daemon import Daemon  # noqa: PLC0415 - likewise
-    from filedrop.daemon.lock import locked_state  # noqa: PLC0415 - likewise
+    from filedrop.process.lock import locked_state  # noqa: PLC0415 - likewise
 
     if many:
         account.UNDER_WAY = 16

@@ -20,9 +20,9 @@ from support.stepping import Life
 from support.story import lengths, nths
 from support.surroundings import Surroundings
 
-from filedrop.daemon import lock
 from filedrop.errors import ConfigError
 from filedrop.journal import Journal
+from filedrop.process import lock
 from filedrop.status.folders import folders
 from filedrop.storage.marker import MARKER
 

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any
 from support.documents import invoice
 
 from filedrop import config
-from filedrop.daemon.clock import Clockwork
 from filedrop.daemon.daemon import Daemon
-from filedrop.daemon.lock import locked_state
-from filedrop.daemon.loop import attempt
-from filedrop.daemon.pool import Pool
 from filedrop.outbound.mailbox import Closed, Touched, Written
 from filedrop.outbound.pipeline import OutboundPipeline
+from filedrop.process.clock import Clockwork
+from filedrop.process.lock import locked_state
+from filedrop.process.loop import attempt
+from filedrop.process.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -37,7 +37,7 @@ from werkzeug.http import http_date
 
 from filedrop import config, files
 from filedrop.daemon.daemon import Daemon
-from filedrop.daemon.lock import locked_state
+from filedrop.process.lock import locked_state
 from filedrop.sandbox import Sandbox, SandboxAccount
 from filedrop.sandbox.app import AccessPoint
 from filedrop.sandbox.store import utc_now

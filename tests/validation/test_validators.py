@@ -21,9 +21,9 @@ from support.rules import OWN, OWN_LIST, own_rules
 from filedrop.children import asking
 from filedrop.config import Validation
 from filedrop.config.rules import load_rules
-from filedrop.daemon.lock import locked_state
 from filedrop.errors import ConfigError, NoVerdict
 from filedrop.files.patience import within
+from filedrop.process.lock import locked_state
 from filedrop.validation import ByRules, Kind, Validator, validator_of
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ import click
 from rich.tree import Tree
 
 from filedrop.cli.show import console, say
-from filedrop.daemon.control import stop_on_signals
-from filedrop.daemon.lock import is_running
 from filedrop.errors import FiledropError
+from filedrop.process.control import stop_on_signals
+from filedrop.process.lock import is_running
 from filedrop.programs import filedrop_command, start
 from filedrop.sandbox import SAMPLE_ACCOUNTS, Sandbox
 from filedrop.status import page_file

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from filedrop import config as configuration
 from filedrop.cli.service.installed import Unit, unit_name
-from filedrop.daemon.systemd import instance_by
 from filedrop.errors import FiledropError
+from filedrop.process.systemd import instance_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable

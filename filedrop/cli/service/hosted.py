@@ -24,8 +24,8 @@ from filedrop.cli import FAILED, MISUSED
 from filedrop.cli.service.eventlog import Number, report
 from filedrop.cli.service.inside import answer
 from filedrop.cli.service.manager import CHECK, CHECKING, STARTING, STOPPING
-from filedrop.daemon.control import Control
 from filedrop.errors import ConfigError, FiledropError
+from filedrop.process.control import Control
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence

@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from filedrop.daemon.systemd import FOLDERS
+from filedrop.process.systemd import FOLDERS
 
 DROP_IN = "50-filedrop.conf"
 

@@ -18,8 +18,8 @@ from filedrop.cli.service.installed import Unit
 from filedrop.cli.service.naming import instance_argument, is_written, put_example
 from filedrop.cli.service.texts import SHARED, SIGNED, Site, written
 from filedrop.cli.show import say, show_json, tell
-from filedrop.daemon.systemd import BOOTED, UNITS
 from filedrop.errors import FiledropError
+from filedrop.process.systemd import BOOTED, UNITS
 from filedrop.programs import find, run
 from filedrop.text import command
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from filedrop import config as configuration
 from filedrop.cli.service.installed import DROP_IN, instance_of, unit_name
 from filedrop.cli.service.naming import TOP
-from filedrop.daemon.systemd import ETC, UNITS, VENDOR
 from filedrop.errors import FiledropError
 from filedrop.files.disk import mount_point, unescaped
+from filedrop.process.systemd import ETC, UNITS, VENDOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,8 +14,8 @@ import pytest
 import structlog
 
 from filedrop.config import Log
-from filedrop.daemon import logs
-from filedrop.daemon.journald import with_fields
+from filedrop.process import logs
+from filedrop.process.journald import with_fields
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
-from filedrop.daemon.pool import Pool
+from filedrop.process.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from filedrop.daemon.pool import Pool
+from filedrop.process.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,7 +7,7 @@ import sys
 
 AMID_A_WAIT = """
 import signal, threading
-from filedrop.daemon.control import stop_on_signals
+from filedrop.process.control import stop_on_signals
 stopped = threading.Event()
 stop_on_signals(stopped)
 with stopped._cond:  # as `wait` holds it for a moment, before and after it waits

@@ -6,7 +6,7 @@ import threading
 
 import structlog
 
-from filedrop.daemon.loop import Loop
+from filedrop.process.loop import Loop
 
 
 def test_a_stop_just_before_a_turn() -> None:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from filedrop.daemon.journald import with_fields
 from filedrop.errors import FiledropError
 from filedrop.files.rights import explain
+from filedrop.process.journald import with_fields
 from filedrop.text import printable
 
 if TYPE_CHECKING:

@@ -1,0 +1,10 @@
+"""What every long-running process needs: threads, clocks, signals, a lock, a log and the service manager.
+
+control  requests from outside: to stop, to reload (cli/serving answers them)
+loop     takes turns until stopped; the one place that catches every exception
+pool     the threads that make requests
+clock    the clocks
+lock     one daemon for each state folder
+logs     the form of log lines
+systemd  messages to the service manager; journald: log lines with fields for systemd's journal
+"""
