@@ -33,7 +33,7 @@ from filedrop.files.drafts import (
     make_folder,
     replace_whole,
 )
-from filedrop.files.moving import Identity, identity_at, identity_of, place
+from filedrop.files.moving import Identity, finish_move, identity_at, identity_of, on_their_way, place
 from filedrop.files.refusals import NO_FILE
 from filedrop.files.system import InUse, changed_at, discard, is_closed
 from filedrop.files.tree import Tree
@@ -56,10 +56,12 @@ __all__ = [
     "create_temporary",
     "create_whole",
     "discard",
+    "finish_move",
     "identity_at",
     "identity_of",
     "is_closed",
     "make_folder",
+    "on_their_way",
     "place",
     "replace_whole",
 ]

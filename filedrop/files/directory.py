@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DRAFT = re.compile(r"\.[0-9A-HJKMNP-TV-Z]{26}(\.[0-9]{1,3})?\.(json|why|part|tmp)")  # .json, .why: of earlier versions
+# A file on its way to `name`, on a file system that can't rename without replacing (`system.place`).
+MOVING = re.compile(r"\.(?P<name>.+)\.[0-9A-F]{26}\.moving")
 _SEPARATORS = frozenset("/\\:\0") if sys.platform == "win32" else frozenset("/\0")
 _NOT_FOLLOWED = "it is no folder, but a link or a file: links are not followed here"
 
@@ -69,6 +71,10 @@ class Directory:
     def draft(self) -> Entry:
         """A random name, which can't be guessed, for a file that isn't complete yet."""
         return Entry(self, f".{secrets.token_hex(13).upper()}.tmp")
+
+    def moving(self, name: str) -> Entry:
+        """A name that nobody else will use, for a file on its way to `name` (`MOVING`)."""
+        return Entry(self, f".{name}.{secrets.token_hex(13).upper()}.moving")
 
     def scan(self) -> Iterator[os.DirEntry[str]]:
         """The entries of the folder, lazily: there may be many. Raises OSError."""

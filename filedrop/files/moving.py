@@ -8,13 +8,14 @@ import time
 from typing import TYPE_CHECKING
 
 from filedrop.files import system
+from filedrop.files.directory import MOVING
 from filedrop.files.system import InUse
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from filedrop.files.directory import Entry
+    from filedrop.files.directory import Directory, Entry
 
 Identity = tuple[int, int]  # device and inode: unchanged by a move
 _LOOKS = 5
@@ -41,6 +42,24 @@ def place(source: Entry, target: Entry, identity: Identity | None = None) -> Non
     InUse, or another OSError, after which the file is at its old or at its new place.
     """
     _moved(system.place, source, target, identity or identity_of(source.lstat()))
+
+
+def on_their_way(directory: Directory) -> list[tuple[Entry, str]]:
+    """The files that a killed process was moving here, each with the name that it was to get. Raises OSError."""
+    names = [name for name in directory.names() if name.endswith(".moving")]
+    return [(directory / name, found["name"]) for name in names if (found := MOVING.fullmatch(name))]
+
+
+def finish_move(moving: Entry, names: Iterable[str]) -> None:
+    """Give a file that is on its way the first of these names that is free. Raises OSError."""
+    for name in names:
+        target = moving.directory / name
+        with contextlib.suppress(FileExistsError):
+            if identity_at(target) == identity_at(moving):  # it has the name already
+                moving.unlink()
+            else:
+                place(moving, target)
+            return
 
 
 def give_name(move: Callable[[Entry, Entry], None], draft: Entry, target: Entry, identity: Identity) -> None:

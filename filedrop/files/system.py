@@ -10,7 +10,7 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
-from filedrop.files.directory import Entry
+from filedrop.files.directory import DRAFT, MOVING, Entry
 from filedrop.files.refusals import meant
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ else:
             code = ctypes.get_errno()
             if code not in _UNSUPPORTED:
                 raise OSError(code, os.strerror(code), str(source), None, str(target))
-        _place_after_check(source, target)
+        _place_by_link(source, target)
 
     def replace(source: Entry, target: Entry) -> None:
         """Rename within one file system, over an older file of the name. Raises OSError; then that one stays."""
@@ -164,11 +164,48 @@ else:
             with contextlib.suppress(OSError):
                 os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
-    def _place_after_check(source: Entry, target: Entry) -> None:
-        # Only in folders where filedrop alone creates names, so nothing changes between check and rename.
+    def _place_by_link(source: Entry, target: Entry) -> None:
+        """Place by a link, which replaces nothing, where the file system can't rename without replacing.
+
+        A name that others may use is never removed: a share may carry that out late, when another file has the name.
+        So the file first gets a name that nobody else uses. What a killed process leaves under it, `finish_moves` ends.
+        """
         if target.exists():
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(source), None, str(target))
+            raise _taken(source, target)
+        if DRAFT.fullmatch(target.name):
+            _rename(source, target)
+            return
+        own = source
+        if not (DRAFT.fullmatch(source.name) or MOVING.fullmatch(source.name)):
+            own = target.directory.moving(target.name)
+            _rename(source, own)
+        try:
+            _link(own, target)
+        except FileExistsError:
+            if own is not source:
+                _link(own, source)
+            raise
+
+    def _link(own: Entry, target: Entry) -> None:
+        """Move a file from a name of its own to one that others may use. Raises FileExistsError: that one is taken."""
+        try:
+            folders = {"src_dir_fd": own.descriptor, "dst_dir_fd": target.descriptor}
+            os.link(own.name, target.name, **folders, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in _UNSUPPORTED:
+                raise OSError(error.errno, error.strerror, str(own), None, str(target)) from error
+            # A folder; another user's file, where the kernel protects such from links; or there are no links at all.
+            if target.exists():
+                raise _taken(own, target) from None
+            _rename(own, target)
+        else:
+            own.unlink()
+
+    def _rename(source: Entry, target: Entry) -> None:
         os.rename(source.name, target.name, src_dir_fd=source.descriptor, dst_dir_fd=target.descriptor)
+
+    def _taken(source: Entry, target: Entry) -> FileExistsError:
+        return FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(source), None, str(target))
 
     def inherit(descriptor: int, new: os.stat_result, directory: Directory) -> None:
         """Give a new file the group and mode of its folder, without the right to execute it."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from filedrop.files import clear_drafts, stamp
+from filedrop.files import clear_drafts, finish_move, on_their_way, stamp
 from filedrop.files.directory import DRAFT
 from filedrop.model.message import UNASSIGNED
 from filedrop.storage import sidecar
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filedrop.config import Company, Config
-    from filedrop.files import Directory, FileStamp, Identity
+    from filedrop.files import Directory, Entry, FileStamp, Identity
     from filedrop.journal import Journal
     from filedrop.model.document import Document
 
@@ -161,10 +162,17 @@ class OutboundFolder(Folder):
         return any(there.size == document.size for name in self.dropped() if (there := self.stamp("", name)))
 
     def clear_drafts_once(self) -> None:
-        """Remove drafts that a killed process left. Works only once; after an error, again. Raises OSError."""
+        """Remove drafts that a killed process left, and end its moves. Works only once; after an error, again.
+
+        Raises OSError.
+        """
         if not self._cleared:
             for place_in in ("", "archive", "sending"):
                 clear_drafts(self.at(place_in))
+            for place_in in ("", "sending", "sent", "failed", *(f"archive/{month}" for month in self.months()[-1:])):
+                here = self.at(place_in)
+                for moving, name in on_their_way(here):
+                    finish_move(moving, chain([name], self.free_names(here, name)))
             self._cleared = True
 
     def documents(self, place_in: str) -> Iterator[str]:
@@ -195,6 +203,8 @@ class InboundFolder(Folder):
         with self._taking_up:
             if not self._cleared:
                 here, keep = self.at(), named()
+                for draft in keep:
+                    _end_placing(here / draft)
                 self._clear_reserved(here, {draft for draft in here.names() if DRAFT.fullmatch(draft)} - keep)
                 clear_drafts(here, keep)
                 self._cleared = True
@@ -207,6 +217,13 @@ class InboundFolder(Folder):
             if f".{sidecar.document_id_in(here / name)}.part" in drafts:
                 with suppress(PermissionError):
                     withdraw(here, name.removesuffix(".json"))
+
+
+def _end_placing(draft: Entry) -> None:
+    """Remove a draft that a killed process has placed by a link (`files.system.place`): it has its other name."""
+    with suppress(FileNotFoundError):
+        if draft.lstat().st_nlink > 1:
+            draft.unlink()
 
 
 def outbound_folder(config: Config, company: Company, path: Path) -> OutboundFolder:

@@ -32,7 +32,7 @@ def at(path: Path) -> files.Entry:
 
 def ways_to_place() -> list[Callable[[files.Entry, files.Entry], None]]:
     """`place`, and what it falls back on where the file system has no rename without replacing (NFS, CIFS)."""
-    return [files.place] if sys.platform == "win32" else [files.place, files.system._place_after_check]
+    return [files.place] if sys.platform == "win32" else [files.place, files.system._place_by_link]
 
 
 def checked_object(entry: files.Entry) -> dict[str, Any] | None:

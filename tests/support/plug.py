@@ -41,16 +41,25 @@ else:
 
 
 def live(
-    world: World, *, finished: int, received: int, pull_at: int = 0, forgets: bool = False, many: bool = False
+    world: World,
+    *,
+    finished: int,
+    received: int,
+    pull_at: int = 0,
+    forgets: bool = False,
+    many: bool = False,
+    by_links: bool = False,
 ) -> list[str] | None:
     """Run filedrop in a process of its own until so many documents are finished and received, and nothing is left.
 
-    `many`: many documents are handed over together, though there is one sender.
+    `many`: many documents are handed over together, though there is one sender. `by_links`: the file system can't
+    rename without replacing, as NFS.
 
     Returns the side effects it had, in order; None when its plug was pulled before the `pull_at`-th.
     """
     ours, theirs = _fork.Pipe(duplex=False)
     keys = {"finished": finished, "received": received, "pull_at": pull_at, "forgets": forgets, "many": many}
+    keys["by_links"] = by_links
     process = _fork.Process(target=_live, args=(theirs, str(world.base), world.config_text()), kwargs=keys)
     process.start()
     theirs.close()
@@ -68,17 +77,28 @@ def live(
 
 
 def _live(
-    pipe: Connection, base: str, text: str, *, finished: int, received: int, pull_at: int, forgets: bool, many: bool
+    pipe: Connection,
+    base: str,
+    text: str,
+    *,
+    finished: int,
+    received: int,
+    pull_at: int,
+    forgets: bool,
+    many: bool,
+    by_links: bool,
 ) -> None:
     import structlog  # noqa: PLC0415 - only the child needs it
 
-    from filedrop import config  # noqa: PLC0415 - likewise
+    from filedrop import config, files  # noqa: PLC0415 - likewise
     from filedrop.daemon import account  # noqa: PLC0415 - likewise
     from filedrop.daemon.daemon import Daemon  # noqa: PLC0415 - likewise
     from filedrop.process.lock import locked_state  # noqa: PLC0415 - likewise
 
     if many:
         account.UNDER_WAY = 16
+    if by_links:
+        files.system._renameat2 = None
     settings = config.parse(text)
     stopped = threading.Event()
     disk = Disk(Path(base) / "lost") if forgets else None
@@ -135,7 +155,7 @@ class Tap:
         from filedrop.accesspoint import AccessPoint  # noqa: PLC0415 - likewise
         from filedrop.journal.store import Store  # noqa: PLC0415 - likewise
 
-        for name in ("rename", "replace", "unlink", "remove", "mkdir", "fsync"):
+        for name in ("rename", "link", "replace", "unlink", "remove", "mkdir", "fsync"):
             places = sys.platform == "win32" and name == "rename"  # which doesn't overwrite there
             self._patch.setattr(os, name, self._counted("place" if places else name, getattr(os, name)))
         self._patch.setattr(os, "open", self._counted_open(os.open))
