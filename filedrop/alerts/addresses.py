@@ -43,7 +43,7 @@ def send(letter: Letter, urls: Mapping[str, str]) -> None:
         raise NotSent(f"alerts.urls: Python can't be started: {error.strerror}") from error
     else:
         if done.returncode == NOT_INSTALLED:
-            raise NotSent("alerts.urls: Apprise isn't installed: in filedrop's folder, run pip install \".[alerts]\"")
+            raise NotSent("alerts.urls: Apprise isn't installed: filedrop manual alerts shows how to install it")
         said = done.stdout  # and no word of stderr, which may hold an address
     had = said.decode().split()
     if left := sorted({f"{url.partition(':')[0]}://..." for name, url in urls.items() if name not in had}):

@@ -94,8 +94,8 @@ def _import() -> None:
     try:
         import prometheus_client  # noqa: F401, PLC0415 - its absence is an answer
     except ModuleNotFoundError:
-        install = 'in filedrop\'s folder, run pip install ".[metrics]"'
-        raise NoMetrics(f"metrics.textfile: prometheus-client isn't installed: {install}") from None
+        how = "filedrop manual alerts shows how to install it"
+        raise NoMetrics(f"metrics.textfile: prometheus-client isn't installed: {how}") from None
 
 
 @contextmanager
