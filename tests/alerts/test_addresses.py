@@ -81,7 +81,7 @@ def test_one_that_hangs(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_apprise_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where Apprise isn't installed, that is said, with the page that helps."""
     monkeypatch.setattr(sys, "executable", str(without_extras(tmp_path)))
-    with pytest.raises(NotSent, match=r'Apprise isn\'t installed: filedrop manual alerts'):
+    with pytest.raises(NotSent, match=r"Apprise isn't installed: filedrop manual alerts"):
         addresses.send(LETTER, named(f"json://127.0.0.1:1/{TOKEN}"))
 
 
