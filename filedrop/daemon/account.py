@@ -18,7 +18,7 @@ from filedrop.inbound.poller import InboxPoller
 from filedrop.model.document import Document, State, participant_key
 from filedrop.outbound.context import Context, Window, identification_of
 from filedrop.outbound.mailbox import MayPost, Returned
-from filedrop.outbound.pipeline import OutboundPipeline
+from filedrop.outbound.pipeline import OutboundPipeline, Unwatched
 from filedrop.process.loop import Loop, attempt
 from filedrop.storage.folders import inbound_folder, outbound_folder
 
@@ -168,7 +168,7 @@ class Account:
             folder,
             identification_of(company, mapping),
             wake=self._workers.wake,
-            watch=partial(self._watcher.watch, folder, company.watch) if self._watcher else _unwatched,
+            watch=self._watcher.watch_of(folder, company.watch) if self._watcher else Unwatched(),
             stepped=self._stepped,
             answers=self._workers.answers,
         )
@@ -297,8 +297,3 @@ class Account:
             for pipeline in self.pipelines:
                 if pipeline.folder.id == document.folder:
                     pipeline.put(Returned(document))
-
-
-def _unwatched(put: object, *, was_away: bool) -> str:  # noqa: ARG001 - as Watcher.watch
-    """A single run finds all files by scanning."""
-    return ""

@@ -25,7 +25,6 @@ from filedrop.inbound.delivery import InboundDelivery
 from filedrop.inbound.pages import OwedPages, PageMaker
 from filedrop.model.document import Need
 from filedrop.outbound.former import left_behind
-from filedrop.outbound.pipeline import OutboundPipeline
 from filedrop.outbound.validating import Validating
 from filedrop.process.clock import REAL
 from filedrop.process.loop import Loop, attempt
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.config import Config
-    from filedrop.daemon.folder_worker import Served
     from filedrop.journal import Journal
     from filedrop.process.clock import Clockwork
 
@@ -248,7 +246,7 @@ class Daemon:
         for account in self.accounts:
             account.stop(deadline)
         self.recorder.close(deadline + A_MOMENT)
-        self.workers.close(self._end, deadline + A_MOMENT)
+        self.workers.close(deadline + A_MOMENT)
         if not self.recorder.is_alive():  # a folder amid a step may have begun requests since, which were never made
             attempt(self._log, "recorder", self.recorder.step)
         self._make_pages.join(A_MOMENT)
@@ -292,7 +290,3 @@ class Daemon:
         shared = [self.unassigned] if self.unassigned else []
         own = [delivery for account in self.accounts for delivery in account.deliveries]
         return [delivery for delivery in own + shared if not self.workers.is_hung(delivery)]
-
-    def _end(self, served: Served) -> None:
-        if isinstance(served, OutboundPipeline):
-            attempt(self._log, "end", served.close)

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from filedrop.storage.folder import Folder
 
 BUSY = 2.0  # seconds after which a new thread serves the other folders
+A_GLANCE = 0.1  # seconds between checks, at the end, whether a folder keeps the last thread busy
 
 
 class Served(Protocol):
-    """Work in a folder: `step` does some of it, and `due` says when the next step is due (steady)."""
+    """Work in a folder: `step` does some of it, `due` says when the next step is due (steady), `close` is the last."""
 
     @property
     def folder(self) -> Folder:
@@ -36,6 +37,9 @@ class Served(Protocol):
 
     def step(self) -> None:
         """Take a step."""
+
+    def close(self) -> None:
+        """Take the last step."""
 
 
 class FolderWorkers:
@@ -48,6 +52,7 @@ class FolderWorkers:
         self._attempt = attempt
         self._steady = steady
         self._turns: deque[Served] = deque()
+        self._leaving: set[Served] = set()  # of these: their next step is the last
         self._busy: dict[Served, float] = {}  # since when (time.monotonic)
         self._heard: dict[Served, float] = {}  # of these: when the folder has last answered amid its step
         self._threads: set[threading.Thread] = set()
@@ -56,8 +61,24 @@ class FolderWorkers:
         self._change = threading.Condition()
 
     def add(self, served: Iterable[Served]) -> None:
-        """Add folders."""
-        self._turns.extend(served)
+        """Serve these folders, too. Thread-safe."""
+        with self._change:
+            self._turns.extend(served)
+            self._change.notify()
+
+    def remove(self, served: Iterable[Served]) -> None:
+        """Let these folders take their last step, and serve them no longer. Thread-safe.
+
+        One that hangs is served until it answers.
+        """
+        with self._change:
+            self._leaving.update(leaving for leaving in served if leaving in self._turns)
+            self._change.notify()
+
+    def serves(self, served: Served) -> bool:
+        """Whether a folder was added, and has not taken its last step. Thread-safe."""
+        with self._change:
+            return served in self._turns
 
     def start(self) -> None:
         """Start."""
@@ -90,6 +111,10 @@ class FolderWorkers:
         """A folder that has not answered for so long, if there is one. Thread-safe."""
         return next((served.folder.path for served in list(self._busy) if self.is_hung(served)), None)
 
+    def is_in(self, served: Served) -> bool:
+        """Whether a thread is in this folder, which may hang. Thread-safe."""
+        return served in self._busy
+
     def is_serving(self, served: Served) -> bool:
         """Whether a thread is in this folder, and the folder doesn't hang. Thread-safe."""
         return served in self._busy and not self.is_hung(served)
@@ -98,32 +123,40 @@ class FolderWorkers:
         """Whether there is a thread that serves. Thread-safe."""
         return any(thread.is_alive() for thread in list(self._threads))
 
+    def due(self, served: Served) -> float:
+        """When the next step of a folder is due (steady). The last one is due at once."""
+        return -math.inf if served in self._leaving else served.due()
+
     def serve(self, served: Served) -> None:
         """Take a step in a folder whose turn has come."""
+        is_last = served in self._leaving
         try:
-            self._attempt(str(served.folder.path), served.step)
+            self._attempt(str(served.folder.path), served.close if is_last else served.step)
         finally:
             with self._change:
                 del self._busy[served]
                 self._heard.pop(served, None)
+                if is_last and served in self._turns:  # else `close` waits for it no longer
+                    self._turns.remove(served)
+                    self._leaving.discard(served)
+                    self._change.notify_all()
 
-    def close(self, last: Callable[[Served], object], deadline: float) -> None:
-        """Stop, at the latest at `deadline` (monotonic). `last` is called with each folder that doesn't hang."""
+    def close(self, deadline: float) -> None:
+        """Let all folders take their last step, until `deadline` (monotonic), which leaves out those that hang."""
+        deadline = max(time.monotonic() + BUSY, deadline)
         with self._change:
             self._is_closed = True
+            self._leaving.update(self._turns)
+            self._change.notify_all()
+            while self._turns and time.monotonic() < deadline:
+                if len(self._threads) <= len(self._busy):
+                    self._start()
+                self._change.wait(A_GLANCE)
+            self._turns.clear()
+            self._leaving.clear()
             self._change.notify_all()
         for thread in list(self._threads):
             thread.join(max(0.0, deadline - time.monotonic()))
-        idle = deque(served for served in self._turns if served not in self._busy)
-
-        def finish() -> None:
-            while idle:
-                last(idle.popleft())
-
-        ending = threading.Thread(target=finish, name="folders-end", daemon=True)
-        with contextlib.suppress(RuntimeError):  # no thread now: the next start does without
-            ending.start()
-            ending.join(max(BUSY, deadline - time.monotonic()))
 
     def _next(self) -> Served | float:
         now, first = self._steady(), math.inf
@@ -132,7 +165,7 @@ class FolderWorkers:
             self._turns.rotate(-1)
             if served in self._busy:
                 continue
-            due = served.due()
+            due = self.due(served)
             if due <= now:
                 self._busy[served] = time.monotonic()
                 return served
@@ -153,7 +186,8 @@ class FolderWorkers:
         this_thread = threading.current_thread()
         while True:
             with self._change:
-                if self._is_closed or len(self._threads) > self._kept_busy() + 1:  # it was replaced
+                is_replaced = len(self._threads) > self._kept_busy() + 1
+                if not self._turns if self._is_closed else is_replaced:
                     self._threads.discard(this_thread)
                     self._change.notify()  # a waiting thread takes what is due
                     return

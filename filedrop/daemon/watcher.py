@@ -50,62 +50,29 @@ def mode(path: Path, wanted: Watch) -> tuple[Watch, str]:
 
 
 class Watcher:
-    """Watches outbound folders."""
+    """Watches outbound folders. Thread-safe."""
 
     def __init__(self, log: structlog.stdlib.BoundLogger) -> None:
         self._log = log
         self._observer: BaseObserver | None = None
         self._starting = threading.Lock()
         self._is_closed = False
-        self._modes: dict[Path, Watch] = {}
-        self._watches: dict[Path, tuple[int, ObservedWatch]] = {}
-        self._unwatched: dict[Path, str] = {}
 
-    def watch(self, folder: Folder, wanted: Watch, put: Callable[[FileEvent], None], *, was_away: bool) -> str:
-        """Have a folder's events `put`, again if it was removed and created again.
+    def watch_of(self, folder: Folder, wanted: Watch) -> FolderWatch:
+        """The watch of one folder, which has not begun."""
+        return FolderWatch(self, folder, wanted, self._log)
 
-        Returns why it can't be watched, so that scans alone find its files; "" where it is, or isn't to be.
-        """
-        path, facts = folder.path, {"company": folder.company, "folder": str(folder.path)}
-        if path not in self._modes:
-            self._modes[path], why = mode(path, wanted)
-            self._log.info("folder.watched", **facts, how=self._modes[path], why=why)
-        if self._modes[path] == "scan" or self._is_closed:  # what has been closed can't be started again
-            return self._unwatched.get(path, "")
-        try:
-            inode = os.stat(literal(path)).st_ino  # noqa: PTH116 - a text for the system
-        except OSError:
-            return self._unwatched.get(path, "")
-        known = self._watches.get(path)
-        # A folder that was away, for a moment, too, has lost its watch, and may have its inode again.
-        if known is not None and known[0] == inode and not was_away and self._is_watched(known[1]):
-            return ""
-        try:
-            observer = self._observing()
-            if known is not None:
-                observer.unschedule(known[1])
-                del self._watches[path]
-            watch = observer.schedule(_Reports(put, path), literal(path), event_filter=_events())  # type: ignore[arg-type] # it has the one method that is called
-        except OSError as error:
-            why = (
-                f"files are found by scanning alone, every `rescan`: no file events ({error.strerror or error})"
-                f"{_REMEDY}"
-            )
-            if self._unwatched.get(path) != why:  # each scan tries again: logged once
-                self._log.warning("folder.scanned", **facts, why=why)
-            self._unwatched[path] = why
-            return why
-        self._unwatched.pop(path, None)
-        self._watches[path] = (inode, watch)
-        put(Touched())  # for files from before the watch
-        return ""
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is closed: it can't be started again."""
+        return self._is_closed
 
-    def _is_watched(self, watch: ObservedWatch) -> bool:
+    def is_watched(self, watch: ObservedWatch) -> bool:
         """Whether the system still watches; it ends that when the folder is removed or unmounted."""
-        emitters = self._observer.emitters if self._observer is not None else set()
-        return any(_watches(one) for one in emitters if one.watch == watch)
+        emitters = self._observer.emitters.copy() if self._observer is not None else set()
+        return any(_watches(emitter) for emitter in emitters if emitter.watch == watch)
 
-    def _observing(self) -> BaseObserver:
+    def observing(self) -> BaseObserver:
         """The observer, which starts with the first folder. Raises OSError where the system has none left."""
         with self._starting:
             if self._observer is None:
@@ -121,6 +88,62 @@ class Watcher:
         if self._observer is not None:
             self._observer.stop()
             self._observer.join(5)
+
+
+class FolderWatch:
+    """The watch of one folder. For the worker in it alone."""
+
+    def __init__(self, watcher: Watcher, folder: Folder, wanted: Watch, log: structlog.stdlib.BoundLogger) -> None:
+        self._watcher = watcher
+        self._folder = folder
+        self._wanted = wanted
+        self._log = log.bind(company=folder.company, folder=str(folder.path))
+        self._mode: Watch | None = None
+        self._watch: ObservedWatch | None = None
+        self._inode = 0  # of the folder that is watched
+        self._why_not = ""
+
+    def begin(self, put: Callable[[FileEvent], None], *, was_away: bool) -> str:
+        """Have the folder's events `put`, again if it was removed and created again.
+
+        Returns why it can't be watched, so that scans alone find its files; "" where it is, or isn't to be.
+        """
+        path = self._folder.path
+        if self._mode is None:
+            self._mode, why = mode(path, self._wanted)
+            self._log.info("folder.watched", how=self._mode, why=why)
+        if self._mode == "scan" or self._watcher.is_closed:
+            return self._why_not
+        try:
+            inode = os.stat(literal(path)).st_ino  # noqa: PTH116 - a text for the system
+        except OSError:
+            return self._why_not
+        # A folder that was away, for a moment, too, has lost its watch, and may have its inode again.
+        if self._watch and self._inode == inode and not was_away and self._watcher.is_watched(self._watch):
+            return ""
+        try:
+            observer = self._watcher.observing()
+            self.end()
+            self._watch = observer.schedule(_Reports(put, path), literal(path), event_filter=_events())  # type: ignore[arg-type] # it has the one method that is called
+        except OSError as error:
+            why = (
+                f"files are found by scanning alone, every `rescan`: no file events ({error.strerror or error})"
+                f"{_REMEDY}"
+            )
+            if self._why_not != why:  # each scan tries again: logged once
+                self._log.warning("folder.scanned", why=why)
+            self._why_not = why
+            return why
+        self._inode, self._why_not = inode, ""
+        put(Touched())  # for files from before the watch
+        return ""
+
+    def end(self) -> None:
+        """Watch the folder no longer."""
+        watch, self._watch = self._watch, None
+        if watch is not None and not self._watcher.is_closed:
+            with suppress(KeyError):  # the watcher is just being closed
+                self._watcher.observing().unschedule(watch)
 
 
 if sys.platform == "linux":

@@ -95,6 +95,11 @@ class InboundDelivery:
                 self._discard(arrival)
                 arrival.ended(arrival.unread)
 
+    def close(self) -> None:
+        """Take the last step: what no row names is removed."""
+        with self.folder.in_use():
+            self._give_up_unnamed()
+
     def look_again(self) -> None:
         """Have the next step look whether the folder is available; what was refused doesn't wait any more."""
         self.refused = ""

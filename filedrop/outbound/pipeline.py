@@ -41,10 +41,27 @@ READ_AT_ONCE = 200  # documents read from the journal in one step: bounds the me
 
 
 class Watch(Protocol):
-    """Starts a folder's file events. Returns why there are none; "" where nothing is wrong."""
+    """A folder's file events."""
 
-    def __call__(self, put: Callable[[Letter], None], *, was_away: bool) -> str:
-        """`put` gets the events, from any thread. `was_away`: the folder was, so that its events have ended."""
+    def begin(self, put: Callable[[Letter], None], *, was_away: bool) -> str:
+        """Begin, where they haven't begun or have ended. Returns why there are none; "" where nothing is wrong.
+
+        `put` gets the events, from any thread. `was_away`: the folder was, so that its events have ended.
+        """
+
+    def end(self) -> None:
+        """End."""
+
+
+class Unwatched:
+    """No file events: scans alone find the files."""
+
+    def begin(self, put: Callable[[Letter], None], *, was_away: bool) -> str:  # noqa: ARG002 - as Watch has it
+        """Nothing is wrong."""
+        return ""
+
+    def end(self) -> None:
+        """Nothing has begun."""
 
 
 class Stepped(Protocol):
@@ -57,9 +74,9 @@ class Stepped(Protocol):
 class OutboundPipeline:
     """The pipeline of one folder. `step` is for the worker in it, `close` for the end; the rest is thread-safe.
 
-    What others have for it comes by `put`. `watch` starts the folder's file events; `stepped` is called after each
-    step. `was_scanned`: a scan was tried since the start, with or without success. `was_compared`: the folder was
-    compared with the journal since then, or was found to be unavailable.
+    What others have for it comes by `put`. `watch` has the folder's file events; `stepped` is called after each step.
+    `was_scanned`: a scan was tried since the start, with or without success. `was_compared`: the folder was compared
+    with the journal since then, or was found to be unavailable.
     """
 
     def __init__(
@@ -129,10 +146,13 @@ class OutboundPipeline:
 
     def close(self) -> None:
         """Take the last step: the marker gets the journal's count, which will show if an older copy is put back."""
-        with self.folder.in_use():
-            self._read_mail()
-            if self.folder.id and not self.health.trouble:
-                mark(self.desk)
+        try:
+            with self.folder.in_use():
+                self._read_mail()
+                if self.folder.id and not self.health.trouble:
+                    mark(self.desk)
+        finally:
+            self._watch.end()
 
     def has_claimed(self) -> bool:
         """Whether all that was dropped is claimed, as far as it can be; what waits for its writer isn't."""
@@ -197,9 +217,8 @@ class OutboundPipeline:
         return True
 
     def _scan(self) -> None:
-        if (
-            self._handover.is_idle() or self._moves.total > self._moved_before
-        ):  # else the disk was asked for nothing since
+        has_moved = self._moves.total > self._moved_before
+        if has_moved or self._handover.is_idle():  # else the disk was asked for nothing since
             self.health.forget_refusals()
             self._moved_before = self._moves.total
         try:
@@ -209,7 +228,7 @@ class OutboundPipeline:
             raise FolderUnavailable(why) from error
         self._is_woken = True
         write_responses(self.desk)
-        self.health.report_unwatched(self._watch(self.put, was_away=bool(self.health.trouble)))
+        self.health.report_unwatched(self._watch.begin(self.put, was_away=bool(self.health.trouble)))
 
     def _take_further(self) -> None:
         is_woken, self._is_woken = self._is_woken, False

@@ -19,7 +19,7 @@ PATIENCE = 30.0  # seconds: bounds only what has gone wrong
 
 
 class Served:
-    """A folder in which so many steps are due, each of which is told."""
+    """A folder in which so many steps are due, each of which is told, and the last one as `NAME ended`."""
 
     def __init__(self, path: Path, told: list[str], steps: int = 0, does: Callable[[], object] = int) -> None:
         self.folder = Folder(path, company="acme", below=path)
@@ -34,6 +34,9 @@ class Served:
         self._does()
         self.steps -= 1
         self._told.append(self.folder.path.name)
+
+    def close(self) -> None:
+        self._told.append(f"{self.folder.path.name} ended")
 
 
 def until(condition: Callable[[], object]) -> None:
@@ -59,7 +62,7 @@ class Impatient(FolderWorkers):
 def workers() -> Iterator[Impatient]:
     made = Impatient(attempt=survive, steady=time.monotonic)
     yield made
-    made.close(lambda _: None, time.monotonic() + PATIENCE)
+    made.close(time.monotonic() + PATIENCE)
 
 
 def test_folders_take_turns(tmp_path: Path, workers: Impatient) -> None:
@@ -110,19 +113,57 @@ def test_a_folder_is_served_by_one_thread_at_a_time(tmp_path: Path, workers: Imp
     until(lambda: len(told) == 200)
 
 
-def test_the_end_with_a_folder_that_hangs(tmp_path: Path) -> None:
-    """What is to be done at the end is done in each folder but in that one, and nobody waits for it."""
-    told, entered, answers = list[str](), threading.Event(), threading.Event()
+def hanging(tmp_path: Path, workers: FolderWorkers, told: list[str]) -> tuple[Served, threading.Event]:
+    """A folder amid a step that goes on until the event is set."""
+    entered, answers = threading.Event(), threading.Event()
 
     def hang() -> None:
         entered.set()
         answers.wait(PATIENCE)
 
-    hung, well = Served(tmp_path / "hung", told, 1, hang), Served(tmp_path / "well", told)
-    workers, ended = Impatient(attempt=survive, steady=time.monotonic), list[object]()
-    workers.add([hung, well])
+    hung = Served(tmp_path / "hung", told, 2, hang)
+    workers.add([hung])
     workers.start()
     assert entered.wait(PATIENCE)
-    workers.close(ended.append, time.monotonic())
-    assert ended == [well]
+    return hung, answers
+
+
+def test_a_removed_folder(tmp_path: Path, workers: Impatient) -> None:
+    """It takes its last step though none is due, and no other from then on; the others are served as before."""
+    told = list[str]()
+    removed, stays = Served(tmp_path / "removed", told), Served(tmp_path / "stays", told)
+    workers.add([removed, stays])
+    workers.start()
+    workers.remove([removed])
+    until(lambda: not workers.serves(removed))
+    removed.steps = stays.steps = 1
+    workers.wake()
+    until(lambda: "stays" in told)
+    assert told == ["removed ended", "stays"]
+    assert workers.serves(stays)
+    workers.remove([removed])
+    assert told.count("removed ended") == 1
+
+
+def test_a_removed_folder_that_hangs(tmp_path: Path, workers: Impatient) -> None:
+    """It is served until it answers, and takes its last step only then."""
+    told = list[str]()
+    hung, answers = hanging(tmp_path, workers, told)
+    workers.remove([hung])
+    workers.relieve()
+    assert (workers.serves(hung), workers.is_in(hung), told) == (True, True, [])
     answers.set()
+    until(lambda: not workers.serves(hung))
+    assert (workers.is_in(hung), told) == (False, ["hung", "hung ended"])
+
+
+def test_the_end_with_a_folder_that_hangs(tmp_path: Path) -> None:
+    """Each folder takes its last step but that one, and nobody waits for it."""
+    told, workers = list[str](), Impatient(attempt=survive, steady=time.monotonic)
+    _, answers = hanging(tmp_path, workers, told)
+    workers.add([Served(tmp_path / "well", told)])
+    workers.close(time.monotonic())
+    assert told == ["well ended"]
+    answers.set()
+    until(lambda: not workers.is_alive())
+    assert told == ["well ended", "hung"]

@@ -158,7 +158,7 @@ class Life:
         workers = self.service.workers
         found: list[tuple[str, Callable[[], None]]] = []
         for one in sorted(workers._turns, key=lambda one: str(one.folder.path)):
-            if one not in workers._busy and one.due() <= self._clock.steady():
+            if one not in workers._busy and workers.due(one) <= self._clock.steady():
                 name = "step" if isinstance(one, OutboundPipeline) else "deliver"
                 found.append((name, partial(self._serve, one)))
         if self._has_to_record() and "recorder" not in self._under_way and self._records_at <= self._clock.steady():
@@ -213,7 +213,8 @@ class Life:
             account.look_round()
             waits += [self._take(turn) for turn in (account.follow, account.poll) if turn not in self._under_way]
         now = self._clock.steady()
-        waits += [one.due() - now for one in self.service.workers._turns if one not in self.service.workers._busy]
+        workers = self.service.workers
+        waits += [workers.due(served) - now for served in workers._turns if served not in workers._busy]
         if self._has_to_record():
             waits.append(self._records_at - now)
         wait = max(min(waits, default=1.0), 0.0)
@@ -284,8 +285,8 @@ class Life:
         for hands in self._hands():
             hands.close()
         attempt(self._log, "recorder", self.service.recorder.step)
-        for one in self.service.workers._turns:
-            self.service._end(one)
+        for served in self.service.workers._turns:
+            attempt(self._log, "end", served.close)
         self.drop()
 
     def drop(self) -> None:
