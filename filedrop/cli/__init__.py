@@ -4,7 +4,8 @@ A command's module is imported when the command is called, so that no command pa
 `--help` says of each stands here. The commands: archive (messages, download, read, statistics), backup, check
 (checking, reaching), config, demo, document (show), history, hold (release), identify and explain, init, lookup,
 manual, reload, resolve, retry, run (dryrun, serving), sandbox, service, status, validate. What they share: opening,
-show, writing, extras; completion is for the shell's Tab. Every FiledropError ends as a sentence on stderr and one of:
+show, tables, writing, extras; completion is for the shell's Tab. Every FiledropError ends as a sentence on stderr and
+one of:
 
     0  done
     1  something failed
@@ -125,7 +126,7 @@ class Commands(click.Group):
             if sys.platform == "win32" and error.errno == errno.EINVAL and error.filename is None:
                 raise BrokenPipeError(errno.EPIPE, error.strerror) from error  # what Windows says of it
             why, status = f"{error.filename or 'the output'} can't be used: {explain(error)}", FAILED
-        from filedrop.cli.show import complain  # noqa: PLC0415 - rich isn't needed for --help
+        from filedrop.cli.show import complain  # noqa: PLC0415 - no error, no need
 
         complain(why)
         return ctx.exit(status)

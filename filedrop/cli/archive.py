@@ -17,7 +17,8 @@ import click
 
 from filedrop.children import NoAnswer
 from filedrop.cli.opening import choose_account, open_access_point, open_config, open_journal, write_new
-from filedrop.cli.show import say, show_json, show_table
+from filedrop.cli.show import say, show_json
+from filedrop.cli.tables import show_table
 from filedrop.errors import FiledropError, FolderUnavailable, NoClearAnswer
 from filedrop.inbound.context import InboundContext
 from filedrop.inbound.fetcher import fetch

@@ -25,7 +25,8 @@ from filedrop.cli.checking import (
 )
 from filedrop.cli.opening import WHO_MAY, act_as_owner, has_journal, journal_if_any, open_config
 from filedrop.cli.service.account import kept_from
-from filedrop.cli.show import complain, show_json, show_table
+from filedrop.cli.show import complain, show_json
+from filedrop.cli.tables import show_table
 from filedrop.cli.writing import why_not_writable
 from filedrop.daemon.watcher import mode
 from filedrop.errors import FolderUnavailable, JournalError

@@ -15,7 +15,8 @@ from filedrop import config as configuration
 from filedrop import readable
 from filedrop.cli.identify import opened
 from filedrop.cli.opening import choose_account, open_access_point, open_config, write_new
-from filedrop.cli.show import say, show_json, show_table, tell
+from filedrop.cli.show import say, show_json, tell
+from filedrop.cli.tables import show_table
 from filedrop.errors import FiledropError
 from filedrop.model.message import Message
 from filedrop.storage.withdrawal import attachments_beside

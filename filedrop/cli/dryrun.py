@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from filedrop.cli.opening import journal_if_any
-from filedrop.cli.show import say, show_json, show_table
+from filedrop.cli.show import say, show_json
+from filedrop.cli.tables import show_table
 from filedrop.errors import DocumentError, FolderUnavailable, NoVerdict
 from filedrop.files.rights import explain
 from filedrop.identify.mapping import Rules

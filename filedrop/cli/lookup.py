@@ -10,7 +10,8 @@ from filedrop.accesspoint.directory import look_up, nearest, takes
 from filedrop.cli import FAILED
 from filedrop.cli.archive import ACCOUNT
 from filedrop.cli.opening import choose_account, open_access_point, open_config
-from filedrop.cli.show import say, show_json, show_table
+from filedrop.cli.show import say, show_json
+from filedrop.cli.tables import show_table
 from filedrop.errors import FiledropError, WrongAddress
 from filedrop.identify import codelist, participants
 from filedrop.model.document import local_name, without_scheme

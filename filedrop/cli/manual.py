@@ -16,7 +16,8 @@ from rich.markdown import CodeBlock, Markdown, MarkdownElement, TableElement
 from rich.padding import Padding
 from rich.text import Text
 
-from filedrop.cli.show import column_widths, console, say, show_table, table
+from filedrop.cli.show import say
+from filedrop.cli.tables import column_widths, console, show_table, table
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

@@ -14,7 +14,8 @@ import click
 from filedrop.cli import FAILED
 from filedrop.cli.dryrun import as_claimed, duplicate_of
 from filedrop.cli.opening import WHO_MAY, journal_if_any, open_config, open_journal
-from filedrop.cli.show import complain, say, show_json, show_table
+from filedrop.cli.show import complain, say, show_json
+from filedrop.cli.tables import show_table
 from filedrop.errors import ConfigError, DocumentError, FolderUnavailable
 from filedrop.files import FileStamp, InUse, discard, open_regular, place, replace_whole, stamp
 from filedrop.files.rights import explain

@@ -15,15 +15,12 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from filedrop import config as configuration
 from filedrop.cli import FAILED, UNREACHABLE, exit_status
-from filedrop.cli.dryrun import show_dry_run
 from filedrop.cli.opening import open_config
 from filedrop.cli.serving import serve
-from filedrop.cli.show import complain, console, say, tell
-from filedrop.cli.status import lines_of
+from filedrop.cli.show import complain, say, tell
 from filedrop.daemon.daemon import Daemon
 from filedrop.errors import FiledropError
 from filedrop.model.document import State
@@ -34,6 +31,8 @@ from filedrop.status.status_file import StatusFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from rich.progress import Progress
 
     from filedrop.config import Config
     from filedrop.journal import MessageRow
@@ -104,6 +103,8 @@ def run(config_option: str | None, *, once: bool, dry_run: bool, as_json: bool) 
         for warning in config.warnings:
             complain(warning)
     if dry_run:
+        from filedrop.cli.dryrun import show_dry_run  # noqa: PLC0415 - no other run needs it
+
         raise SystemExit(0 if show_dry_run(config, as_json=as_json) else FAILED)
     control = Control()
     stop_on_signals(control.stopped)
@@ -173,16 +174,11 @@ class Tally:
 
 def run_once(config: Config, stopped: threading.Event) -> int:
     """Send and fetch what is there now, and return the exit status."""
+    from filedrop.cli.status import lines_of  # noqa: PLC0415 - a daemon doesn't need it
+
     tally = Tally()
     terminal = sys.stdout.isatty()
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console(),
-        transient=True,  # the last line says it all
-    )
+    bar = _progress_bar()
     task = bar.add_task("documents and messages", total=None)
     looked_at = 0.0
 
@@ -214,6 +210,22 @@ def run_once(config: Config, stopped: threading.Event) -> int:
     if any(account.breaker.report.condition not in ("ok", "unknown") for account in daemon.accounts):
         return UNREACHABLE
     return 0 if done and not tally.failures and not is_left else FAILED
+
+
+def _progress_bar() -> Progress:
+    """What a terminal shows meanwhile."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    from filedrop.cli.tables import console  # noqa: PLC0415 - rich costs 50 ms and 3 MB, which a daemon saves
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console(),
+        transient=True,  # the last line says it all
+    )
 
 
 def _leaves(daemon: Daemon) -> bool:

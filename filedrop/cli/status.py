@@ -12,7 +12,8 @@ import click
 from filedrop import config as configuration
 from filedrop.cli import FAILED, UNREACHABLE
 from filedrop.cli.opening import WHO_MAY, journal_if_any, open_config
-from filedrop.cli.show import complain, say, show_json, show_table, tell
+from filedrop.cli.show import complain, say, show_json, tell
+from filedrop.cli.tables import show_table
 from filedrop.errors import ConfigError, FiledropError, JournalError
 from filedrop.files import is_missing, may_use
 from filedrop.files.disk import shortage

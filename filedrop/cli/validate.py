@@ -12,7 +12,8 @@ import click
 
 from filedrop.cli import FAILED
 from filedrop.cli.identify import A_LINK, company_of, opened
-from filedrop.cli.show import complain, say, show_json, show_table
+from filedrop.cli.show import complain, say, show_json
+from filedrop.cli.tables import show_table
 from filedrop.config import Validation, found, load
 from filedrop.config.rules import load_rules
 from filedrop.errors import DocumentError, NoVerdict

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 import click
 from rich.tree import Tree
 
-from filedrop.cli.show import console, say
+from filedrop.cli.show import say
+from filedrop.cli.tables import console
 from filedrop.errors import FiledropError
 from filedrop.process.control import stop_on_signals
 from filedrop.process.lock import is_running
