@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,9 @@ from filedrop.cli import FAILED
 from filedrop.cli.opening import open_config, open_journal
 from filedrop.cli.show import complain, say, show_json, tell
 from filedrop.files.patience import within
-from filedrop.model.message import number
+from filedrop.journal import Known
+from filedrop.model.message import number as as_number
+from filedrop.process.clock import now
 from filedrop.storage import sidecar
 from filedrop.storage.names import inbound_number, unnumbered
 from filedrop.text import forms
@@ -26,26 +29,51 @@ if TYPE_CHECKING:
 
 SHOWN = 20  # documents at most, and messages, of one name or number
 PATIENCE = 3.0  # seconds for a folder to say whether the file is there
+DAY = click.DateTime(["%Y-%m-%d"])  # by this machine's clock
+A_DAY = timedelta(days=1) - timedelta(microseconds=1)
+LONG_AGO, LATEST = datetime(1970, 1, 2), datetime(9999, 12, 30, tzinfo=UTC)  # noqa: DTZ001 - of this machine's time
 LIES = {True: "is in", False: "was last in", None: "was last in a folder that doesn't answer now:"}
 
 
 @click.command(epilog="\b\nExample: filedrop history invoice-1001.xml")
-@click.argument("name", metavar="NAME|MSG_NO|ID")
+@click.argument("name", metavar="NAME|MSG_NO|ID", required=False)
+@click.option("--number", help="Find documents by the number in the document, such as an invoice number.")
+@click.option("--party", help="Find documents by sender or receiver: a ParticipantID, or a part of the other's name.")
+@click.option("--since", type=DAY, metavar="DATE", help="Find documents of this day and later, such as 2026-11-01.")
+@click.option("--until", type=DAY, metavar="DATE", help="Find documents of this day and earlier.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 @click.pass_obj
-def history(config_option: str | None, name: str, *, as_json: bool) -> None:
+def history(
+    config_option: str | None,
+    name: str | None,
+    *,
+    number: str | None,
+    party: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    as_json: bool,
+) -> None:
     """Show everything that happened to a document or a message, also if its file is gone.
 
-    Write the name of its file, its message number, or the id in its sidecar. If several have this name or number, the
-    newest comes first.
+    Write the name of its file, its message number, or the id in its sidecar. Or find it by what it says: the options
+    can be combined. If there are several, the newest comes first.
     """
+    if (name is None) == (number is None and party is None and since is None and until is None):
+        raise click.UsageError("write either a name, a message number or an id, or options that say what to find")
     with open_journal(open_config(config_option)) as journal:
-        named = (journal.called(form, unnumbered(form)) for form in forms(name))
-        documents, messages = next(filter(None, named), []), _messages(journal, name)
+        if name is None:
+            first, last = (since or LONG_AGO).astimezone(), (until.astimezone() + A_DAY) if until else LATEST
+            known = Known(number or "", party or "", first, last)
+            documents = journal.search(known, now(), most=SHOWN + 1)
+            messages = journal.search_messages(known, now(), most=SHOWN + 1)
+        else:
+            named = (journal.called(form, unnumbered(form)) for form in forms(name))
+            documents, messages = next(filter(None, named), []), _messages(journal, name)
         found = [_of_document(journal, document) for document in documents[:SHOWN]]
         found += map(_of_message, messages[:SHOWN])
     if not found:
-        complain(f"the journal has no document or message {name}; filedrop messages lists the access point's archive")
+        sought = "that fits these options" if name is None else name
+        complain(f"the journal has no document or message {sought}; filedrop messages lists the access point's archive")
         raise SystemExit(FAILED)
     for nth, told in enumerate(found):
         if as_json:
@@ -55,12 +83,15 @@ def history(config_option: str | None, name: str, *, as_json: bool) -> None:
             say()
         for line in _lines(told):
             tell(line, indent="      ")
-    if more := len(documents[SHOWN:]) + len(messages[SHOWN:]):
+    more = len(documents[SHOWN:]) + len(messages[SHOWN:])
+    if more and name is None:
+        complain("and older ones: to see these, write more options, such as --until")
+    elif more:
         complain(f"and {more} older ones: to see one of these, write its id or message number")
 
 
 def _messages(journal: Journal, name: str) -> list[MessageRow]:
-    msg_no = number(name)
+    msg_no = as_number(name)
     msg_no = inbound_number(name) if msg_no is None else msg_no
     rows = journal.numbered(msg_no) if msg_no is not None else []
     return sorted((row for row in rows if name in (str(msg_no), row.file)), key=lambda row: row.received, reverse=True)
@@ -80,6 +111,7 @@ def _of_message(row: MessageRow) -> dict[str, Any]:
         "company": row.company,
         "identity": row.identity,
         "state": "received" if row.state == "read" else row.state,
+        "document": {"type": row.type, "number": row.number},
         "sender": row.sender,
         "receiver": row.receiver,
         "msg_no": row.msg_no,
@@ -110,7 +142,7 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
     yield f"{name} of {told['company'] or 'no company here'}: {told['state']}{number}{known_as}"
     kind = told.get("document") or {}
     if kind.get("type"):
-        dated = f" of {kind['issue_date']}" if kind["issue_date"] else ""
+        dated = f" of {kind['issue_date']}" if kind.get("issue_date") else ""
         yield f"  {kind['type']} {kind['number'] or 'without a number'}{dated}"
     sender, receiver = (told[party] or "unknown" for party in ("sender", "receiver"))
     yield f"  from {sender} to {receiver}, by {told['identity'] or told['account']}"

@@ -29,6 +29,7 @@ from filedrop.journal.messages import MessageRow, Messages, is_same
 from filedrop.journal.numbers import Answer, Numbers
 from filedrop.journal.removal import Removal
 from filedrop.journal.responses import Responses
+from filedrop.journal.rows import Known
 from filedrop.journal.totals import Total, Totals, UnderWay
 from filedrop.journal.waivers import Waiver, Waivers
 
@@ -40,6 +41,7 @@ __all__ = [
     "Duplicate",
     "Errand",
     "Journal",
+    "Known",
     "MessageRow",
     "Newest",
     "Received",

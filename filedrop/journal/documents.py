@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from filedrop.identify import Reading
+    from filedrop.journal.rows import Known
 
 _facts = attrgetter("type", "number", "issue_date")
 
@@ -233,6 +234,10 @@ class Documents(Store):
         """
         names = {"file": as_name(name), "unnumbered": as_name(unnumbered)}
         return self._documents(statements.CALLED, name=name, msg_no=number(name), **names)
+
+    def search(self, known: Known, now: datetime, *, most: int) -> list[Document]:
+        """The newest of the documents that this is known of."""
+        return self._documents(statements.SEARCH, most=most, **known.values(now))
 
     def documents(self, document_ids: Iterable[str]) -> list[Document]:
         """The documents with these ids."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
+    from filedrop.journal.rows import Known
     from filedrop.model.message import Message
 
 
@@ -110,6 +111,10 @@ class Messages(Store):
     def numbered(self, msg_no: int) -> list[MessageRow]:
         """The messages with this number, of any account."""
         return list(map(_row, self.read(statements.NUMBERED_ANYWHERE, numbers=json.dumps([msg_no]))))
+
+    def search_messages(self, known: Known, now: datetime, *, most: int) -> list[MessageRow]:
+        """The newest of the received messages that this is known of; the time is that of their placing."""
+        return list(map(_row, self.read(statements.SEARCH_MESSAGES, most=most, **known.values(now))))
 
     def adopt(self, identity: str, rows: Sequence[MessageRow]) -> None:
         """Give these rows another identity, since the account's user name or host has changed."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from filedrop.journal import statements
-from filedrop.journal.schema import from_moment, from_name
-from filedrop.model.document import Document, Event, Need, State
+from filedrop.journal.schema import as_moment, from_moment, from_name
+from filedrop.model.document import Document, Event, Need, State, participant_key
 from filedrop.model.fault import Fault, Finding
 from filedrop.model.response import Response
 from filedrop.texts import Text
@@ -18,6 +19,25 @@ if TYPE_CHECKING:
 
 NAMES = ("file", "dropped_as")
 MOMENTS = ("claimed", "due", "first_attempt", "accepted", "needs_since")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a person knows of a document: its number, a party by ParticipantID or a piece of its name, and when.
+
+    "" stands for what isn't known; the moments are included.
+    """
+
+    number: str
+    party: str
+    since: datetime
+    until: datetime
+
+    def values(self, now: datetime) -> dict[str, object]:
+        """As `statements.SEARCH` takes it."""
+        moments = {"since": as_moment(self.since), "until": as_moment(self.until), "now": as_moment(now)}
+        name = "".join(letter.lower() if letter.isascii() else letter for letter in self.party)  # as SQLite's `lower`
+        return {"number": self.number, "party": participant_key(self.party), "name": name, **moments}
 
 
 def document_of(row: Sequence[Any]) -> Document:

@@ -106,6 +106,11 @@ CALLED = f"""
         UNION SELECT document FROM surplus WHERE msg_no = :msg_no
     ) ORDER BY id DESC
 """
+# By what a person knows of a document: "" for what they don't. A party is an id, or a piece of a name.
+_KNOWN = f"""(:number IN ('', number) AND (:party = ''
+    OR :party IN ({participant("sender")}, {participant("receiver")})
+    OR instr(lower(coalesce({{name}}, '')), :name) > 0) AND coalesce({{time}}, :now) BETWEEN :since AND :until)"""
+SEARCH = f"{_ALL} {_KNOWN.format(name='receiver_name', time='claimed')} ORDER BY id DESC LIMIT :most"
 BY_IDS = f"{_ALL} id IN (SELECT value FROM json_each(:ids))"
 NEXT_DUE = f"SELECT min(due) FROM documents WHERE {_WAITING}"
 TRACKED = f"{_ALL} {_ON_ITS_WAY} AND {_IS_DUE} {_IN_ORDER}"
@@ -201,6 +206,9 @@ FORGET_MESSAGE = """
 """
 NUMBERED = f"{_MESSAGES} identity = :identity AND {_OF_NUMBERS}"
 NUMBERED_ANYWHERE = f"{_MESSAGES} {_OF_NUMBERS}"
+SEARCH_MESSAGES = f"""
+    {_MESSAGES} {_KNOWN.format(name="sender_name", time="placed")} ORDER BY coalesce(placed, :now) DESC LIMIT :most
+"""
 # The plus makes SQLite sort the result; else it would read all messages ever received, in the order of an index.
 IN_STATES = f"{_MESSAGES} identity = :identity AND state IN (SELECT value FROM json_each(:states)) ORDER BY +msg_no"
 ADOPT = f"UPDATE OR REPLACE messages SET identity = :ours WHERE {_THIS_MESSAGE}"

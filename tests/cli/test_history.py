@@ -117,3 +117,65 @@ def test_name_in_the_other_form_of_letters(filedrop: Filedrop, world: World, dro
     world.put(world.outbound / dropped, invoice("1", receiver=None))
     world.run_once()
     assert json.loads(filedrop("history", typed, "--json").stdout)["file"] == dropped
+
+
+@pytest.fixture
+def known(world: World) -> World:
+    """A world that has sent two documents and received one."""
+    world.drop("invoice.xml", invoice("1001"))
+    world.drop("to-nobody.xml", invoice("1002", receiver=None))
+    world.receive(order("1001", receiver=SELLER))
+    world.run_once()
+    return world
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["--number", "1001"], [("OUT", "Invoice", "1001"), ("IN", "Order", "1001")]),
+        (["--number", "1002"], [("OUT", "Invoice", "1002")]),
+        (["--party", SELLER, "--number", "1002"], [("OUT", "Invoice", "1002")]),
+        (["--party", f"iso6523-actorid-upis::{SELLER}", "--number", "1002"], [("OUT", "Invoice", "1002")]),
+        (["--until", "2026-01-01"], []),
+        (["--since", "2999-01-01"], []),
+        (["--number", "100"], []),
+    ],
+)
+def test_what_a_person_knows(
+    filedrop: Filedrop, known: World, words: list[str], found: list[tuple[str, str, str]]
+) -> None:
+    """Documents are found by what they say and by when they came, sent ones and received ones."""
+    assert known.root.exists()
+    done = filedrop("history", *words, "--json")
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(line["direction"], line["document"]["type"], line["document"]["number"]) for line in told] == found
+    assert done.returncode == (0 if found else 1)
+
+
+def test_a_part_of_the_name(filedrop: Filedrop, known: World) -> None:
+    """The other side's name is found by a part of it, in whatever case; today's documents are those of today."""
+    today = datetime.now().astimezone().date().isoformat()
+    shown = filedrop("history", "--since", today, "--until", today, "--json").stdout.splitlines()
+    assert len(shown) == 3
+    with sqlite3.connect(known.state / JOURNAL) as journal:
+        (name,) = journal.execute("SELECT receiver_name FROM documents WHERE number = '1001'").fetchone()
+    told = filedrop("history", "--party", name[1:-1].upper(), "--number", "1001", "--json").stdout.splitlines()
+    assert {json.loads(line)["document"]["number"] for line in told} == {"1001"}
+
+
+def test_too_many(filedrop: Filedrop, world: World) -> None:
+    """The newest twenty of each way, and that there are more."""
+    with world.service(watch=True):
+        for number in range(21):
+            world.put(world.outbound / "again.xml", invoice(str(number), receiver=None))
+            world.until(lambda: not (world.outbound / "again.xml").exists())
+    done = filedrop("history", "--since", "2026-01-01", "--json")
+    assert len(done.stdout.splitlines()) == 20
+    assert "and older ones" in done.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["a.xml", "--number", "1"], ["--since", "yesterday"]])
+def test_nothing_to_find(filedrop: Filedrop, world: World, words: list[str]) -> None:
+    """A name or what is known of it, and days as days: otherwise the command says how it is used."""
+    world.run_once()
+    assert filedrop("history", *words).returncode == 2
