@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import gc
 import os
+import runpy
 import sys
 import threading
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -117,6 +118,13 @@ def sample(record_property: Callable[[str, Any], None]) -> matrix.Sample:
         return drawn
 
     return draw
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The catalogues of other languages are compiled once, as a build does, from what is in the source now."""
+    if not hasattr(config, "workerinput"):
+        with suppress(ImportError):  # without the extra `dev`: tests/texts/test_catalogues.py says what is missing
+            runpy.run_path(str(TESTS.parent / "hatch_build.py"))["compile_catalogues"](TESTS.parent)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

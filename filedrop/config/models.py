@@ -42,6 +42,7 @@ from filedrop.config.values import (
     VariableName,
     one_or_several,
 )
+from filedrop.texts.languages import ENGLISH, Language
 
 _MB = 10**6
 
@@ -108,7 +109,7 @@ class Inbound(Section):
     max_size: MaxSize = 200 * _MB
     attachments: Literal["leave", "beside"] = "leave"
     readable: Literal["off", "html"] = "off"
-    readable_language: Literal["en", "nb", "sv", "da", "de"] = "en"
+    readable_language: Language = ENGLISH
 
 
 class ExceptedRule(Section):

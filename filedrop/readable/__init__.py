@@ -1,4 +1,4 @@
-"""A document for people: a sheet of facts, parties, tables and texts, in one of five languages, and as a page.
+"""A document for people: a sheet of facts, parties, tables and texts, in an accountant's language, and as a page.
 
 renderer = Renderer()                                    by a child process: the document is a stranger's
 renderer.sheet(pieces(file), "nb")                       what the document says, in words, and nothing else
@@ -9,7 +9,8 @@ rendering   Renderer; child: the process that makes sheets and pages
 
 tree        a document as a small tree, without what is embedded in it
 sheets      the tree as a sheet: by our stylesheets (XSLT 1.0: ubl*.xsl, cii.xsl, common.xsl), else as an outline
-words       labels, codes and numbers in a language (languages/*.json)
+words       labels, codes and numbers in a language
+labels      the labels and the meanings of codes in English (other languages: texts/languages)
 html        a sheet as a page, by a template (page.html, page.css)
 response    what a receiver says of a document that we have sent, with the reason in words
 
@@ -18,8 +19,8 @@ page.
 """
 
 from filedrop.readable.rendering import PIECE, Renderer, pieces
-from filedrop.readable.sheets import LANGUAGES, Sheet
+from filedrop.readable.sheets import Sheet
 from filedrop.readable.tree import NotReadable
 from filedrop.readable.words import meaning
 
-__all__ = ["LANGUAGES", "PIECE", "NotReadable", "Renderer", "Sheet", "meaning", "pieces"]
+__all__ = ["PIECE", "NotReadable", "Renderer", "Sheet", "meaning", "pieces"]

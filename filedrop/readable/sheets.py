@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lxml.etree import XSLT, _Element
 
 
-LANGUAGES = ("en", "nb", "sv", "da", "de")
 AMOUNTS = frozenset({"amount", "base_amount", "price", "tax_amount", "taxable_amount"})  # columns without a currency
 MOST_ROWS = 2000  # of a table or an outline: a page with more is of no use to anybody
 _UBL = re.compile(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
-_FOLDER = Path(__file__).parent / "languages"
+from filedrop.readable.labels import LABELS, LISTS
+from filedrop.texts.languages import SEPARATORS, catalogue
+
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?")
 # Letters that show nothing themselves, and turn or hide their neighbours (Unicode Annex 9; control characters). Those
 # that join or part letters (ZWJ, ZWNJ) belong to the spelling of Persian, of Indian languages and of emoji.
@@ -53,14 +53,19 @@ class Words(NamedTuple):
 
 @lru_cache
 def words(language: str) -> Words:
-    """The words of a language, one of `LANGUAGES`."""
-    said = json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8"))
-    return Words(language, said["words"], said["lists"], said["thousands"], said["decimal"])
+    """The words of a language, one of `LANGUAGES`. In a catalogue, each has its key, or list and code, as context."""
+    translated = catalogue(language, "readable").pgettext
+    labels = {key: translated(key, label) for key, label in LABELS.items()}
+    lists = {
+        name: {code: translated(f"{name} {code}", meaning) for code, meaning in codes.items()}
+        for name, codes in LISTS.items()
+    }
+    return Words(language, labels, lists, *SEPARATORS[language])
 
 
 def meaning(list_name: str, code: str) -> str:
     """What a code means, in English; "" where that isn't known."""
-    return words("en").lists[list_name].get(code, "")
+    return LISTS[list_name].get(code, "")
 
 
 def decimals(stated: str) -> int:

@@ -6,6 +6,8 @@ value may be a stranger's words: it is put into the sentence in one line, and ne
     form     Form: what is wrong, what an accountant can do, what the administrator needs to know
     faults   why a document failed, by error code
     waits    why a document waits in `sending/`
+
+    languages    the languages of what accountants read, and their catalogues
 """
 
 from __future__ import annotations

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PROJECT = Path(__file__).parents[2]
-NEEDED = [name for name in ("hatchling", "hatch_fancy_pypi_readme", "twine") if importlib.util.find_spec(name) is None]
+NEEDED = [
+    name
+    for name in ("babel", "hatchling", "hatch_fancy_pypi_readme", "twine")
+    if importlib.util.find_spec(name) is None
+]
 
 pytestmark = [
     pytest.mark.slow,
@@ -93,6 +97,14 @@ def test_the_page_on_a_package_index(wheel: Path) -> None:
     assert "filedrop manual getting-started" in description
     links = re.findall(r"\]\(([^)]*)\)", description)
     assert not [link for link in links if not link.startswith("https://")]
+
+
+def test_catalogues_of_the_wheel(wheel: Path) -> None:
+    """The wheel has each catalogue compiled, as gettext reads it."""
+    sources = PROJECT.glob("filedrop/texts/locale/*/LC_MESSAGES/*.po")
+    wanted = {source.relative_to(PROJECT).with_suffix(".mo").as_posix() for source in sources}
+    assert wanted
+    assert wanted <= set(ZipFile(wheel).namelist())
 
 
 def test_types_of_the_installed_wheel(tmp_path: Path, wheel: Path) -> None:

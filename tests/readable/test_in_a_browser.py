@@ -13,6 +13,7 @@ from support.browser import Browser, started
 from support.documents import invoice
 
 from filedrop.readable import html, sheets
+from filedrop.texts.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +62,7 @@ def with_large_numbers() -> bytes:
     return document.replace(b'unitCode="C62">4<', b'unitCode="LS">35890.0000<')
 
 
-@pytest.mark.parametrize("language", sheets.LANGUAGES)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_on_a_phone(browser: Browser, tmp_path: Path, language: str) -> None:
     """Nothing is beyond the edge, no word is broken that fits, and each cell says what it is."""
     browser.open(written(tmp_path, with_large_numbers(), language), width=390)

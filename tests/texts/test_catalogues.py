@@ -1,0 +1,55 @@
+"""Every word that accountants read is in every catalogue, as the code has it now."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from string import Formatter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filedrop.texts.languages import ENGLISH, LANGUAGES, SEPARATORS, catalogue
+
+if TYPE_CHECKING:
+    from babel.messages import Catalog
+
+CATALOGUES = runpy.run_path(str(Path(__file__).parents[2] / ".ci" / "catalogues"))
+TEMPLATES: dict[str, Catalog] = CATALOGUES["templates"]()
+TRANSLATED = [(language, domain) for language in LANGUAGES if language != ENGLISH for domain in TEMPLATES]
+
+
+def strings(message: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    """The forms of a message: one, or one for each number."""
+    return (message,) if isinstance(message, str) else tuple(message)
+
+
+def placeholders(text: str) -> set[tuple[str, str]]:
+    return {(name, form or "") for _, name, form, _ in Formatter().parse(text) if name}
+
+
+@pytest.mark.parametrize(("language", "domain"), TRANSLATED)
+def test_every_sentence_is_translated(language: str, domain: str) -> None:
+    """A catalogue has each message of the code, translated, and none that the code no longer has."""
+    wanted = {(message.context, message.id) for message in TEMPLATES[domain] if message.id}
+    found = {(message.context, message.id): message for message in CATALOGUES["read"](language, domain) if message.id}
+    hint = "run .ci/catalogues, and translate what is new"
+    assert found.keys() == wanted, hint
+    assert not [key for key, message in found.items() if message.fuzzy or not all(strings(message.string))], hint
+
+
+@pytest.mark.parametrize(("language", "domain"), TRANSLATED)
+def test_placeholders_of_every_translation(language: str, domain: str) -> None:
+    """A translation has the placeholders of its sentence; the form for a number may leave the number out."""
+    for message in CATALOGUES["read"](language, domain):
+        wanted = set().union(*map(placeholders, strings(message.id))) if message.id else set()
+        for text in strings(message.string) if message.id else ():
+            optional = {("number", "")} if message.pluralizable else set()
+            assert wanted - optional <= placeholders(text) <= wanted, text
+
+
+@pytest.mark.parametrize(("language", "domain"), TRANSLATED)
+def test_compiled_catalogues(language: str, domain: str) -> None:
+    """Each language has its catalogue, and each its way of writing numbers."""
+    assert catalogue(language, domain).info()["language"] == language
+    assert len(SEPARATORS[language]) == 2
