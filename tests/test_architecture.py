@@ -150,6 +150,16 @@ def test_imports_point_down() -> None:
     assert not upward
 
 
+def test_status_and_alerts_read_reports_alone() -> None:
+    """What shows and reports the state of things knows nobody's inside: it gets frozen values (model/report)."""
+    reaching = [
+        f"{place} imports {imported}"
+        for place, package, imported in arrows()
+        if package in ("status", "alerts") and imported in ("daemon", "outbound", "inbound")
+    ]
+    assert not reaching
+
+
 def test_no_circles() -> None:
     """Within a package, too: a module can be understood with those that it imports."""
     known = {module_of(path): set[str]() for path in SOURCES}

@@ -12,11 +12,11 @@ succeeds, only that document waits. Several different documents in a row count a
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from filedrop.errors import AccessPointError, ConfigError, Interrupted, Unauthorized, Unavailable, WrongAddress
+from filedrop.model.report import AccessReport
 from filedrop.times import backoff
 
 if TYPE_CHECKING:
@@ -25,24 +25,13 @@ if TYPE_CHECKING:
 
     import structlog
 
-Condition = Literal["unknown", "ok", "away", "refused", "no password", "wrong address"]
+    from filedrop.model.report import Condition
+
 NO_LOGIN = frozenset({"refused", "no password"})  # conditions that end as soon as the login is another
 SOME_MINUTES = timedelta(minutes=3)  # first pause between probes of a refused login (contract 6)
 OFTEN = 2.0  # seconds between checks whether a refused login has been changed
 LONGEST_RETRY_AFTER = timedelta(hours=1)  # contract 6
 FAILURES_IN_A_ROW = 3  # of different documents: then the access point is at fault
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """An account's state for people.
-
-    `why` is a sentence, "" where all is well or nothing is known yet; `next_attempt` is the next probe.
-    """
-
-    condition: Condition
-    why: str
-    next_attempt: datetime | None
 
 
 class CircuitBreaker:
@@ -80,9 +69,9 @@ class CircuitBreaker:
         self._lock = threading.Lock()
 
     @property
-    def report(self) -> Report:
+    def report(self) -> AccessReport:
         """The present state."""
-        return Report(self._condition, self._why, self._next_attempt)
+        return AccessReport(self._condition, self._why, self._next_attempt)
 
     @property
     def ready(self) -> bool:

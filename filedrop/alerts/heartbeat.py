@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.config import Heartbeat
-    from filedrop.daemon.account import Account
-    from filedrop.daemon.daemon import Daemon
-    from filedrop.outbound.pipeline import OutboundPipeline
+    from filedrop.model.report import AccountReport, DaemonReport, FolderReport
     from filedrop.status.model import Status
 
 PATIENCE = 10.0  # seconds for the whole of it
@@ -86,12 +84,11 @@ class HeartbeatSender:
         self._last = -math.inf
         self._polled: dict[str, datetime | None] = {}
 
-    def turn(self, daemon: Daemon, status: Status) -> None:
+    def turn(self, report: DaemonReport, status: Status) -> None:
         """Ask for the address if that is due; `status` is how it stands now."""
         begun = self._steady()
-        if self._url is None or begun < self._next or not self._is_round(daemon, status):
+        if self._url is None or begun < self._next or not self._is_round(report, status):
             return
-        polled = _polls(daemon.accounts)
         try:
             ask(self._url.get_secret_value())
         except NotHeard as error:
@@ -102,26 +99,24 @@ class HeartbeatSender:
         else:
             self.trouble = ""
             self._next = begun + self._every
-            self._last, self._polled = begun, polled
+            self._last, self._polled = begun, {account.name: account.inbox.last_poll for account in report.accounts}
 
-    def _is_round(self, daemon: Daemon, status: Status) -> bool:
+    def _is_round(self, report: DaemonReport, status: Status) -> bool:
         """Whether everything has been looked at since the last heartbeat."""
-        if status["journal"]:
-            return False
-        polls = _polls(daemon.accounts)
         return (
-            all(folder["available"] for _, folder in folders_of(status))
-            and all(at is not None and at != self._polled.get(name) for name, at in polls.items())
-            and all(account.breaker.ready for account in daemon.accounts)
-            and all(self._is_looked_through(one, daemon) for account in daemon.accounts for one in account.pipelines)
+            not status["journal"]
+            and all(folder["available"] for _, folder in folders_of(status))
+            and all(map(self._is_polled, report.accounts))
+            and all(self._is_looked_through(folder) for account in report.accounts for folder in account.outbound)
         )
 
-    def _is_looked_through(self, pipeline: OutboundPipeline, daemon: Daemon) -> bool:
+    def _is_polled(self, account: AccountReport) -> bool:
+        """Whether the inbox was listed, and the account can be used."""
+        last_poll = account.inbox.last_poll
+        is_listed = last_poll is not None and last_poll != self._polled.get(account.name)
+        return is_listed and account.access.condition == "ok"
+
+    def _is_looked_through(self, folder: FolderReport) -> bool:
         """Whether the folder was scanned, or an earlier scan's files are still being worked off."""
-        is_scanned = pipeline.scanner.last_scan > self._last or bool(pipeline.scanner.ready)
-        return is_scanned and not pipeline.health.trouble and not daemon.workers.is_hung(pipeline)
-
-
-def _polls(accounts: list[Account]) -> dict[str, datetime | None]:
-    """When each account's inbox was last listed, by our clock."""
-    return {account.name: account.poller.summary.last_poll for account in accounts}
+        is_scanned = folder.last_scan > self._last or folder.unclaimed > 0
+        return is_scanned and not folder.trouble and not folder.is_hung

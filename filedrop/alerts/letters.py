@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from filedrop.status.folders import LISTED
+from filedrop.model.report import LISTED
 from filedrop.status.matters import heading, line_of, unlisted
 from filedrop.text import printable
 

@@ -8,6 +8,7 @@ server that hangs may take a minute.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -22,8 +23,7 @@ from filedrop.process.clock import REAL
 from filedrop.process.loop import Loop
 from filedrop.status.company import in_plain_words
 from filedrop.status.matters import unseen
-from filedrop.status.status_file import heard_from
-from filedrop.status.survey import Survey
+from filedrop.status.survey import Survey, part_of
 from filedrop.times import from_seconds, local
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from filedrop.alerts.memory import Letter, Memory
     from filedrop.config import Config
-    from filedrop.daemon.daemon import Daemon
     from filedrop.journal import Journal
+    from filedrop.model.report import DaemonReport
     from filedrop.process.clock import Clockwork
     from filedrop.status.matters import Key
     from filedrop.status.model import Matter
@@ -60,6 +60,7 @@ class Teller:
         self._readers = unsent.readers(config)
         self._heartbeat = HeartbeatSender(config.heartbeat, steady=self._clock.steady, log=log)
         self._metrics = MetricsFile(config.metrics.textfile, journal, log) if config.metrics.textfile else None
+        self._reports: deque[DaemonReport] = deque(maxlen=1)
         self._memory: Memory | None = None
         self._saved: Memory | None = None
         self._not_kept: tuple[str, ...] = ()  # the sentence that says that the memory can't be written
@@ -72,13 +73,14 @@ class Teller:
         """Begin only when this one has ended, which may be amid a letter: both would send what is unsent."""
         self._former = former._loop or former._former
 
-    def report(self, daemon: Daemon) -> None:
-        """Begin to tell of this daemon; returns at once."""
+    def report(self, report: DaemonReport) -> None:
+        """Tell of this report, from the next turn on; returns at once."""
+        self._reports.append(report)
         if self._former and self._former.alive():
             return
         self._former = None
         if self._loop is None and (self._readers or self._metrics or self._config.heartbeat.url):
-            loop = Loop("alerts", lambda: self.turn(daemon), stopped=self._stopped, log=self._log)
+            loop = Loop("alerts", lambda: self.turn(self._reports[-1]), stopped=self._stopped, log=self._log)
             loop.start()
             self._loop = loop  # last: where the system has no thread now, the next report tries again
 
@@ -101,15 +103,15 @@ class Teller:
             return frozenset()
         return frozenset(key for key, known in memory.known.get(ALL, {}).items() if known.told is not None)
 
-    def turn(self, daemon: Daemon) -> float:
+    def turn(self, report: DaemonReport) -> float:
         """Look, and tell what is to be told. Returns the seconds until the next turn."""
         begun = self._clock.steady()
         now = self._clock.now()
-        status = self._survey.take(heard_from(daemon, now), running=True, now=now)
+        status = self._survey.take(part_of(report), running=True, now=now)
         took = self._clock.steady() - begun
         if self._metrics:
             self._metrics.write(status, self._survey.snapshots)
-        self._heartbeat.turn(daemon, status)
+        self._heartbeat.turn(report, status)
         if self._readers:
             matters = [one for one in status["matters"] if one["kind"] != "alert"]  # else each made another one
             self._tell(matters, unseen(status), now)

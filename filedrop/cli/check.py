@@ -35,11 +35,11 @@ from filedrop.files.disk import file_system, free_space, mapped_drive, shortage
 from filedrop.files.patience import within
 from filedrop.files.rights import explain
 from filedrop.journal import JOURNAL, SQLITE_VERSION, Journal
-from filedrop.outbound.former import left_behind, left_in_folders, served_folders
 from filedrop.process.lock import is_running
 from filedrop.status.folders import HUNG, folders, outdated
 from filedrop.storage.folder import ANOTHERS, NotYetThere
 from filedrop.storage.folders import InboundFolder, OutboundFolder
+from filedrop.storage.former import left_behind, left_in_folders, served_folders
 from filedrop.storage.marker import MARKER, read_marker
 from filedrop.text import size
 

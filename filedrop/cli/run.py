@@ -30,13 +30,13 @@ from filedrop.process.lock import locked_state
 from filedrop.status.status_file import StatusFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from rich.progress import Progress
 
     from filedrop.config import Config
-    from filedrop.journal import MessageRow
-    from filedrop.outbound.pipeline import OutboundPipeline
+    from filedrop.journal import Journal, MessageRow
+    from filedrop.model.report import DaemonReport, FolderReport
     from filedrop.status.model import Count
 
 SENTENCES = {  # by the event's name; for document.put_away, by the document's new state
@@ -186,7 +186,7 @@ def run_once(config: Config, stopped: threading.Event) -> int:
         nonlocal looked_at
         if terminal and time.monotonic() - looked_at > OFTEN:
             looked_at = time.monotonic()
-            bar.update(task, completed=tally.ended, total=tally.ended + _left(daemon))
+            bar.update(task, completed=tally.ended, total=tally.ended + _left(daemon.report(), daemon.journal))
 
     with bar if terminal else nullcontext():
         # Opened now because the bar has redirected stderr: log lines go above it.
@@ -197,17 +197,18 @@ def run_once(config: Config, stopped: threading.Event) -> int:
         with locked_state(config.state) as journal:
             daemon = Daemon(config, journal, stopped=stopped, log=log, watch=False)
             done = daemon.run_once(progress)
-            for account in daemon.accounts:
-                tally.hear_of_stuck(journal.messages_in(account.access_point.identity, "stuck"))
-            status = StatusFile(config, journal, log).close(daemon)
-            is_left = _leaves(daemon)
+            for account in config.accounts.values():
+                tally.hear_of_stuck(journal.messages_in(account.identity, "stuck"))
+            report = daemon.report()
+            status = StatusFile(config, journal, log, tables=lambda: daemon.mapping.troubles).close(report)
+            is_left = _leaves(report, journal)
     companies = status["companies"] if status else {}
     for name, company in companies.items():
         for line in lines_of(company, NOT_DONE):
             tell(f"{name}: {line}")
     not_done = sum(company[count] for company in companies.values() for count in NOT_DONE)
     say(tally if not not_done else f"{tally}, {not_done} left")
-    if any(account.breaker.report.condition not in ("ok", "unknown") for account in daemon.accounts):
+    if any(account.access.condition not in ("ok", "unknown") for account in report.accounts):
         return UNREACHABLE
     return 0 if done and not tally.failures and not is_left else FAILED
 
@@ -228,26 +229,23 @@ def _progress_bar() -> Progress:
     )
 
 
-def _leaves(daemon: Daemon) -> bool:
+def _leaves(report: DaemonReport, journal: Journal) -> bool:
     """Whether work is left. What is held doesn't count, nor what waits for its writer."""
-    for pipeline, unfinished in _pipelines(daemon):
-        is_hung = daemon.workers.is_hung(pipeline)
-        if pipeline.health.trouble or is_hung or pipeline.folder.held_by():  # the first two have been told
-            continue
-        if unfinished or any(seen.fault for seen in pipeline.scanner.seen.copy().values()):
-            return True
-    return False
+    return any(
+        folder.has_faults or _unfinished(folder, journal)
+        for account in report.accounts
+        for folder in account.outbound
+        if not (folder.trouble or folder.is_hung or folder.is_held)  # the first two have been logged
+    )
 
 
-def _left(daemon: Daemon) -> int:
+def _left(report: DaemonReport, journal: Journal) -> int:
     """How many documents wait, as far as is known."""
-    scanned = [(pipeline.scanner, unfinished) for pipeline, unfinished in _pipelines(daemon)]
-    return sum(len(scanner.ready) + len(scanner.seen) + unfinished for scanner, unfinished in scanned)
+    folders = [folder for account in report.accounts for folder in account.outbound]
+    return sum(folder.unclaimed + folder.unready + _unfinished(folder, journal) for folder in folders)
 
 
-def _pipelines(daemon: Daemon) -> Iterator[tuple[OutboundPipeline, int]]:
-    """The way out of each folder, and how many claimed documents are still on it."""
-    for account in daemon.accounts:
-        for pipeline in account.pipelines:
-            counts = daemon.journal.counts(pipeline.folder.id)
-            yield pipeline, sum(counts.get(state, 0) for state in (State.WAITING, State.SENDING, State.DOUBT))
+def _unfinished(folder: FolderReport, journal: Journal) -> int:
+    """How many claimed documents of a folder are still on their way out."""
+    counts = journal.counts(folder.id)
+    return sum(counts.get(state, 0) for state in (State.WAITING, State.SENDING, State.DOUBT))

@@ -11,6 +11,7 @@ import ctypes
 import threading
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from filedrop.alerts.teller import Teller
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from filedrop.config import Config
     from filedrop.identify.mapping import Rules
     from filedrop.journal import Journal
+    from filedrop.model.report import DaemonReport
     from filedrop.process.control import Control
 
     Hear = Callable[[MutableMapping[str, Any]], None]
@@ -90,7 +92,12 @@ class Serving:
         self.daemon = Daemon(self.config, self.journal, stopped=threading.Event(), log=self.log, former=former)
         self._teller = Teller(self.config, self.journal, self.log)
         self._status_file = StatusFile(
-            self.config, self.journal, self.log, alerts=self._teller.troubles, reported=self._teller.reported
+            self.config,
+            self.journal,
+            self.log,
+            alerts=self._teller.troubles,
+            tables=lambda: self.daemon.mapping.troubles,
+            reported=self._teller.reported,
         )
 
     def start(self) -> None:
@@ -101,14 +108,17 @@ class Serving:
 
     def report(self) -> None:
         """Tell how it stands, and tell whom it concerns."""
-        attempt(self.log, "report", lambda: self._status_file.report(self.daemon))
-        attempt(self.log, "report", lambda: self._teller.report(self.daemon))
+        attempt(self.log, "report", lambda: self._pass_on(self.daemon.report()))
+
+    def _pass_on(self, report: DaemonReport) -> None:
+        for receiver in (self._status_file, self._teller):
+            attempt(self.log, "report", partial(receiver.report, report))
 
     def close(self) -> None:
         """Stop."""
         self.daemon.close()
         self._teller.close()
-        self._status_file.close(self.daemon)
+        self._status_file.close(self.daemon.report())
         self.log.info("service.stopped")
 
     def follow(self, former: Serving) -> None:

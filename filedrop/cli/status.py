@@ -17,9 +17,9 @@ from filedrop.cli.tables import show_table
 from filedrop.errors import ConfigError, FiledropError, JournalError
 from filedrop.files import is_missing, may_use
 from filedrop.files.disk import shortage
+from filedrop.model.report import LISTED
 from filedrop.process.lock import is_running
 from filedrop.status import status_file
-from filedrop.status.folders import LISTED
 from filedrop.status.matters import AWAY, heading, in_a_line, line_of, unlisted, verdict
 from filedrop.status.model import COUNTS
 from filedrop.status.reasons import asked_again

@@ -16,6 +16,7 @@ from filedrop.inbound.context import InboundContext
 from filedrop.inbound.delivery import InboundDelivery
 from filedrop.inbound.poller import InboxPoller
 from filedrop.model.document import Document, State, participant_key
+from filedrop.model.report import AccountReport
 from filedrop.outbound.context import Context, Window, identification_of
 from filedrop.outbound.mailbox import MayPost, Returned
 from filedrop.outbound.pipeline import OutboundPipeline, Unwatched
@@ -67,10 +68,9 @@ class Account:
         log: structlog.stdlib.BoundLogger,
     ) -> None:
         self.name = account.name
-        self._log = log = log.bind(account=account.name)
+        log = log.bind(account=account.name)
         self._stopped = stopped
-        self._watcher = watcher
-        self._workers = workers
+        self._watcher, self._workers = watcher, workers
         self._steady = clockwork.steady
         self._poll_every = settings.inbound.poll.total_seconds()
         self._next_poll = -math.inf
@@ -224,6 +224,12 @@ class Account:
             self.follower.failed(error, "poll.failed")
         self._next_poll = self._steady() + self._poll_every
         return WHILE_BUSY
+
+    def report(self) -> AccountReport:
+        """What is known of the account and its folders now. Thread-safe."""
+        outbound, inbound = self._workers.reports(self.pipelines), self._workers.reports(self.deliveries)
+        cut_short = self.access_point.cut_short.copy()
+        return AccountReport(self.name, self.breaker.report, self.poller.summary, cut_short, outbound, inbound)
 
     def is_healthy(self) -> bool:
         """Whether both loops are alive."""

@@ -24,11 +24,12 @@ from filedrop.identify.mapping import Rules
 from filedrop.inbound.delivery import InboundDelivery
 from filedrop.inbound.pages import OwedPages, PageMaker
 from filedrop.model.document import Need
-from filedrop.outbound.former import left_behind
+from filedrop.model.report import DaemonReport
 from filedrop.outbound.validating import Validating
 from filedrop.process.clock import REAL
 from filedrop.process.loop import Loop, attempt
 from filedrop.storage.folders import unassigned_folder
+from filedrop.storage.former import left_behind
 from filedrop.validation import validator_before_sending
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class Daemon:
         self.journal = journal
         self.configured = Configured(clockwork.now().isoformat())
         self._stopped = stopped
+        self._now = clockwork.now
         self._log = log
         self._watcher = Watcher(log) if watch else None
         self.workers = FolderWorkers(attempt=partial(attempt, log), steady=clockwork.steady)
@@ -261,7 +263,18 @@ class Daemon:
             return False
         return all(account.is_done() for account in self.accounts) and self.pages.is_done() and self.commands.is_done()
 
-    def troubles(self) -> dict[str, str]:
+    def report(self) -> DaemonReport:
+        """What is known of all that is served now, without a look at a disk but the journal's."""
+        return DaemonReport(
+            self._now(),
+            accounts=tuple(account.report() for account in self.accounts),
+            unassigned=self.unassigned.report if self.unassigned else None,
+            troubles=self._troubles(),
+            journal=self.journal.trouble,
+            configured=self.configured.read,
+        )
+
+    def _troubles(self) -> dict[str, str]:
         """What keeps work from being done that no account or folder says, each as a sentence, by what it is about."""
         troubles = {"validation": self._unvalidated(), "configuration": self.configured.why}
         if self.copies.trouble != self.journal.trouble:  # which is told by itself

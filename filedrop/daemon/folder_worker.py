@@ -11,6 +11,7 @@ import math
 import threading
 import time
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from filedrop.files.patience import LONGEST
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from filedrop.model.report import FolderReport
     from filedrop.storage.folder import Folder
 
 BUSY = 2.0  # seconds after which a new thread serves the other folders
@@ -31,6 +33,10 @@ class Served(Protocol):
     @property
     def folder(self) -> Folder:
         """The folder."""
+
+    @property
+    def report(self) -> FolderReport:
+        """What was known of the folder after the last step."""
 
     def due(self) -> float:
         """When the next step is due."""
@@ -106,6 +112,10 @@ class FolderWorkers:
     def answers(self, served: Served) -> None:
         """Note that a folder answers although its step takes long: there is much in it. Called amid that step."""
         self._heard[served] = time.monotonic()
+
+    def reports(self, folders: Iterable[Served]) -> tuple[FolderReport, ...]:
+        """What is known of these folders, and whether they hang, which their own workers can't tell. Thread-safe."""
+        return tuple(replace(served.report, is_hung=self.is_hung(served)) for served in folders)
 
     def hung(self) -> Path | None:
         """A folder that has not answered for so long, if there is one. Thread-safe."""

@@ -22,6 +22,7 @@ from filedrop.inbound.fetcher import Fetched, NotTaken, fetch
 from filedrop.inbound.placing import place, resume
 from filedrop.inbound.temporary import see_there
 from filedrop.journal import is_same
+from filedrop.model.report import FolderReport
 from filedrop.text import size
 
 if TYPE_CHECKING:
@@ -55,8 +56,7 @@ class InboundDelivery:
         wake: Callable[[], None],
     ) -> None:
         self.folder = folder
-        self.trouble = ""
-        self.refused = ""
+        self.trouble = self.refused = ""
         self._journal = journal
         self._min_free = min_free
         self._log = log
@@ -66,6 +66,11 @@ class InboundDelivery:
         self._is_silent = False  # it has not answered a fetcher since the last step: nobody else waits for it
         self._leftovers: set[str] = set()
         self._unnamed: dict[tuple[str, int], Fetched] = {}  # by account and number
+
+    @property
+    def report(self) -> FolderReport:
+        """What is known of the folder now."""
+        return FolderReport(self.folder.path, self.folder.company, trouble=self.trouble, warning=self.refused)
 
     def put(self, arrival: Arrival) -> None:
         """Queue a message for the next step."""
@@ -173,9 +178,8 @@ class InboundDelivery:
     def _give_up_unnamed(self) -> None:
         """Remove what was fetched and couldn't be named, and whose messages aren't listed any more."""
         named = self._journal.drafts(str(self.folder.path))
-        for one in self._unnamed.values():
-            if one.row.temporary not in named:
-                self._leftovers.update(one.temporaries())
+        unnamed = (one for one in self._unnamed.values() if one.row.temporary not in named)
+        self._leftovers.update(*(one.temporaries() for one in unnamed))
         self._unnamed.clear()
         self._clear_leftovers()
 
@@ -266,9 +270,8 @@ class InboundDelivery:
             self._clear_leftovers()
             free = free_space(folder.path)
             if free is not None and free < self._min_free:
-                least = size(self._min_free)
                 raise FolderUnavailable(
-                    f"the disk of {folder.path} has less than {least} left (inbound.min_free): make room"
+                    f"the disk of {folder.path} has less than {size(self._min_free)} left (inbound.min_free): make room"
                 )
         except (FolderUnavailable, OSError) as error:
             if self.trouble != str(error):
@@ -295,8 +298,7 @@ class InboundDelivery:
                 self._leftovers.discard(name)
 
     def _log_unavailable(self, why: str) -> None:
-        facts = {"company": self.folder.company, "folder": str(self.folder.path)}
-        self._log.error("folder.unavailable", **facts, why=why)
+        self._log.error("folder.unavailable", company=self.folder.company, folder=str(self.folder.path), why=why)
 
 
 def _key(row: MessageRow) -> tuple[str, int]:

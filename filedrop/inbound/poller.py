@@ -7,7 +7,8 @@ growing pauses and blocks no other.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,11 +19,11 @@ from filedrop.inbound.arrival import Arrival
 from filedrop.inbound.fetcher import NotTaken
 from filedrop.inbound.inbox import Inbox, Unread
 from filedrop.model.document import participant_key
+from filedrop.model.report import InboxReport
 from filedrop.times import backoff, is_due
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
-    from pathlib import Path
 
     from filedrop.inbound.context import InboundContext
     from filedrop.inbound.delivery import InboundDelivery
@@ -32,23 +33,6 @@ NAMED = 3  # messages for none of the companies that are kept of a poll, to be s
 NO_EFFECT = "they were marked as read, but the access point still lists them as unread: tell its operator"
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)  # between tries of a message that can't be taken
 PUT_OFF_AT_MOST = timedelta(minutes=5)  # from one poll to the next: a slow download holds up no other message
-
-
-@dataclass(slots=True)
-class Summary:
-    """What the last poll found; `for_nobody`: how many for none of the companies, `nobodys`: the first few of them.
-
-    `unmarked`: how many were still listed that had been delivered before; `why_unmarked`: of the last that could not be
-    marked as read, in this poll or before, why.
-    """
-
-    last_poll: datetime | None = None
-    unread: int = 0
-    for_nobody: int = 0
-    nobodys: list[Message] = field(default_factory=list)
-    stuck: dict[str, int] = field(default_factory=dict)
-    unmarked: int = 0
-    why_unmarked: str = NO_EFFECT
 
 
 class InboxPoller:
@@ -68,7 +52,7 @@ class InboxPoller:
         wake: Callable[[], None],
     ) -> None:
         self.deliveries = {*deliveries.values(), *([unassigned] if unassigned else [])}
-        self.summary = Summary()
+        self.summary = InboxReport(why_unmarked=NO_EFFECT)
         self._context = context
         self._by_receiver = deliveries
         self._unassigned = unassigned
@@ -122,11 +106,6 @@ class InboxPoller:
             if delivery.trouble or is_refused or delivery.has_unnamed():
                 delivery.look_again()
 
-    def trouble(self) -> dict[Path, str]:
-        """The inbound folders that nothing can be put into, and why."""
-        troubles = ((delivery.folder.path, delivery.trouble or delivery.refused) for delivery in self.deliveries)
-        return {path: why for path, why in troubles if why}
-
     def _ended(
         self, delivery: InboundDelivery, one: Unread, error: Exception | None = None, *, was_read: bool = False
     ) -> None:
@@ -137,7 +116,7 @@ class InboxPoller:
             if error is not None:
                 self._note_failure(delivery, one, error)
             elif one.row is not None and one.row.state == "read" and not was_read:
-                self.summary.why_unmarked = NO_EFFECT
+                self._explain_unmarked(NO_EFFECT)
         finally:
             with self._lock:
                 self._under_way.pop(one.message.msg_no, None)
@@ -152,7 +131,7 @@ class InboxPoller:
             if self._context.allows_again():  # this message is the cause
                 why = _of_one_alone(error, one.message.msg_no)
                 if _was_placed(one):
-                    self.summary.why_unmarked = why
+                    self._explain_unmarked(why)
                 else:
                     self._stuck(delivery, one, why)
         elif isinstance(error, NotTaken | DocumentError):
@@ -183,19 +162,28 @@ class InboxPoller:
         return self._by_receiver.get(participant_key(message.receiver or ""), self._unassigned)
 
     def _sum_up(self, unread: Sequence[Unread], under_way: Collection[int]) -> None:
-        summary = Summary(self._context.now(), len(unread), why_unmarked=self.summary.why_unmarked)
         left = (one for one in unread if one.listed and one.message.msg_no not in under_way)
-        summary.unmarked = sum(map(_was_placed, left))
-        for one in unread:
-            delivery = self._delivery(one.message)
-            if delivery is None:
-                summary.for_nobody += 1
-                if len(summary.nobodys) < NAMED:
-                    summary.nobodys.append(one.message)
-            elif one.row is not None and one.row.state == "stuck":
-                company = delivery.folder.company
-                summary.stuck[company] = summary.stuck.get(company, 0) + 1
-        self.summary = summary
+        nobodys = [one.message for one in unread if self._delivery(one.message) is None]
+        stuck = Counter(
+            delivery.folder.company
+            for one in unread
+            if (delivery := self._delivery(one.message)) and one.row is not None and one.row.state == "stuck"
+        )
+        found = InboxReport(
+            self._context.now(),
+            unread=len(unread),
+            for_nobody=len(nobodys),
+            nobodys=tuple(nobodys[:NAMED]),
+            stuck=stuck,
+            unmarked=sum(map(_was_placed, left)),
+        )
+        with self._lock:
+            self.summary = replace(found, why_unmarked=self.summary.why_unmarked)
+
+    def _explain_unmarked(self, why: str) -> None:
+        """Note why a message that was delivered before is still unread."""
+        with self._lock:
+            self.summary = replace(self.summary, why_unmarked=why)
 
 
 def _was_placed(one: Unread) -> bool:

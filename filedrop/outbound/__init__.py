@@ -22,11 +22,10 @@
     recovery      restores rows that the journal has lost
     resolver      documents in doubt: when the archive is looked through for them, and what follows
     matching      which of its messages are such documents: a table of cases
-    question      asks a person
     tracking      whether accepted documents have been delivered
     responses     receivers' responses, written into the rows and sidecars of the documents that they answer
-    former        open documents at accounts, and in folders, that are no longer configured
     health        what is wrong with a folder, and when that is logged
+    reporting     the folder's report, for status and alerts
     desk          the parts of one folder: each changes only itself
     context       shared dependencies, the window: how many documents a kill leaves in doubt
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files import InUse, replace_whole
 from filedrop.model.document import Need, State
-from filedrop.outbound.question import question
+from filedrop.model.question import question
 from filedrop.outbound.sender import why_not_taken
 from filedrop.storage import sidecar
 from filedrop.text import command

@@ -17,13 +17,13 @@ from filedrop.files.rights import explain
 from filedrop.model.document import State
 from filedrop.outbound.claim import claim
 from filedrop.outbound.desk import Desk
-from filedrop.outbound.filing import lies_at
 from filedrop.outbound.handover import Claimed, Handover
 from filedrop.outbound.health import FolderHealth
 from filedrop.outbound.leftovers import Leftovers
 from filedrop.outbound.mailbox import Mailbox
 from filedrop.outbound.moves import Moves
 from filedrop.outbound.reconcile import Reconciliation, mark
+from filedrop.outbound.reporting import Reporter
 from filedrop.outbound.responses import write_responses
 from filedrop.outbound.retention import Retention
 from filedrop.outbound.scanner import Scanner
@@ -31,7 +31,7 @@ from filedrop.outbound.scanner import Scanner
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from filedrop.model.document import Document
+    from filedrop.model.report import FolderReport
     from filedrop.outbound.context import Context, Identification
     from filedrop.outbound.mailbox import Letter, Returned
     from filedrop.storage.folders import OutboundFolder
@@ -96,10 +96,10 @@ class OutboundPipeline:
         self._moves = Moves(shared, folder, health)
         self._handover = Handover(shared, folder, health, self._moves, mailbox.put)
         self.desk = desk = Desk(shared, folder, identification, self.scanner, health, self._moves, self._handover)
-        self.put = mailbox.put
-        self.folder = folder
+        self.put, self.folder = mailbox.put, folder
         self.was_scanned = self.was_compared = False
         self.reconciliation = Reconciliation(desk, partial(answers, self))
+        self._reporter = Reporter(desk, self.reconciliation.strays)
         self._shared = shared
         self._mailbox = mailbox
         self._watch = watch
@@ -112,37 +112,49 @@ class OutboundPipeline:
         self._leftovers = Leftovers(desk)
         self._retention = Retention(desk)
 
+    @property
+    def report(self) -> FolderReport:
+        """What the worker knew of the folder after its last step."""
+        return self._reporter.report
+
     def due(self) -> float:
         """When the next step is due, by the steady clock."""
         if self._has_mail():
             return -math.inf
         if self._is_woken or self.reconciliation.is_under_way or self._may_claim():
             return self._not_before
-        others = (self.reconciliation.next, self._next_documents, self._retention.next)
+        others = (self.reconciliation.next, self._next_documents, self._retention.next, self._reporter.next)
         return max(self._not_before, min(self.scanner.due(), *others))
 
     def step(self) -> None:
         """Take the folder's documents one batch further. Raises JournalError."""
-        with self.folder.in_use():
-            moved = self._moves.total
-            has_news = self._read_mail()
-            if self.due() <= self._shared.steady():
-                self._not_before = self._in_a_rescan()  # after an error; else reset below
-                is_compared = False
-                try:
-                    is_available = self._take_up_folder()
-                    is_compared = True
-                    if is_available:
-                        self._take_further()
-                        self._not_before = -math.inf
-                except BaseException:
-                    self.reconciliation.give_up()  # what was just claimed may have no row: the next step looks for that
-                    raise
-                finally:
-                    self.was_scanned = True
-                    self.was_compared |= is_compared  # last: what was left in `sending/` is in doubt by now
-                    self._moves.flush()
+        try:
+            with self.folder.in_use():
+                moved = self._moves.total
+                has_news = self._read_mail()
+                if self.due() <= self._shared.steady():
+                    self._take_step()
+        finally:
+            self._reporter.renew()
         self._stepped(has_news=(has_news or self._moves.total > moved) and self._handover.is_idle())
+
+    def _take_step(self) -> None:
+        # After an error; else reset below.
+        self._not_before = self._shared.steady() + self._shared.rules.rescan.total_seconds()
+        is_compared = False
+        try:
+            is_available = self._take_up_folder()
+            is_compared = True
+            if is_available:
+                self._take_further()
+                self._not_before = -math.inf
+        except BaseException:
+            self.reconciliation.give_up()  # what was just claimed may have no row: the next step looks for that
+            raise
+        finally:
+            self.was_scanned = True
+            self.was_compared |= is_compared  # last: what was left in `sending/` is in doubt by now
+            self._moves.flush()
 
     def close(self) -> None:
         """Take the last step: the marker gets the journal's count, which will show if an older copy is put back."""
@@ -153,6 +165,7 @@ class OutboundPipeline:
                     mark(self.desk)
         finally:
             self._watch.end()
+            self._reporter.renew()
 
     def has_claimed(self) -> bool:
         """Whether all that was dropped is claimed, as far as it can be; what waits for its writer isn't."""
@@ -183,9 +196,6 @@ class OutboundPipeline:
 
     def _has_mail(self) -> bool:
         return self._mailbox.has_mail() or self._handover.may_post_passed()
-
-    def _in_a_rescan(self) -> float:
-        return self._shared.steady() + self._shared.rules.rescan.total_seconds()
 
     def _may_claim(self) -> bool:
         """Whether something is to be claimed or sent again, and there is room for half a window.
@@ -275,7 +285,7 @@ class OutboundPipeline:
                 if document.state is State.WAITING and len(reopened) >= room:
                     has_more = sends
                     continue
-                if self._moves.is_missing(document.id) and self._is_seen_to(document):
+                if self._moves.is_missing(document.id) and self.reconciliation.handles(document):
                     continue
                 with self.health.tolerant():
                     post = self._leftovers.take_up(document)
@@ -293,16 +303,6 @@ class OutboundPipeline:
             self._next_documents = shared.steady() + max(1.0, (moment - shared.now()).total_seconds())
         else:
             self._next_documents = math.inf
-
-    def _is_seen_to(self, document: Document) -> bool:
-        """Whether a comparison, or the claim of a file that came back, handles a document whose file was missing."""
-        try:
-            if lies_at(self.folder, document):
-                return False
-            is_compared = self.reconciliation.is_under_way and document.home == document.place
-            return is_compared or self.folder.came_back(document)
-        except OSError:  # `take_up` reports it
-            return False
 
     def _read_mail(self) -> bool:
         """Put away what has come back, and post what was validated. Returns whether there was any."""

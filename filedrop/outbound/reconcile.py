@@ -92,6 +92,16 @@ class Reconciliation:
         """Whether a comparison has begun and not ended."""
         return self._begun is not None
 
+    def handles(self, document: Document) -> bool:
+        """Whether a comparison, or the claim of a file that came back, handles a document whose file was missing."""
+        folder = self._desk.folder
+        try:
+            if lies_at(folder, document):
+                return False
+            return (self.is_under_way and document.home == document.place) or folder.came_back(document)
+        except OSError:  # the next step in `sending/` reports it
+            return False
+
     def give_up(self) -> None:
         """Drop what was begun: the next step begins anew."""
         self._begun, self.next = None, -math.inf

@@ -17,8 +17,8 @@ from filedrop import identify
 from filedrop.errors import DocumentError, Gone, Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.document import UNCLEAR_AT_MOST, UNEXPLAINED_AT_MOST, State
 from filedrop.model.message import Message, contradiction, difference, is_known
+from filedrop.model.question import asked, question, sentence
 from filedrop.outbound.matching import Candidate, Clocks, decide, may_be, same_document
-from filedrop.outbound.question import asked, question, sentence
 from filedrop.outbound.sender import no_answer, rejected
 from filedrop.texts import Text
 from filedrop.times import moment
@@ -205,7 +205,7 @@ class DoubtResolver:
 
     def _ask(self, document: Document, hindrances: Sequence[Candidate]) -> Document | None:
         """The document with a question to a person, where note and `status` find it; None if that was asked last."""
-        why = sentence(document, hindrances)
+        why = sentence(document, {found.message.msg_no: _evidence(found, document) for found in hindrances})
         return None if why == question(document) else asked(document, self._shared.now(), why)
 
     def _clocks(self) -> Clocks:
@@ -282,6 +282,22 @@ class DoubtResolver:
         if message.received:  # else the key may be another message's on a server set up anew
             self._compared[key] = compared
         return compared
+
+
+def _evidence(candidate: Candidate, document: Document) -> str:
+    """What speaks for the message being this document, and what against it."""
+    match candidate.content:
+        case "incomparable":
+            return "may be this document, but can't be compared: its content can't be read as a document"
+        case "missing":
+            return "may be this document, but can't be compared: its content can't be fetched"
+    if document.company in candidate.contested_for:
+        return "has the same content, but may be another document, which was accepted under that number"
+    first = document.first_attempt
+    return (
+        f"has the same content, but was received at {candidate.message.received}, and this was first sent at "
+        f"{first.isoformat(timespec='seconds') if first else 'another time'} by the access point's clock"
+    )
 
 
 def _read(message: Message, file: BinaryIO) -> Reading:

@@ -17,6 +17,7 @@ from filedrop.errors import FolderUnavailable, JournalError
 from filedrop.files import patience
 from filedrop.files.disk import free_space, shortage
 from filedrop.files.rights import explain
+from filedrop.model.report import LISTED
 from filedrop.storage import sidecar
 from filedrop.storage.folders import OutboundFolder, inbound_folder, outbound_folder, unassigned_folder
 from filedrop.storage.hold import holds
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 3.0  # seconds for all folders together to answer
 HUNG = "it doesn't respond: check that its server is running"
-LISTED = 20  # of each kind by name: enough to act on, little enough to read
 LONGEST = 2000  # letters of a reason that anybody may have written
 WITHOUT_SIDECAR = "its sidecar is missing; filedrop history NAME shows what happened to it"
 

@@ -7,8 +7,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from filedrop.outbound.question import commands_in, question
-from filedrop.status.folders import HUNG, LISTED
+from filedrop.model.question import commands_in, question
+from filedrop.model.report import LISTED
+from filedrop.status.folders import HUNG
 from filedrop.status.model import Item, Kind, Matter, folders_of
 from filedrop.status.reasons import asked_again, stuck, stuck_messages
 from filedrop.storage.folder import NOT_YET, is_gone
@@ -390,8 +391,7 @@ def _doubtful(one: Document, path: str) -> Item:
 
 def _order(since: str | None) -> float:
     """The order of an item, in seconds since 1970."""
-    at = moment(since)
-    return at.timestamp() if at else 0.0
+    return at.timestamp() if (at := moment(since)) else 0.0
 
 
 def _message(one: MessageStatus, account: str, config: Config) -> Item:

@@ -6,17 +6,15 @@ Those are the newest of each kind, each with why a person may want to know of it
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
 from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.outbound.question import question
-from filedrop.outbound.upload import IN_USE
-from filedrop.status.folders import LISTED
+from filedrop.model.question import question
+from filedrop.model.report import LISTED
 from filedrop.status.model import COUNTS, DocumentStatus, MessageStatus
 from filedrop.storage.sidecar import ANYWAY, DUPLICATE
 from filedrop.text import command
-from filedrop.times import as_duration, from_seconds, local, moment, next_attempt, spelled_out, stated
+from filedrop.times import as_duration, from_seconds, local, moment, next_attempt, stated
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
     from filedrop.config import Company, Config
     from filedrop.journal import Journal, MessageRow
     from filedrop.model.document import Document
-    from filedrop.outbound.desk import Desk
-    from filedrop.outbound.readiness import Seen
     from filedrop.status.folders import FolderSnapshot
     from filedrop.status.model import AccountStatus, Count, Counts, FolderStatus
 
@@ -220,41 +216,6 @@ def _why(document: Document, kind: str, now: datetime) -> str:
             last = document.needs_why or (document.history[-1].facts.get("why") if document.history else None)
             again = f"; {next_attempt(document.due, now)}" if document.due else ""
             return f"{last or 'it could not be read or sent'}{again}"
-
-
-def left_where_they_are(desk: Desk, *, most: int, now: datetime) -> list[tuple[Path, Left]]:
-    """The files of a folder that weren't ready when they were looked at, the newest of them first.
-
-    `now` is the time by the wall clock.
-    """
-    newest = nlargest(most, desk.scanner.seen.copy().items(), key=lambda one: one[1].since)
-    begun = now - timedelta(seconds=desk.shared.steady())
-    return [
-        (
-            desk.folder.path / name,
-            Left(
-                _why_left(desk, name, seen, now), (begun + timedelta(seconds=seen.since)).isoformat(timespec="seconds")
-            ),
-        )
-        for name, seen in newest
-    ]
-
-
-def _why_left(desk: Desk, name: str, seen: Seen, now: datetime) -> str:
-    """Why this file wasn't ready, and what becomes of it."""
-    ready_file = desk.folder.ready_file(name)
-    if seen.fault is None:
-        if ready_file is not None:
-            return f"it waits for {ready_file}, which must not be older than this file"
-        return "its writer may not have finished; filedrop takes the file when it stops changing"
-    what = seen.fault.message.rstrip(".")
-    if seen.fault.code == IN_USE:
-        return f"{what}; filedrop tries again until it can read the file"
-    unchanged = timedelta(seconds=desk.shared.steady() - seen.since)
-    fails = spelled_out(now + max(desk.shared.rules.incomplete_after - unchanged, timedelta(0)))
-    if seen.fault.code == "unreadable":
-        return f"{what}; it fails on {fails}, unless it can be read by then"
-    return f"{what}; it may be incomplete: it fails on {fails}, unless it changes by then"
 
 
 def asked_again(account: AccountStatus, now: datetime) -> str:

@@ -21,12 +21,11 @@ from filedrop.files.patience import within
 from filedrop.process.loop import attempt
 from filedrop.process.systemd import notify
 from filedrop.status import strays
-from filedrop.status.folders import LISTED
 from filedrop.status.matters import in_a_line
 from filedrop.status.model import NO_REPORT, VERSION, AccountStatus, Status, folders_of
 from filedrop.status.page_file import ANYWAY, Pages, is_at_home, without_trifles
-from filedrop.status.reasons import Left, left_where_they_are
-from filedrop.status.survey import DaemonReport, Survey, account_status
+from filedrop.status.reasons import Left
+from filedrop.status.survey import DaemonPart, Survey, part_of
 from filedrop.storage import checked
 
 if TYPE_CHECKING:
@@ -35,9 +34,8 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.config import Config
-    from filedrop.daemon.account import Account
-    from filedrop.daemon.daemon import Daemon
     from filedrop.journal import Journal
+    from filedrop.model.report import DaemonReport
     from filedrop.status.matters import Key
 
 NAME = "status.json"
@@ -50,7 +48,8 @@ LONG_REST = 500  # and much less where we have done and heard nothing since: onl
 class StatusFile:
     """Keeps status.json up to date while a daemon works. `alerts` says what couldn't be sent of mails and the like.
 
-    `reported`: the matters that an alert has reported to the administrator.
+    `tables` says what is wrong with the mapping's tables, and may take long. `reported`: the matters that an alert has
+    reported to the administrator.
     """
 
     def __init__(
@@ -60,9 +59,11 @@ class StatusFile:
         log: structlog.stdlib.BoundLogger,
         *,
         alerts: Callable[[], Sequence[str]] = tuple,
+        tables: Callable[[], Sequence[str]] = tuple,
         reported: Callable[[], Container[Key]] = frozenset,
     ) -> None:
         self._alerts = alerts
+        self._tables = tables
         self._reported = reported
         self._root = config.root
         self._journal = journal
@@ -76,52 +77,48 @@ class StatusFile:
         self._written_next = 0.0
         self._pages = Pages(config, journal, log)
         self._told = ""
-        self._table_troubles: list[str] = []
+        self._table_troubles: Sequence[str] = ()
 
     def follow(self, former: StatusFile) -> None:
         """Write nothing while this one, which a share may hold up, is still writing into the same folder."""
         if former._root == self._root:
             self._thread = former._thread
 
-    def report(self, daemon: Daemon) -> None:
+    def report(self, report: DaemonReport) -> None:
         """Write what has changed, soon; returns at once."""
-        standing = [_standing(account) for account in daemon.accounts]
-        news = (
-            (daemon.journal.commits, daemon.journal.trouble, daemon.configured, daemon.troubles()),
-            (standing, self._alerts()),
-        )
+        news = self._journal.commits, report, self._alerts()
         due = self._next_anyway if news == self._news else self._next
         if (self._thread and self._thread.is_alive()) or time.monotonic() < due:
             return
         self._news = news
-        self._start(daemon, running=True)
+        self._start(report, running=True)
 
     def wait(self) -> None:
         """Wait for what is being written, unless the share hangs."""
         if self._thread:
             self._thread.join(PATIENCE)
 
-    def close(self, daemon: Daemon) -> Status | None:
+    def close(self, report: DaemonReport) -> Status | None:
         """Write the last word, unless the share hangs, and return it."""
         deadline = time.monotonic() + PATIENCE
         self.wait()
         if not (self._thread and self._thread.is_alive()):
             left = max(0.0, deadline - time.monotonic())
-            attempt(self._log, NAME, lambda: self._start(daemon, running=False).join(left))
+            attempt(self._log, NAME, lambda: self._start(report, running=False).join(left))
         return self._last if self._last and not self._last["running"] else None
 
-    def _start(self, daemon: Daemon, *, running: bool) -> threading.Thread:
-        work = partial(self._write, daemon, running=running)
+    def _start(self, report: DaemonReport, *, running: bool) -> threading.Thread:
+        work = partial(self._write, report, running=running)
         thread = threading.Thread(target=attempt, args=(self._log, NAME, work), name=NAME, daemon=True)
         thread.start()
         self._thread = thread  # last: where the system has no thread now, there is none to wait for
         return thread
 
-    def _write(self, daemon: Daemon, *, running: bool) -> None:
+    def _write(self, report: DaemonReport, *, running: bool) -> None:
         self._pages.prepare()
         begun = time.monotonic()
         now = datetime.now().astimezone()
-        told = replace(heard_from(daemon, now), tables=self._tables(daemon), alerts=self._alerts())
+        told = replace(part_of(report), tables=self._troubles_of_tables(), alerts=self._alerts())
         asked_for = self._pages.readable(now).values()
         self._last = status = self._survey.take(told, running=running, now=now, asked_for=asked_for)
         self._tell_manager(status)
@@ -144,9 +141,9 @@ class StatusFile:
         there = frozenset[Path]().union(*(snapshot.there for snapshot in self._survey.snapshots.values()))
         self._pages.write(status, now, there, self._reported())
 
-    def _tables(self, daemon: Daemon) -> list[str]:
-        """What is wrong with the mapping's tables; what is new of it is told. They may hang, so it is asked here."""
-        before, self._table_troubles = self._table_troubles, daemon.mapping.troubles
+    def _troubles_of_tables(self) -> Sequence[str]:
+        """What is wrong with the mapping's tables; what is new of it is logged. They may hang, so it is asked here."""
+        before, self._table_troubles = self._table_troubles, self._tables()
         for why in self._table_troubles:
             if why not in before:
                 self._log.error("table.broken", why=why)
@@ -157,40 +154,6 @@ class StatusFile:
         if line != self._told:
             notify(f"STATUS={line}")
             self._told = line
-
-
-def heard_from(daemon: Daemon, now: datetime) -> DaemonReport:
-    """What a running daemon can tell without looking at a disk."""
-    pipelines = [one for account in daemon.accounts for one in account.pipelines]
-    warnings = [(str(one.folder.path), one.health.warning) for one in pipelines]
-    warnings += [(str(path), why) for account in daemon.accounts for path, why in account.poller.trouble().items()]
-    waiting = [one for pipeline in pipelines for one in left_where_they_are(pipeline.desk, most=LISTED, now=now)]
-    return DaemonReport(
-        heard=now.isoformat(timespec="seconds"),
-        accounts={account.name: account_status(account) for account in daemon.accounts},
-        warnings=dict(warnings),
-        refused={str(one.folder.path): one.health.refused for one in pipelines},
-        waiting=dict(waiting),
-        strays=strays.by_company(pipelines),
-        troubles=daemon.troubles(),
-        journal=daemon.journal.trouble,
-        configured=daemon.configured.read,
-    )
-
-
-def _standing(account: Account) -> object:
-    """What has changed where this has."""
-    troubles = [
-        (
-            one.health.trouble,
-            one.health.warning,
-            len(one.scanner.seen),
-            one.reconciliation.strays.found,
-            one.reconciliation.strays.number,
-        )
-        for one in account.pipelines
-    ]
-    return account_status(account), troubles, account.poller.trouble()
 
 
 def read(root: Path) -> Status | None:
@@ -204,13 +167,13 @@ def read(root: Path) -> Status | None:
     return cast("Status", status)
 
 
-def told_in(status: Status | None) -> DaemonReport:
+def told_in(status: Status | None) -> DaemonPart:
     """What the daemon has told in a status.json; nothing where its form is wrong: anybody may write to the share."""
     if status is None:
-        return DaemonReport()
+        return DaemonPart()
     try:
         documents = [one for company in status["companies"].values() for one in company["documents"]]
-        return DaemonReport(
+        return DaemonPart(
             heard=str(status["written"]),
             accounts={name: one for name, one in status["accounts"].items() if _is_of_an_account(one)},
             tables=[*map(str, status["tables"])],
@@ -228,7 +191,7 @@ def told_in(status: Status | None) -> DaemonReport:
             configured=str(status["configured"]),
         )
     except (KeyError, TypeError, AttributeError, ValueError):
-        return DaemonReport()
+        return DaemonPart()
 
 
 def _is_of_an_account(told: AccountStatus) -> bool:

@@ -10,7 +10,8 @@ from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filedrop.files import Directory
-from filedrop.status.folders import LISTED, why_failed
+from filedrop.model.report import LISTED
+from filedrop.status.folders import why_failed
 from filedrop.status.model import StrayStatus
 from filedrop.storage.folders import OutboundFolder
 from filedrop.storage.marker import is_marked
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
 
     from filedrop.config import Config
     from filedrop.journal import Journal
-    from filedrop.outbound.pipeline import OutboundPipeline
+    from filedrop.model.report import FolderReport
 
 PATIENCE = 1.0  # seconds for all folders to answer that nobody serves
 EVERY = 60.0  # seconds between two looks at such folders
 NOBODY_SENDS = "filedrop doesn't send it: its company is no longer in the configuration"
 
 
-class StrayReport(NamedTuple):
-    """How many strays there are, and the newest of them."""
+class CompanyStrays(NamedTuple):
+    """How many strays a company has, and the newest of them."""
 
     number: int
     listed: tuple[StrayStatus, ...]
@@ -40,36 +41,35 @@ class RemovedFolder(NamedTuple):
     """An `outbound/` that the configuration no longer names, and its files that wait or have failed."""
 
     path: Path
-    files: StrayReport
+    files: CompanyStrays
 
 
-def by_company(pipelines: Iterable[OutboundPipeline]) -> dict[str, StrayReport]:
-    """The strays in the folders of these pipelines, by company.
+def strays_by_company(folders: Iterable[FolderReport]) -> dict[str, CompanyStrays]:
+    """The strays that these folders report, by company.
 
     A company is missing until one of its folders was looked at for long enough.
     """
-    found: dict[str, StrayReport] = {}
-    for pipeline in pipelines:
-        folder, strays = pipeline.folder, pipeline.reconciliation.strays
-        if strays.found is None:
+    found: dict[str, CompanyStrays] = {}
+    for folder in folders:
+        if folder.strays is None:
             continue
         here = [
             StrayStatus(
-                file=stray.name, path=str(folder.path / stray.place / stray.name), why=stray.why,
+                file=stray.path.name, path=str(stray.path), why=stray.why,
                 since=from_seconds(stray.since).isoformat(timespec="seconds"),
             )
-            for stray in nlargest(LISTED, strays.found, key=lambda stray: (stray.since, stray.name))
+            for stray in folder.strays.newest
         ]  # fmt: skip
-        before = found.get(folder.company, StrayReport(0, ()))
+        before = found.get(folder.company, CompanyStrays(0, ()))
         listed = nlargest(LISTED, (*before.listed, *here), key=lambda stray: stray["since"])
-        found[folder.company] = StrayReport(before.number + strays.number, tuple(listed))
+        found[folder.company] = CompanyStrays(before.number + folder.strays.number, tuple(listed))
     return found
 
 
-def in_companies(companies: Mapping[str, Any]) -> dict[str, StrayReport]:
+def in_companies(companies: Mapping[str, Any]) -> dict[str, CompanyStrays]:
     """The strays that a status.json reports. Raises KeyError, TypeError, AttributeError for a wrong form."""
     return {
-        name: StrayReport(
+        name: CompanyStrays(
             len(company["strays"]) + int(company["unlisted"].get("strays", 0)),
             tuple(
                 StrayStatus(
@@ -121,7 +121,7 @@ class RemovedFolders:
         return None
 
     def _look(self, path: Path, folder_id: str, journal_id: str) -> None:
-        files = StrayReport(0, ())
+        files = CompanyStrays(0, ())
         with suppress(OSError):  # it is gone
             files = self._files(path, folder_id, journal_id)
         if files.number:
@@ -129,11 +129,11 @@ class RemovedFolders:
         else:
             self._found.pop(path, None)
 
-    def _files(self, path: Path, folder_id: str, journal_id: str) -> StrayReport:
+    def _files(self, path: Path, folder_id: str, journal_id: str) -> CompanyStrays:
         here = Directory.open(path)
         is_ours = is_marked(here, folder_id, journal_id)
         if not (is_ours and all((here / name).is_folder() for name in OutboundFolder.subfolders)):
-            return StrayReport(0, ())
+            return CompanyStrays(0, ())
         folder = OutboundFolder(path, company="", below=path.parent, patterns=self._config.outbound.files)
         number, listed = 0, list[tuple[str, str]]()
         failed = (name for name in folder.documents("failed") if folder.names_document(name))
@@ -144,7 +144,7 @@ class RemovedFolders:
                 few.append(name)
                 few = nsmallest(LISTED, few) if len(few) > 2 * LISTED else few
             listed += [(place, name) for name in nsmallest(LISTED, few)]
-        return StrayReport(number, tuple(_status_of(folder, place, name) for place, name in listed[:LISTED]))
+        return CompanyStrays(number, tuple(_status_of(folder, place, name) for place, name in listed[:LISTED]))
 
 
 def _status_of(folder: OutboundFolder, place: str, name: str) -> StrayStatus:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from filedrop.errors import JournalError
 from filedrop.model.document import Need, State
 from filedrop.model.message import UNASSIGNED
+from filedrop.model.report import LISTED
 from filedrop.model.response import AMBIGUOUS
-from filedrop.outbound.former import left_behind, left_in_folders, served_folders
 from filedrop.status import matters
-from filedrop.status.folders import LISTED, FolderSurvey
+from filedrop.status.folders import FolderSurvey
 from filedrop.status.model import (
     COUNTS,
     NO_REPORT,
@@ -30,50 +30,51 @@ from filedrop.status.model import (
     Item,
     Status,
 )
-from filedrop.status.reasons import dropped, failed, fetched, in_sending, known, reasons, stuck_messages
+from filedrop.status.reasons import Left, dropped, failed, fetched, in_sending, known, reasons, stuck_messages
 from filedrop.status.starting import start_command
-from filedrop.status.strays import RemovedFolders, StrayReport
+from filedrop.status.strays import CompanyStrays, RemovedFolders, strays_by_company
+from filedrop.storage.former import left_behind, left_in_folders, served_folders
 from filedrop.text import listed
-from filedrop.times import as_duration, stated
+from filedrop.times import as_duration, from_seconds, stated
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from filedrop.config import Company, Config
-    from filedrop.daemon.account import Account
     from filedrop.journal import Journal, MessageRow, Newest
     from filedrop.model.document import Document
+    from filedrop.model.report import AccountReport, DaemonReport
     from filedrop.model.response import Response
     from filedrop.status.folders import FolderSnapshot
-    from filedrop.status.reasons import Left
 
 REJECTED_FOR = timedelta(days=7)  # for which a rejection is shown: nobody tells us when it was dealt with
 _ORDER = {str(count): place for place, count in enumerate(COUNTS)}
 _REACHABLE = {"ok": True, "refused": True, "away": False, "wrong address": False}
 
 
-def account_status(account: Account) -> AccountStatus:
+def account_status(account: AccountReport) -> AccountStatus:
     """How an account of the running daemon stands."""
-    report, summary = account.breaker.report, account.poller.summary
-    polled, cut_short = summary.last_poll, account.access_point.cut_short.copy()
-    is_asked = report.condition in ("ok", "unknown")  # else the account's own sentence says why
-    lists = [f"the list /{name} is incomplete: {why}" for name, why in sorted(cut_short.items()) if why and is_asked]
-    if summary.unmarked:
-        lists.append(f"{summary.unmarked} unread messages were already delivered here: {summary.why_unmarked}")
+    access, inbox = account.access, account.inbox
+    is_asked = access.condition in ("ok", "unknown")  # else the account's own sentence says why
+    incomplete = sorted(account.cut_short.items()) if is_asked else ()
+    lists = [f"the list /{name} is incomplete: {why}" for name, why in incomplete if why]
+    if inbox.unmarked:
+        lists.append(f"{inbox.unmarked} unread messages were already delivered here: {inbox.why_unmarked}")
     return AccountStatus(
-        reachable=_REACHABLE.get(report.condition),
-        login={"ok": "ok", "refused": "refused", "no password": "refused"}.get(report.condition, "unknown"),
-        condition=report.condition,
-        unread=summary.unread if polled else None,
-        for_nobody=summary.for_nobody if polled else None,
+        reachable=_REACHABLE.get(access.condition),
+        login={"ok": "ok", "refused": "refused", "no password": "refused"}.get(access.condition, "unknown"),
+        condition=access.condition,
+        unread=inbox.unread if inbox.last_poll else None,
+        for_nobody=inbox.for_nobody if inbox.last_poll else None,
         nobodys=[
-            f"message {one.msg_no} from {one.sender or 'an unknown sender'} for {one.receiver or 'an unknown receiver'}"
-            for one in summary.nobodys
+            f"message {message.msg_no} from {message.sender or 'an unknown sender'} for "
+            f"{message.receiver or 'an unknown receiver'}"
+            for message in inbox.nobodys
         ],
-        last_poll=stated(polled),
-        why=report.why,
-        next_attempt=stated(report.next_attempt),
+        last_poll=stated(inbox.last_poll),
+        why=access.why,
+        next_attempt=stated(access.next_attempt),
         lists=lists,
         left_behind=[],
         surplus=[],
@@ -82,10 +83,10 @@ def account_status(account: Account) -> AccountStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class DaemonReport:
-    """What only the daemon can tell, `heard` then. `warnings`: of available folders, by their paths.
+class DaemonPart:
+    """The daemon's part of a status: what nobody else knows, `heard` then.
 
-    `refused`: of these, why files can't be moved or written there.
+    `warnings`: of available folders, by their paths. `refused`: of these, why files can't be moved or written there.
     `waiting`: the dropped files that it has left where they are, and why. `strays`: by company, the files that nobody
     will send, where the daemon has looked for them for long enough.
     """
@@ -98,9 +99,32 @@ class DaemonReport:
     warnings: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     waiting: Mapping[Path, Left] = field(default_factory=dict)
-    strays: Mapping[str, StrayReport] = field(default_factory=dict)
+    strays: Mapping[str, CompanyStrays] = field(default_factory=dict)
     journal: str = ""
     configured: str = ""
+
+
+def part_of(report: DaemonReport) -> DaemonPart:
+    """The daemon's part of a status, by its report."""
+    outbound = [folder for account in report.accounts for folder in account.outbound]
+    inbound = [folder for account in report.accounts for folder in account.inbound]
+    inbound += [report.unassigned] if report.unassigned else []
+    return DaemonPart(
+        heard=stated(report.made),
+        accounts={account.name: account_status(account) for account in report.accounts},
+        warnings={str(folder.path): folder.warning for folder in outbound}
+        | {str(folder.path): why for folder in inbound if (why := folder.trouble or folder.warning)},
+        refused={str(folder.path): folder.refused for folder in outbound},
+        waiting={
+            file.path: Left(file.why, from_seconds(file.since).isoformat(timespec="seconds"))
+            for folder in outbound
+            for file in folder.waiting
+        },
+        strays=strays_by_company(outbound),
+        troubles=report.troubles,
+        journal=report.journal,
+        configured=report.configured,
+    )
 
 
 class Survey:
@@ -117,7 +141,7 @@ class Survey:
         self._removed = RemovedFolders(config)
 
     def take(
-        self, told: DaemonReport, *, running: bool | None, now: datetime, asked_for: Collection[Path] = ()
+        self, told: DaemonPart, *, running: bool | None, now: datetime, asked_for: Collection[Path] = ()
     ) -> Status:
         """The status now, with what the daemon has `told`. `snapshots` say which of the files `asked_for` are there."""
         try:
@@ -128,7 +152,7 @@ class Survey:
     def _take(
         self,
         journal: Journal | None,
-        told: DaemonReport,
+        told: DaemonPart,
         asked_for: Collection[Path],
         *,
         running: bool | None,
@@ -208,7 +232,7 @@ class Survey:
         newest: Mapping[str, Newest],
         stuck: list[MessageRow],
         under_way: Counter[str],
-        told: DaemonReport,
+        told: DaemonPart,
         why_account: str,
         running: bool | None,
         now: datetime,
@@ -244,7 +268,7 @@ class Survey:
         documents += failed(outbound)
         documents.sort(key=lambda document: _ORDER[document["state"]])
         messages = stuck_messages(stuck)
-        reported = told.strays.get(company.name, StrayReport(0, ()))
+        reported = told.strays.get(company.name, CompanyStrays(0, ()))
         files = frozenset[Path]().union(*(snapshot.there for snapshot in outbound.values()))
         strays = [stray for stray in reported.listed if Path(stray["path"]) in files]
         listed = Counter(document["state"] for document in documents)
@@ -289,7 +313,7 @@ class Survey:
         )
 
 
-def _troubles(told: DaemonReport, in_folders: str) -> dict[str, str]:
+def _troubles(told: DaemonPart, in_folders: str) -> dict[str, str]:
     others = {about: why for about, why in told.troubles.items() if about != "folders"}  # that may be an older one
     return others | ({"folders": in_folders} if in_folders else {})
 

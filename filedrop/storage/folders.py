@@ -108,6 +108,11 @@ class OutboundFolder(Folder):
         """
         return self._hold_files.find(self.at(), now)
 
+    @property
+    def known_hold(self) -> str:
+        """The hold file that was found last; "" where none was there. Asks no disk."""
+        return self._hold_files.known
+
     def hold_files(self) -> Iterator[str]:
         """The names of all hold files, lazily. Raises OSError."""
         return hold_files(self.at())

@@ -47,6 +47,11 @@ class HoldFiles:
         self._stopwatch = stopwatch
         self._looking = threading.Lock()
 
+    @property
+    def known(self) -> str:
+        """The name of the hold file that was found last; "" where none was there."""
+        return self._known
+
     def find(self, folder: Directory, now: float | None) -> str:
         """The name of a hold file, "" where there is none. Raises OSError.
 

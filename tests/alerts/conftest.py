@@ -51,7 +51,7 @@ class Telling:
         until, each = self.clock.passed + seconds, seconds / LOOKS if seconds >= LONG else EVERY
         while self.clock.passed < until:
             self.life.go_on(min(each, until - self.clock.passed))
-            self.teller.turn(self.life.service)
+            self.teller.turn(self.life.service.report())
 
     def told(self, seconds: float) -> list[Posted]:
         """The mails that come while so much time passes."""

@@ -50,7 +50,7 @@ def test_status_says_so(telling: Telling) -> None:
     telling.pass_on(5 * MINUTE)
     service, world = telling.life.service, telling.world
     status_file = StatusFile(service.config, telling.life.journal, world._log, alerts=telling.teller.troubles)
-    status_file.close(service)
+    status_file.close(service.report())
     (said,) = json.loads((world.root / "status.json").read_text())["alerts"]
     assert said.startswith("an alert of 2020-06-01 ")
     assert f"can't be sent: 127.0.0.1:{telling.office.port}: it returned 451 not now; the next attempt is at " in said
@@ -59,7 +59,7 @@ def test_status_says_so(telling: Telling) -> None:
     assert "1 document and 1 problem need attention." in shown  # it may as well be the heartbeat, or a file
     telling.office.answer = ""
     telling.pass_on(10 * MINUTE)
-    status_file.close(service)
+    status_file.close(service.report())
     assert json.loads((world.root / "status.json").read_text())["alerts"] == []
 
 

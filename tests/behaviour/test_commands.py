@@ -118,10 +118,10 @@ def test_a_failure_is_told(with_commands: Callable[..., World], script: str, why
     world = with_commands(script, timeout="1s")
     world.drop("bad.xml", invoice("2", receiver=None))
     with world.service() as service:
-        world.until(service.troubles)
-        (about,) = service.troubles()
+        world.until(lambda: service.report().troubles)
+        (about,) = service.report().troubles
         assert about == "commands.after_failed of acme"
-        assert why in service.troubles()[about]
+        assert why in service.report().troubles[about]
         world.until(lambda: not service.journal.errands())
         world.drop("good.xml", invoice("1"))
         world.until(world.settled)
@@ -135,8 +135,8 @@ def test_one_that_is_missing_is_tried_again(with_commands: Callable[..., World],
     world.more = right.replace(sys.executable, str(tmp_path / "nothing"))
     world.drop("bad.xml", invoice("2", receiver=None))
     with world.service() as service:
-        world.until(service.troubles)
-        assert "can't be started" in service.troubles()["commands.after_failed of acme"]
+        world.until(lambda: service.report().troubles)
+        assert "can't be started" in service.report().troubles["commands.after_failed of acme"]
     world.more = right
     with world.service():
         world.until(lambda: told(tmp_path))
@@ -150,7 +150,7 @@ def owed(with_commands: Callable[..., World], **changes: object) -> World:
     world.more = right.replace(sys.executable, "/nothing")
     world.receive(order("3", sender=BUYER, receiver=SELLER))
     with world.service() as service:
-        world.until(service.troubles)
+        world.until(lambda: service.report().troubles)
         world.until(world.settled)
     world.more = right
     return world
@@ -197,8 +197,8 @@ def test_a_link_in_its_place(with_commands: Callable[..., World], tmp_path: Path
         os.mkfifo(document)
     with world.service() as service:
         world.until(lambda: not service.journal.errands())
-        assert "was not run for" in service.troubles()["commands.after_received of acme"]
-        assert "somebody has replaced it with a link" in service.troubles()["commands.after_received of acme"]
+        assert "was not run for" in service.report().troubles["commands.after_received of acme"]
+        assert "somebody has replaced it with a link" in service.report().troubles["commands.after_received of acme"]
     assert not told(tmp_path)
 
 
@@ -210,13 +210,13 @@ def test_a_link_in_its_folders_place(with_commands: Callable[..., World], tmp_pa
     world.more = right.replace(sys.executable, "/nothing")
     world.drop("bad.xml", invoice("2", receiver=None))
     with world.service() as service:
-        world.until(service.troubles)
+        world.until(lambda: service.report().troubles)
     (world.outbound / "failed").rename(tmp_path / "elsewhere")
     (world.outbound / "failed").symlink_to(tmp_path / "elsewhere")
     world.more = right
     with world.service() as service:
         world.until(lambda: not service.journal.errands())
-        assert "was not run for" in service.troubles()["commands.after_failed of acme"]
+        assert "was not run for" in service.report().troubles["commands.after_failed of acme"]
     assert not told(tmp_path)
 
 
@@ -252,7 +252,7 @@ def test_one_after_the_other(with_commands: Callable[..., World], tmp_path: Path
         world.drop(f"{nth}.xml", invoice(str(nth), receiver=None))
     with world.service() as service:
         world.until(lambda: len(told(tmp_path)) == 6)
-        assert service.troubles() == {}
+        assert service.report().troubles == {}
 
 
 def test_what_goes_on_behind_it(with_commands: Callable[..., World], tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_what_goes_on_behind_it(with_commands: Callable[..., World], tmp_path: P
         with world.service() as service:
             world.until(lambda: children.exists() and len(children.read_text().split()) == 3)
             world.until(lambda: not service.journal.errands())
-            assert service.troubles() == {}
+            assert service.report().troubles == {}
             world.until(lambda: not [one for one in threading.enumerate() if one.name == "program"])
     finally:
         for child in children.read_text().split():
@@ -281,8 +281,8 @@ def test_very_much_output(with_commands: Callable[..., World]) -> None:
     world = with_commands("for _ in range(16384): sys.stdout.write('words ' * 10923)\nsys.exit(3)")
     world.drop("bad.xml", invoice("2", receiver=None))
     with world.service() as service:
-        world.until(service.troubles, 120)
-        (why,) = service.troubles().values()
+        world.until(lambda: service.report().troubles, 120)
+        (why,) = service.report().troubles.values()
         assert "ended with status 3" in why
         assert "words words" in why
         assert len(why) < 1000

@@ -169,10 +169,10 @@ def test_a_full_disk(make_world: Callable[..., World]) -> None:
     world = make_world(inbound={"min_free": "999999999MB"})
     number = arrive(world)
     with world.service() as service:
-        world.until(service.accounts[0].poller.trouble)
-        ((path, why),) = service.accounts[0].poller.trouble().items()
-        assert path == world.inbound
-        assert "inbound.min_free" in why
+        world.until(lambda: service.accounts[0].deliveries[0].report.trouble)
+        (folder,) = service.report().accounts[0].inbound
+        assert folder.path == world.inbound
+        assert "inbound.min_free" in folder.trouble
     assert unread(world) == [number]
     assert world.front.asked(f"GET /messages/{number}/") == []
 

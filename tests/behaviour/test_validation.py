@@ -222,14 +222,14 @@ def test_no_verdict_waits(make_world: Callable[..., World], tmp_path: Path) -> N
     with world.service() as service:
         world.until(lambda: _tries(service) >= 3)
         assert not world.front.asked("POST /outbox")
-        told = service.troubles()["validation"]
+        told = service.report().troubles["validation"]
         assert "can't be validated, and wait: acme: invoice.xml: " in told
         assert "status 7" in told
         (document,) = service.journal.documents([_only(service)])
         assert [event.event for event in document.history] == ["claimed", "not validated"]
         (tmp_path / "well").touch()
         world.until(world.settled, 300)
-        assert service.troubles() == {}
+        assert service.report().troubles == {}
     assert world.accepted() == {"invoice.xml": 1}
     world.invariants()
 
@@ -282,10 +282,10 @@ def test_it_hangs(by_rules: Callable[..., World]) -> None:
     world.drop("endless.xml", invoice("1", note="endless"))
     with world.service() as service:
         world.until(lambda: _tries(service) >= 1, 300, what="it has been broken off")
-        assert "longer than 3 seconds" in service.troubles()["validation"]
+        assert "longer than 3 seconds" in service.report().troubles["validation"]
         world.drop("invoice.xml", invoice("2"))
         world.until(lambda: world.accepted()["invoice.xml"], 300)
-        assert "acme: endless.xml: " in service.troubles()["validation"], "it still waits"
+        assert "acme: endless.xml: " in service.report().troubles["validation"], "it still waits"
     assert "endless.xml" not in world.accepted()
     assert (world.outbound / "sending" / "endless.xml").exists()
 
@@ -297,7 +297,7 @@ def test_out_of_memory(by_rules: Callable[..., World]) -> None:
     world.drop("huge.xml", invoice("1", note="huge"))
     with world.service() as service:
         world.until(lambda: _tries(service) >= 1, 300, what="it has been broken off")
-        assert "validation.memory" in service.troubles()["validation"]
+        assert "validation.memory" in service.report().troubles["validation"]
         world.drop("invoice.xml", invoice("2"))
         world.until(lambda: world.accepted()["invoice.xml"], 300)
     assert (world.outbound / "sending" / "huge.xml").exists()
@@ -314,12 +314,12 @@ def test_rules_that_vanish(by_rules: Callable[..., World]) -> None:
             away = world.base / "away"
             lost.rename(away)
             world.drop(f"{lost.name}.xml", invoice(lost.name))
-            world.until(lambda: service.troubles().get("validation"), 300)
-            assert str(rules) in service.troubles()["validation"]
+            world.until(lambda: service.report().troubles.get("validation"), 300)
+            assert str(rules) in service.report().troubles["validation"]
             assert f"{lost.name}.xml" not in world.accepted()
             away.rename(lost)
             world.until(world.settled, 300)
-            assert service.troubles() == {}
+            assert service.report().troubles == {}
     assert sum(world.accepted().values()) == len(world.dropped)
     world.invariants()
 

@@ -21,13 +21,14 @@ from support.faults import cut_after, instead
 from filedrop import config
 from filedrop.cli.status import checked
 from filedrop.daemon.daemon import Daemon
+from filedrop.model import question
 from filedrop.model.document import State
-from filedrop.outbound import question
+from filedrop.model.report import LISTED
 from filedrop.process.lock import locked_state
-from filedrop.status.folders import LISTED, LONGEST
+from filedrop.status.folders import LONGEST
 from filedrop.status.model import NO_REPORT
 from filedrop.status.status_file import NAME, StatusFile, read, told_in
-from filedrop.status.survey import DaemonReport, Survey
+from filedrop.status.survey import DaemonPart, Survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +110,7 @@ def test_check_before_the_access_point_was_asked(world: World) -> None:
     now = datetime.now().astimezone()
     for seconds, found in ((5, ("Everything is working.", 0)), (120, ("The access point hasn't answered yet.", 3))):
         configured = (now - timedelta(seconds=seconds)).isoformat()
-        told = DaemonReport(heard=now.isoformat(), accounts={"main": NO_REPORT}, configured=configured)
+        told = DaemonPart(heard=now.isoformat(), accounts={"main": NO_REPORT}, configured=configured)
         line, exit_status = checked(Survey(world.configuration(), None).take(told, running=True, now=now), now)
         assert (line.partition(" (")[0], exit_status) == found
 
@@ -150,7 +151,7 @@ def test_check_where_no_daemon_reports(world: World) -> None:
     """What was written minutes ago says nothing of now: that is told, and isn't well."""
     world.run_once()
     now = datetime.now().astimezone()
-    told = DaemonReport(heard=now.isoformat(), accounts={"main": {**NO_REPORT, "reachable": True, "login": "ok"}})
+    told = DaemonPart(heard=now.isoformat(), accounts={"main": {**NO_REPORT, "reachable": True, "login": "ok"}})
     status = Survey(world.configuration(), None).take(told, running=None, now=now)
     assert checked(status, now) == ("Everything is working.", 0)
     line, exit_status = checked(status, now + timedelta(minutes=6))
@@ -231,7 +232,7 @@ def test_what_the_disk_refuses(world: World) -> None:
     world.run_once()
     world.drop("invoice.xml", invoice("1"))
     folder, refused = str(world.outbound), "files can't be moved or written here: Permission denied"
-    told = DaemonReport(warnings={folder: f"{refused}; scanned alone"}, refused={folder: refused})
+    told = DaemonPart(warnings={folder: f"{refused}; scanned alone"}, refused={folder: refused})
     status = Survey(world.configuration(), None).take(told, running=True, now=datetime.now().astimezone())
     assert status["companies"]["acme"]["reasons"]["waiting"] == f"{folder}: {refused}"
     assert told_in(status).refused[folder] == refused
@@ -435,11 +436,11 @@ def test_a_table_that_is_broken(filedrop: Filedrop, world: World) -> None:
     log = structlog.wrap_logger(structlog.ReturnLogger(), processors=[heard])
     with locked_state(world.state) as journal:
         service = Daemon(config.load(config_file), journal, stopped=threading.Event(), log=log, watch=False)
-        status_file = StatusFile(service.config, journal, log)
+        status_file = StatusFile(service.config, journal, log, tables=lambda: service.mapping.troubles)
         service.start()
         table.write_text("customer,participant\n1\n")
         for _ in range(2):
-            status_file.close(service)
+            status_file.close(service.report())
         service.close()
     why = f"table customers: {table}: line 2 has 1 columns; write two, a key and a value"
     assert [event["why"] for event in heard.entries if event["event"] == "table.broken"] == [why]
@@ -460,14 +461,14 @@ def test_one_writes_after_the_other(world: World) -> None:
         service = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
         former = StatusFile(service.config, journal, world._log, alerts=slow)
         following = StatusFile(service.config, journal, world._log, alerts=lambda: ["of the following"])
-        former.report(service)
+        former.report(service.report())
         assert begun.wait(30)
         following.follow(former)
-        following.report(service)
+        following.report(service.report())
         release.set()
 
         def is_written() -> bool:
-            following.report(service)
+            following.report(service.report())
             return told_in(read(world.root)).alerts == ["of the following"]
 
         world.until(is_written)

@@ -144,7 +144,7 @@ def test_damage_while_it_runs(world: World) -> None:
         damage(service.journal.path)
         service.copies._due = 0.0
         world.until(lambda: "is damaged" in service.journal.trouble, what="the damage is found")
-        assert not [about for about in service.troubles() if about == "backup"], "it is told once"
+        assert not [about for about in service.report().troubles if about == "backup"], "it is told once"
         world.drop("after.xml", invoice("2"))
     assert world.accepted() == {"before.xml": 1}
     assert not list((world.state / "backup").iterdir())
@@ -155,10 +155,10 @@ def test_no_room_is_told(world: World) -> None:
     with world.service() as service:
         service.copies._spare = 10**18
         service.copies._due = 0.0
-        world.until(lambda: "there is no room" in service.troubles().get("backup", ""))
+        world.until(lambda: "there is no room" in service.report().troubles.get("backup", ""))
         service.copies._spare = 0
         service.copies._due = 0.0
-        world.until(lambda: "backup" not in service.troubles())
+        world.until(lambda: "backup" not in service.report().troubles)
 
 
 def test_check_names_it(world: World) -> None:

@@ -84,7 +84,7 @@ def outdate(world: World, changes: int = 1000) -> None:
 
 def report(service: Daemon) -> None:
     """Have the daemon in this process write its status.json, as it does every few seconds."""
-    StatusFile(service.config, service.journal, service._log).close(service)
+    StatusFile(service.config, service.journal, service._log).close(service.report())
 
 
 WRONG: dict[str, object] = {

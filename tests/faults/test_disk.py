@@ -264,7 +264,7 @@ def test_status_says_that_nothing_can_be_recorded(small_world: World, disks: Dis
         disks["state"].fill()
         world.drop("two.xml", invoice("2"))
         world.until(lambda: service.journal.trouble)
-        StatusFile(service.config, service.journal, service._log).close(service)
+        StatusFile(service.config, service.journal, service._log).close(service.report())
         why = f"the journal {world.state / 'journal.sqlite'} can't be used: database or disk is full; nothing is posted"
         assert why in ask(world, "status").says
         make_room(disks)

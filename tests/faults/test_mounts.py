@@ -15,7 +15,7 @@ from support.disks import foreign, share
 from support.documents import SELLER, invoice
 from support.faults import answered
 from support.stepping import RULES, Clock, Life
-from support.world import PROJECT, World, whole_lines
+from support.world import PROJECT, World, unavailable, whole_lines
 
 from filedrop import config
 from filedrop.daemon.folder_worker import FolderWorkers
@@ -58,13 +58,13 @@ def everything_in(path: Path) -> list[str]:
 
 def report(service: Daemon) -> None:
     """Have the daemon in this process write its status.json, as it does every few seconds."""
-    StatusFile(service.config, service.journal, service._log).close(service)
+    StatusFile(service.config, service.journal, service._log).close(service.report())
 
 
 def troubles(service: Daemon) -> tuple[str, int]:
     """Why the outbound folder is unavailable, and how many inbound folders are."""
-    account = service.accounts[0]
-    return account.pipelines[0].health.trouble, len(account.poller.trouble())
+    account = service.report().accounts[0]
+    return account.outbound[0].trouble, len(unavailable(service))
 
 
 def test_unmounted_and_back(shared_world: World, root: Share) -> None:
@@ -94,15 +94,14 @@ def test_unmounted_and_back_when_nothing_waits_any_more(shared_world: World, roo
     with world.service() as service:
         root.unmount()
         world.receive(invoice("1"))
-        trouble = service.accounts[0].poller.trouble
-        world.until(trouble)
+        world.until(lambda: unavailable(service))
         (message,) = world.sandbox.store.inbox("acme")
         world.sandbox.store.mark_read(message)
         polled = service.accounts[0].poller.summary.last_poll
         world.until(lambda: service.accounts[0].poller.summary.last_poll != polled, what="a poll that finds nothing")
-        assert trouble()
+        assert unavailable(service)
         root.mount()
-        world.until(lambda: not trouble(), what="everything is working again")
+        world.until(lambda: not unavailable(service), what="everything is working again")
 
 
 def test_unmounted_while_a_message_is_fetched(shared_world: World, root: Share) -> None:
@@ -116,7 +115,7 @@ def test_unmounted_while_a_message_is_fetched(shared_world: World, root: Share) 
 
     world.front.next(f"GET /messages/{number}/", unmount)
     with world.service() as service:
-        world.until(service.accounts[0].poller.trouble)
+        world.until(lambda: unavailable(service))
         assert not everything_in(world.root)
         root.mount()
         world.until(world.settled)

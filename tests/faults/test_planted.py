@@ -92,7 +92,7 @@ def trouble(service: Daemon) -> str:
 
 def report(service: Daemon) -> None:
     """Have the daemon in this process write its status.json, as it does every few seconds."""
-    StatusFile(service.config, service.journal, service._log).close(service)
+    StatusFile(service.config, service.journal, service._log).close(service.report())
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["before the first start", "later"])

@@ -132,7 +132,7 @@ class Tabled(Ruled):
 
     def tables(self, service: Daemon) -> list[str]:
         """What the daemon in this process writes into its status.json of the tables."""
-        StatusFile(service.config, service.journal, service._log).close(service)
+        StatusFile(service.config, service.journal, service._log).close(service.report())
         told: list[str] = json.loads((self.root / "status.json").read_bytes())["tables"]
         return told
 

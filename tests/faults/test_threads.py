@@ -56,12 +56,12 @@ def test_a_stop(world: World, without_threads: Without) -> None:
         status_file = StatusFile(config, journal, world._log)
         daemon.start()
         with without_threads(NAME), suppress(RuntimeError):
-            status_file.report(daemon)
+            status_file.report(daemon.report())
         with without_threads("folders-end"):
             daemon.close()
         with without_threads(NAME):
-            assert status_file.close(daemon) is None
-        assert status_file.close(daemon)
+            assert status_file.close(daemon.report()) is None
+        assert status_file.close(daemon.report())
 
 
 def test_a_call_with_a_limit(without_threads: Without) -> None:

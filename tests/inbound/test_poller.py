@@ -9,6 +9,7 @@ import pytest
 from support.documents import invoice
 from support.faults import instead
 from support.stepping import RULES, Life
+from support.world import unavailable
 
 from filedrop import files
 from filedrop.inbound import inbox
@@ -36,11 +37,10 @@ def test_the_folder_of_nobody_is_back(make_world: Callable[..., World], clock: C
     unassigned.rename(world.base / "away")
     life = Life(world, clock)
     life.go_on(10)
-    poller = life.service.accounts[0].poller
-    assert list(poller.trouble()) == [unassigned]
+    assert unavailable(life.service) == [unassigned]
     (world.base / "away").rename(unassigned)
     life.go_on(125)
-    assert poller.trouble() == {}
+    assert unavailable(life.service) == []
     life.stop()
 
 
@@ -57,11 +57,10 @@ def test_a_folder_is_back_while_its_message_waits(make_world: Callable[..., Worl
     world.inbound.rename(world.base / "away")
     life = Life(world, clock)
     life.go_on(10)
-    poller = life.service.accounts[0].poller
-    assert list(poller.trouble()) == [world.inbound]
+    assert unavailable(life.service) == [world.inbound]
     (world.base / "away").rename(world.inbound)
     life.go_on(125)
-    assert poller.trouble() == {}
+    assert unavailable(life.service) == []
     life.stop()
 
 
@@ -100,7 +99,7 @@ def test_what_was_read_elsewhere_is_for_nobody(make_world: Callable[..., World],
     life.service.accounts[0].access_point.mark_read(number)
     life.go_on(130)
     summary = life.service.accounts[0].poller.summary
-    assert (summary.unread, summary.for_nobody, summary.nobodys) == (0, 0, [])
+    assert (summary.unread, summary.for_nobody, summary.nobodys) == (0, 0, ())
     life.stop()
 
 
@@ -220,12 +219,12 @@ def test_messages_that_stay_unread_hide_no_others(make_world: Callable[..., Worl
         world.receive(invoice(str(number)))
     life.go_on(600)
     assert len(world.delivered()) == 26
-    (said,) = account_status(life.service.accounts[0])["lists"]
+    (said,) = account_status(life.service.accounts[0].report())["lists"]
     assert said.startswith("26 unread messages were already delivered here: ")
     assert {403: "login and address are right", 500: "answered 500", 204: "still lists them"}[answer] in said
     world.front.heal()
     life.go_on(300)
-    assert not account_status(life.service.accounts[0])["lists"]
+    assert not account_status(life.service.accounts[0].report())["lists"]
     world.invariants()
     life.stop()
 
@@ -255,12 +254,12 @@ def test_more_for_nobody_than_are_taken_at_once(
     life.go_on(10)
     world.receive_for_nobody(40)
     life.go_on(130)
-    (said,) = account_status(life.service.accounts[0])["lists"]
+    (said,) = account_status(life.service.accounts[0].report())["lists"]
     assert said.startswith("the list /messages is incomplete: the archive has more than the 30 unread messages")
     for message in world.sandbox.store.inbox("acme"):
         world.sandbox.store.mark_read(message)
     life.go_on(130)
-    assert account_status(life.service.accounts[0])["lists"] == []
+    assert account_status(life.service.accounts[0].report())["lists"] == []
     life.stop()
 
 

@@ -152,7 +152,7 @@ def test_a_validator_fails_unforeseen(make_world: Callable[..., World], clock: C
     life.go_on(600)
     assert tried > 1
     assert world.places()["a.xml"] == "sending"
-    reported = life.service.troubles().get("validation", "")
+    reported = life.service.report().troubles.get("validation", "")
     assert reported.endswith("wait: acme: a.xml: it was interrupted; the log shows why")
     life.stop()
 
@@ -167,7 +167,7 @@ def test_a_stop_while_a_document_waits_for_its_validation(make_world: Callable[.
     life.validator_hangs = True
     life.take(world, "a.xml")
     life.stop()
-    assert not life.service.troubles()
+    assert not life.service.report().troubles
 
 
 def test_the_access_point_is_back_amid_a_claim(make_world: Callable[..., World], clock: Clock) -> None:

@@ -18,7 +18,7 @@ from werkzeug.http import http_date
 
 from filedrop.errors import AccessPointError, Interrupted
 from filedrop.model.document import State
-from filedrop.outbound.question import question
+from filedrop.model.question import question
 
 if TYPE_CHECKING:
     from collections.abc import Callable

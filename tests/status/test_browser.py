@@ -35,7 +35,7 @@ def written(world: World) -> None:
     with locked_state(world.state) as journal:
         daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
         daemon.run_once(lambda _daemon: None)
-        status_file.StatusFile(daemon.config, journal, world._log).close(daemon)
+        status_file.StatusFile(daemon.config, journal, world._log).close(daemon.report())
 
 
 @pytest.mark.parametrize("failed", [0, 3, 500])
@@ -75,7 +75,7 @@ def test_an_old_page_says_so(world: World, browser: Browser) -> None:
     assert not browser.run(stale)
     with locked_state(world.state) as journal:
         daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
-        status_file.StatusFile(daemon.config, journal, world._log)._start(daemon, running=True).join()
+        status_file.StatusFile(daemon.config, journal, world._log)._start(daemon.report(), running=True).join()
     html = file.read_text(encoding="utf-8")
     browser.open(file)
     assert not browser.run(stale)
@@ -139,7 +139,7 @@ def test_the_filter_stays_while_the_page_is_refreshed(world: World) -> None:
     file = world.root / "STATUS.html"
     with locked_state(world.state) as journal, started() as browser:  # a browser of its own, whose clock is fast
         daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
-        status_file.StatusFile(daemon.config, journal, world._log)._start(daemon, running=True).join()
+        status_file.StatusFile(daemon.config, journal, world._log)._start(daemon.report(), running=True).join()
         browser.hurry()
         browser.open(file)
         browser.run(

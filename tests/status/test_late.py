@@ -10,8 +10,7 @@ from support.faults import instead
 from support.stepping import RULES, Life
 
 from filedrop.status.matters import verdict
-from filedrop.status.status_file import heard_from
-from filedrop.status.survey import Survey
+from filedrop.status.survey import Survey, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +25,7 @@ def status_of(world: World, life: Life) -> Status:
     """What a running daemon reports now."""
     now = life.service.accounts[0].context.now()
     survey = Survey(world.configuration(), life.service.journal)
-    return survey.take(heard_from(life.service, now), running=True, now=now)
+    return survey.take(part_of(life.service.report()), running=True, now=now)
 
 
 def late(status: Status) -> list[Matter]:

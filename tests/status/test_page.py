@@ -19,7 +19,7 @@ from filedrop.process.lock import locked_state
 from filedrop.status import page_file
 from filedrop.status.matters import Key
 from filedrop.status.status_file import StatusFile
-from filedrop.status.survey import DaemonReport, Survey
+from filedrop.status.survey import DaemonPart, Survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ def report(world: World) -> None:
     with locked_state(world.state) as journal:
         daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
         daemon.run_once(lambda _daemon: None)
-        StatusFile(daemon.config, journal, world._log).close(daemon)
+        StatusFile(daemon.config, journal, world._log).close(daemon.report())
 
 
 def test_what_it_says(world: World) -> None:
@@ -167,7 +167,7 @@ def test_a_folder_that_hangs(make_world: Callable[..., World]) -> None:
     world.run_once()
     with foreign(world.root / "globex", "fuse", answers=False), locked_state(world.state) as journal:
         daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
-        StatusFile(daemon.config, journal, world._log)._start(daemon, running=True).join()
+        StatusFile(daemon.config, journal, world._log)._start(daemon.report(), running=True).join()
         assert "doesn't respond" in text_of(world.root / "STATUS.html")
         assert "filedrop acme" in text_of(world.root / "acme" / "STATUS.html")
     assert [event["company"] for event in world.log() if event["event"] == "page.not_written"] == ["globex"]
@@ -179,7 +179,7 @@ def test_a_folder_that_hangs_since_it_was_looked_into(world: World, monkeypatch:
     monkeypatch.setattr(page_file, "PATIENCE", 0.5)
     with locked_state(world.state) as journal:
         daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
-        status = Survey(daemon.config, journal).take(DaemonReport(), running=True, now=datetime.now(UTC))
+        status = Survey(daemon.config, journal).take(DaemonPart(), running=True, now=datetime.now(UTC))
         with foreign(world.inbound, "fuse", answers=False):
             file = StatusFile(daemon.config, journal, world._log)
             with pytest.raises(TimeoutError, match=r"for 0\.5 seconds"):  # then the next survey says that it hangs
@@ -196,7 +196,7 @@ def test_it_is_written_when_something_changes_and_else_rarely(world: World) -> N
         for turn in range(3):
             if turn == 2:
                 world.put(world.outbound / "new.xml", invoice("1"))
-            status_file._start(daemon, running=True).join()
+            status_file._start(daemon.report(), running=True).join()
             seen.append(
                 [(world.root / name).stat().st_ino for name in ("STATUS.html", "status.json", "acme/STATUS.html")]
             )
@@ -286,5 +286,5 @@ def test_the_administrator_has_been_told(make_world: Callable[..., World]) -> No
             (frozenset({Key("stuck", "acme")}), "Your administrator has been told; nothing is lost"),
         ):
             file = StatusFile(daemon.config, journal, world._log, reported=lambda reported=reported: reported)
-            file._start(daemon, running=True).join()
+            file._start(daemon.report(), running=True).join()
             assert says in text_of(world.root / "acme" / "STATUS.html")

@@ -15,9 +15,9 @@ from filedrop.outbound.strays import NO_DOCUMENT, PUT_THERE
 from filedrop.status import status_file
 from filedrop.status.company import of_company
 from filedrop.status.matters import heading, unseen, verdict
-from filedrop.status.status_file import heard_from, told_in
+from filedrop.status.status_file import told_in
 from filedrop.status.strays import RemovedFolders
-from filedrop.status.survey import DaemonReport, Survey
+from filedrop.status.survey import DaemonPart, Survey, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ def status_of(world: World, life: Life) -> Status:
     """What the daemon shows."""
     survey = Survey(world.configuration(), life.journal)
     now = life.service.accounts[0].context.now()
-    return survey.take(heard_from(life.service, now), running=True, now=now)
+    return survey.take(part_of(life.service.report()), running=True, now=now)
 
 
 def strays(status: Status, company: str = "acme") -> list[str] | None:
@@ -112,7 +112,7 @@ def test_forged_strays(world: World, strange: object) -> None:
     told = status_file.read(world.root)
     assert told is not None
     told["companies"]["acme"]["strays"] = strange  # type: ignore[typeddict-item]
-    assert told_in(told) == DaemonReport()
+    assert told_in(told) == DaemonPart()
 
 
 def test_strays_that_are_not_looked_for_yet(world: World, clock: Clock) -> None:

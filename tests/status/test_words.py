@@ -23,13 +23,13 @@ from support.systems import WINDOWS, modes
 
 from filedrop.daemon.daemon import Daemon
 from filedrop.files import FileStamp, InUse
+from filedrop.outbound.reporting import waiting_files
 from filedrop.outbound.upload import unreadable
 from filedrop.process import systemd
 from filedrop.process.lock import locked_state
-from filedrop.status.reasons import left_where_they_are
 from filedrop.status.starting import start_command
-from filedrop.status.status_file import StatusFile, heard_from, read
-from filedrop.status.survey import Survey
+from filedrop.status.status_file import StatusFile, read
+from filedrop.status.survey import Survey, part_of
 from filedrop.times import spelled_out
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def reported(world: World) -> dict[str, Any]:
         daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
         daemon.run_once(lambda _daemon: None)
         file = StatusFile(daemon.config, journal, world._log)
-        file._start(daemon, running=True).join()
+        file._start(daemon.report(), running=True).join()
     status = read(world.root)
     assert status
     return dict(status["companies"]["acme"])
@@ -232,7 +232,7 @@ def test_a_message_for_nobody_that_can_not_be_taken(make_world: Callable[..., Wo
     life = Life(world, clock)
     life.go_on(130)
     now = clock.now()
-    status = Survey(world.configuration(), life.journal).take(heard_from(life.service, now), running=True, now=now)
+    status = Survey(world.configuration(), life.journal).take(part_of(life.service.report()), running=True, now=now)
     (matter,) = status["matters"]
     assert (matter["kind"], matter["company"], matter["about"], matter["number"]) == ("stuck", "", "main", 1)
     assert matter["title"] == "1 stuck, for none of the companies"
@@ -268,7 +268,7 @@ def test_when_a_file_fails(make_world: Callable[..., World], clock: Clock) -> No
         fault = unreadable(world.outbound / name, error)
         at.scanner.remember(name, stamp, clock.steady(), look_again=30, unchanged=3600, fault=fault)
     now = clock.now()
-    assert {path: left.why for path, left in left_where_they_are(at, most=2, now=now)} == {
+    assert {file.path: file.why for file in waiting_files(at)} == {
         world.outbound / "locked.xml": f"{NOT_ALLOWED}; it fails on {spelled_out(now)}, unless it can be read by then",
         world.outbound / "used.xml": f"{IN_USE}; filedrop tries again until it can read the file",
     }
@@ -284,7 +284,7 @@ def test_a_ready_file_that_is_too_old(make_world: Callable[..., World], clock: C
     ready.touch()
     os.utime(ready, (0, 0))
     life.take(world, "a.xml")
-    said = {path: left.why for path, left in left_where_they_are(life.pipeline.desk, most=1, now=clock.now())}
+    said = {file.path: file.why for file in life.pipeline.report.waiting}
     assert said == {world.outbound / "a.xml": "it waits for a.xml.ready, which must not be older than this file"}
     life.stop()
 

@@ -411,6 +411,14 @@ def whole_lines(file: Path) -> list[str]:
     return file.read_text().rpartition("\n")[0].splitlines()
 
 
+def unavailable(service: Daemon) -> list[Path]:
+    """The inbound folders that nothing can be put into now, as the daemon reports them."""
+    report = service.report()
+    folders = [folder for account in report.accounts for folder in account.inbound]
+    folders += [report.unassigned] if report.unassigned else []
+    return [folder.path for folder in folders if folder.trouble or folder.warning]
+
+
 def _read(path: Path) -> bytes:
     """The content of a file, read as filedrop does: on Windows, reading in another way keeps it from being moved."""
     with files.open_regular(path) as file:

@@ -1,0 +1,128 @@
+"""Reports: what the daemon knows of a folder, an account and itself.
+
+Each owner publishes its report, and replaces it when something has changed. Reports are frozen: any thread may read
+them, and gets one that fits together.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from pathlib import Path
+
+    from filedrop.model.message import Message
+
+Condition = Literal["unknown", "ok", "away", "refused", "no password", "wrong address"]
+LISTED = 20  # files of each kind by name: enough to act on, little enough to read
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """A file that isn't sent: why, and since when it is as it is now, in seconds since 1970."""
+
+    path: Path
+    why: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class StrayReport:
+    """How many files nobody will send, and the newest of them, at most LISTED."""
+
+    number: int = 0
+    newest: tuple[FileReport, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FolderReport:
+    """What the worker in a folder knows of it.
+
+    `trouble`: why the folder is unavailable, `warning`: what else is wrong with it, `refused`: of that, why files can't
+    be moved or written there; each a sentence, "" where nothing is wrong. `is_hung`: a step has not ended for too long.
+
+    The rest is of outbound folders. `id` is "" before the folder was first seen. `waiting`: the newest dropped files
+    that weren't ready, at most LISTED, of `unready` altogether; `has_faults`: one of them can't be read. `unclaimed`:
+    names of the last listing still to be looked at. `last_scan`: when the folder was last listed, by the steady clock.
+    `strays` is None until the worker has looked for long enough.
+    """
+
+    path: Path
+    company: str
+    trouble: str = ""
+    warning: str = ""
+    refused: str = ""
+    is_hung: bool = False
+    id: str = ""
+    is_held: bool = False
+    waiting: tuple[FileReport, ...] = ()
+    unready: int = 0
+    has_faults: bool = False
+    unclaimed: int = 0
+    last_scan: float = field(default=-math.inf, compare=False)  # a scan that finds nothing is no news
+    strays: StrayReport | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AccessReport:
+    """Whether an account can be used (accesspoint/breaker).
+
+    `why` is a sentence, "" where all is well or nothing is known yet; `next_attempt` is the next probe.
+    """
+
+    condition: Condition = "unknown"
+    why: str = ""
+    next_attempt: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InboxReport:
+    """What the last poll of an inbox found; `last_poll` is None before the first.
+
+    `for_nobody`: how many messages for none of the companies, `nobodys`: the first few of them. `stuck`: how many can't
+    be taken, by company. `unmarked`: how many were still listed that had been delivered before; `why_unmarked`: of the
+    last that could not be marked as read, in this poll or before, why.
+    """
+
+    last_poll: datetime | None = None
+    unread: int = 0
+    for_nobody: int = 0
+    nobodys: tuple[Message, ...] = ()
+    stuck: Mapping[str, int] = field(default_factory=dict)
+    unmarked: int = 0
+    why_unmarked: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountReport:
+    """What is known of an account and its folders.
+
+    `cut_short`: by name, why a list of the access point could not be read to its end, "" where it could.
+    """
+
+    name: str
+    access: AccessReport
+    inbox: InboxReport
+    cut_short: Mapping[str, str]
+    outbound: tuple[FolderReport, ...]
+    inbound: tuple[FolderReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonReport:
+    """All reports of a daemon together, `made` then. `unassigned`: the folder for nobody's messages, if there is one.
+
+    `troubles`: by what they are about, what keeps work from being done that no account or folder reports. `journal`:
+    why it can't be used, "" while it can. `configured`: when the configuration was last read (ISO 8601).
+    """
+
+    made: datetime = field(compare=False)
+    accounts: tuple[AccountReport, ...] = ()
+    unassigned: FolderReport | None = None
+    troubles: Mapping[str, str] = field(default_factory=dict)
+    journal: str = ""
+    configured: str = ""

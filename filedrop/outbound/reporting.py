@@ -1,0 +1,102 @@
+"""The report on an outbound folder, and why files in it aren't ready, in words for people."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from heapq import nlargest
+from typing import TYPE_CHECKING
+
+from filedrop.model.report import LISTED, FileReport, FolderReport, StrayReport
+from filedrop.outbound.upload import IN_USE
+from filedrop.times import spelled_out
+
+if TYPE_CHECKING:
+    from filedrop.outbound.desk import Desk
+    from filedrop.outbound.readiness import Seen
+    from filedrop.outbound.strays import Stray, Strays
+
+FEW = 1000  # files that weren't ready: choosing the newest of so many costs less than a millisecond
+EVERY = 1.0  # seconds between two such choices where there are more: of 100,000, one costs 28 milliseconds
+
+
+class Reporter:
+    """Makes the report of one folder. `renew` is for the worker in it; any thread may read `report`.
+
+    `next`: when the worker is to renew the report although nothing happens, by the steady clock.
+    """
+
+    def __init__(self, desk: Desk, strays: Strays) -> None:
+        self.report = FolderReport(desk.folder.path, desk.folder.company)
+        self.next = math.inf
+        self._desk = desk
+        self._strays = strays
+        self._chosen = -math.inf  # when the waiting files were chosen
+
+    def renew(self) -> None:
+        """Replace the report."""
+        desk, before, health = self._desk, self.report, self._desk.health
+        unready, steady = desk.scanner.seen, desk.shared.steady()
+        if len(unready) <= FEW or steady >= self._chosen + EVERY:
+            waiting, has_faults = waiting_files(desk), any(seen.fault for seen in unready.values())
+            self._chosen, self.next = steady, math.inf
+        else:
+            waiting, has_faults, self.next = before.waiting, before.has_faults, self._chosen + EVERY
+        self.report = FolderReport(
+            before.path,
+            before.company,
+            trouble=health.trouble,
+            warning=health.warning,
+            refused=health.refused,
+            id=desk.folder.id,
+            is_held=bool(desk.folder.known_hold),
+            waiting=waiting,
+            unready=len(unready),
+            has_faults=has_faults,
+            unclaimed=len(desk.scanner.ready),
+            last_scan=desk.scanner.last_scan,
+            strays=self._stray_report(),
+        )
+
+    def _stray_report(self) -> StrayReport | None:
+        folder, found = self._desk.folder, self._strays.found
+        if found is None:
+            return None
+
+        def newest(stray: Stray) -> tuple[float, str]:
+            return stray.since, stray.name
+
+        return StrayReport(
+            self._strays.number,
+            tuple(
+                FileReport(folder.path / stray.place / stray.name, stray.why, stray.since)
+                for stray in nlargest(LISTED, found, key=newest)
+            ),
+        )
+
+
+def waiting_files(desk: Desk) -> tuple[FileReport, ...]:
+    """The newest files of a folder that weren't ready when they were looked at."""
+    newest = nlargest(LISTED, desk.scanner.seen.items(), key=lambda named: named[1].since)
+    begun = desk.shared.now().timestamp() - desk.shared.steady()
+    return tuple(
+        FileReport(desk.folder.path / name, _why(desk, name, seen), begun + seen.since) for name, seen in newest
+    )
+
+
+def _why(desk: Desk, name: str, seen: Seen) -> str:
+    """Why this file wasn't ready, and what becomes of it."""
+    ready_file = desk.folder.ready_file(name)
+    if seen.fault is None:
+        if ready_file is not None:
+            return f"it waits for {ready_file}, which must not be older than this file"
+        return "its writer may not have finished; filedrop takes the file when it stops changing"
+    what = seen.fault.message.rstrip(".")
+    if seen.fault.code == IN_USE:
+        return f"{what}; filedrop tries again until it can read the file"
+    unchanged = timedelta(seconds=desk.shared.steady() - seen.since)
+    left = max(desk.shared.rules.incomplete_after - unchanged, timedelta(0))
+    fails = spelled_out(desk.shared.now() + left)
+    if seen.fault.code == "unreadable":
+        return f"{what}; it fails on {fails}, unless it can be read by then"
+    return f"{what}; it may be incomplete: it fails on {fails}, unless it changes by then"
