@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_NO_BREAK = ("\xa0", "\u202f")
+_AROUND_NO_BREAK = re.compile("([\xa0\u202f])")
 _PLAIN = re.compile(r"(?!(null|true|false)\Z)[a-z][a-z0-9_.-]*", re.IGNORECASE)  # what is text in any YAML
 
 
@@ -39,6 +41,11 @@ def printable(text: object) -> str:
     if said.isprintable():
         return said
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in said)
+
+
+def printable_sentence(sentence: str) -> str:
+    """A sentence of ours, as `printable` has it, with its no-break spaces: French and large numbers have them."""
+    return "".join(part if part in _NO_BREAK else printable(part) for part in _AROUND_NO_BREAK.split(sentence))
 
 
 def one_line(text: object, longest: int) -> str:

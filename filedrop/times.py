@@ -8,10 +8,6 @@ from datetime import UTC, datetime, timedelta
 
 _FINEST = timedelta(milliseconds=10)  # some databases store moments in steps of 1/300 s
 _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
 _COARSER = {0: timedelta(days=1), 2: timedelta(hours=1), 4: timedelta(minutes=1)}  # by number of digits in the time
 
 
@@ -41,7 +37,7 @@ def moment(timestamp: str | None) -> datetime | None:
 
 def from_seconds(since_1970: float) -> datetime:
     """The moment this many seconds after the start of 1970 (UTC), in the local time zone."""
-    return _here(_BEGIN + timedelta(seconds=since_1970))  # `fromtimestamp` on Windows only knows 1970 to 3000
+    return here(_BEGIN + timedelta(seconds=since_1970))  # `fromtimestamp` on Windows only knows 1970 to 3000
 
 
 def same_moment(one: str | None, other: str | None) -> bool | None:
@@ -79,16 +75,7 @@ def month(timestamp: str | None, otherwise: datetime) -> str:
 
 def local(at: datetime, to_the: str = "minutes") -> str:
     """A moment for people: in this computer's time zone, with its offset (`2026-11-20 14:05+01:00`)."""
-    return _here(at).isoformat(sep=" ", timespec=to_the)
-
-
-def spelled_out(when: datetime, *, month: int | None = None) -> str:
-    """A moment as people write it, in this computer's time zone (`25 November 2026, 19:07`).
-
-    `month`: so many letters of the month's name.
-    """
-    here = _here(when)
-    return f"{here.day} {_MONTHS[here.month - 1][:month]} {here.year}, {here:%H:%M}"
+    return here(at).isoformat(sep=" ", timespec=to_the)
 
 
 def next_attempt(due: datetime, now: datetime) -> str:
@@ -101,7 +88,7 @@ def stated(at: datetime | None) -> str | None:
     return at.isoformat(timespec="seconds") if at else None
 
 
-def _here(at: datetime) -> datetime:
+def here(at: datetime) -> datetime:
     """The same moment in the local time zone; unchanged where the system can't convert it."""
     # OverflowError: the year 1, which some servers write for "never". OSError: Windows, before 1970 and after 3000.
     with suppress(OverflowError, OSError):

@@ -251,7 +251,7 @@ def _page(config: Config, folder: InboundFolder, row: MessageRow, log: structlog
     """
     if row.page is None:
         return None
-    maker = PageMaker(config.inbound.readable_language, log)
+    maker = PageMaker(config.language_of, log)
     try:
         return maker.make(folder, row)
     except (NoAnswer, FolderUnavailable, OSError):

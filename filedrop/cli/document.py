@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--html", metavar="FILE", type=click.Path(path_type=Path), help="Write it as an HTML page to this new file."
 )
-@click.option("--language", type=click.Choice(LANGUAGES), help="Default: inbound.readable_language.")
+@click.option("--language", type=click.Choice(LANGUAGES), help="Default: `language` in the configuration.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--account", metavar="NAME", help="The account of the message. Not needed if there is only one.")
 @click.pass_obj
@@ -80,7 +80,7 @@ def show(
 
 def _language(config_option: str | None) -> str:
     path = configuration.found(config_option)
-    return configuration.load(path).inbound.readable_language if path else ENGLISH
+    return configuration.load(path).language if path else ENGLISH
 
 
 def _file(path: Path) -> BinaryIO:

@@ -109,7 +109,6 @@ class Inbound(Section):
     max_size: MaxSize = 200 * _MB
     attachments: Literal["leave", "beside"] = "leave"
     readable: Literal["off", "html"] = "off"
-    readable_language: Language = ENGLISH
 
 
 class ExceptedRule(Section):
@@ -180,7 +179,7 @@ class Company(Section):
     A field that `follows` has the value that holds, whether it was written here or taken from other sections.
     """
 
-    follows: ClassVar = frozenset({"account", "outbound", "inbound", "watch"})
+    follows: ClassVar = frozenset({"account", "outbound", "inbound", "watch", "language"})
 
     name: Annotated[FolderName, TOLD]
     participants: Annotated[tuple[Participant, ...], Field(examples=['["0192:987654321"], or [] if it only sends'])]
@@ -189,6 +188,7 @@ class Company(Section):
     inbound: FullPath
     channel: str = ""
     watch: Watch
+    language: Language
     mail: Annotated[Addresses, LEFT_OUT] = ()
 
     @property
@@ -207,6 +207,7 @@ class Config(Section):
     state: FullPath = _STATE
     outbound: Outbound = Outbound()
     inbound: Inbound = Inbound()
+    language: Language = ENGLISH
     companies: Annotated[Mapping[str, Company], Field(examples=["and a company below it"])]
     unassigned: FullPath | None = None
     mapping: Annotated[tuple[Rule, ...], LEFT_OUT] = ()
@@ -235,6 +236,10 @@ class Config(Section):
         """The environment variables that hold a password."""
         return frozenset(account.password_env for account in self.accounts.values() if account.password_env)
 
+    def language_of(self, company: str) -> Language:
+        """The language of a company's people; the common one for what belongs to no company."""
+        return self.companies[company].language if company in self.companies else self.language
+
     def account_option(self, name: str) -> tuple[str, ...]:
         """The option by which a command goes by this account; none where there is no other."""
         return ("--account", name) if len(self.accounts) > 1 else ()
@@ -258,6 +263,7 @@ class Config(Section):
                 "outbound": [folder / "outbound"],
                 "inbound": folder / "inbound",
                 "watch": outbound.watch if outbound else "auto",
+                "language": info.data.get("language", ENGLISH),
             }
             return follows | {key: value for key, value in written.items() if value is not None}
 

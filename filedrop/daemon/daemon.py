@@ -105,7 +105,7 @@ class Daemon:
             attempt=partial(attempt, log),
             log=log,
         )
-        self.pages = OwedPages(PageMaker(config.inbound.readable_language, log), journal, log)
+        self.pages = OwedPages(PageMaker(config.language_of, log), journal, log)
         self._make_pages = Loop("pages", self.pages.turn, stopped=stopped, log=log)
         self.copies = DailyCopy(
             journal,

@@ -26,7 +26,7 @@ from filedrop.storage.names import page_name
 from filedrop.storage.withdrawal import attachments_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     import structlog
@@ -44,11 +44,11 @@ SOON = 0.2  # seconds until a folder is looked at again whose delivery has not t
 
 
 class PageMaker:
-    """Writes pages beside documents. Thread-safe. Nothing is overwritten. `language` is that of the pages."""
+    """Writes pages beside documents, in the language of each company. Thread-safe. Nothing is overwritten."""
 
-    def __init__(self, language: str, log: structlog.stdlib.BoundLogger) -> None:
+    def __init__(self, language_of: Callable[[str], str], log: structlog.stdlib.BoundLogger) -> None:
         self.renderer = readable.Renderer()
-        self._language = language
+        self._language_of = language_of
         self._log = log
 
     def make(self, folder: InboundFolder, row: MessageRow) -> str:
@@ -64,7 +64,7 @@ class PageMaker:
                 return ""
             try:
                 with suppress(FileNotFoundError):  # taken
-                    self._write(here, row.file, ask)
+                    self._write(here, row, ask)
             except readable.NotReadable as error:
                 why = f"{row.file} {error}"
                 ask(lambda: self._tell(here, row, why))
@@ -79,13 +79,14 @@ class PageMaker:
             ask(lambda: self._tell(here, row, why))
         return NO_PAGE.format(why)
 
-    def _write(self, here: Directory, name: str, ask: Ask) -> None:
+    def _write(self, here: Directory, row: MessageRow, ask: Ask) -> None:
+        name, language = row.file, self._language_of(row.company)
         document, page = here / name, here / page_name(name)
         if ask(page.exists):  # made by a process that was killed then
             return
         with cast("BinaryIO", ask(lambda: files.open_regular(document))) as file:
             attachments = ask(lambda: attachments_beside(document))
-            content = self.renderer.page(_pieces(file, ask), name, self._language, attachments)
+            content = self.renderer.page(_pieces(file, ask), name, language, attachments)
 
         def place() -> None:
             with suppress(FileExistsError):

@@ -54,3 +54,11 @@ class Fault:
             joined((text.administrator for text in texts), "\n"),
             texts,
         )
+
+    def message_in(self, language: str) -> str:
+        """What is wrong, in a language; in English if the fault was read from a sidecar."""
+        return joined(text.message_in(language) for text in self.texts) or self.message
+
+    def hint_in(self, language: str) -> str:
+        """What an accountant can do, likewise."""
+        return joined((text.hint_in(language) for text in self.texts), "\n") or self.hint

@@ -64,6 +64,7 @@ class Move:
         self._identity = identity
         self._home = _home(folder, document)
         self._ready_file = folder.ready_file
+        self._language = folder.language
         self._names = folder.free_names(self._home, shortened(document.dropped_as))
         self._target: Entry
         self._drafts: dict[str, Draft]  # by the suffix that each gets; the sidecar first, which reserves the name
@@ -76,7 +77,8 @@ class Move:
         self._target = self._home / name
         self._drafts = {".json": drafts.write(sidecar.outbound(document, name))}
         if document.state is State.FAILED and document.error:
-            self._drafts[".why.txt"] = drafts.write(sidecar.why(document, document.error, name, self._ready_file(name)))
+            note = sidecar.why(document, document.error, name, self._ready_file(name), language=self._language)
+            self._drafts[".why.txt"] = drafts.write(note)
 
     def complete(self, drafts: Drafts, is_spoken_for: Callable[[str, str], bool]) -> Document | None:
         """Place the sidecar, the note and then the file. None where the name is taken after all: write again.

@@ -55,7 +55,7 @@ def write_notes(desk: Desk, notes: dict[str, Text], there: Mapping[str, str]) ->
         written += 1
         note = desk.folder.at("sending") / f"{document.file}.why.txt"
         try:
-            replace_whole(note, sidecar.waits(document, why))
+            replace_whole(note, sidecar.waits(document, why, language=desk.folder.language))
             notes[document.id] = why
         except InUse:  # a program has the old note open: the next comparison writes it
             continue

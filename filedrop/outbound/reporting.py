@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.model.report import LISTED, FileReport, FolderReport, StrayReport
 from filedrop.outbound.upload import IN_USE
-from filedrop.times import spelled_out
+from filedrop.texts.languages import date
 
 if TYPE_CHECKING:
     from filedrop.outbound.desk import Desk
@@ -96,7 +96,7 @@ def _why(desk: Desk, name: str, seen: Seen) -> str:
         return f"{what}; filedrop tries again until it can read the file"
     unchanged = timedelta(seconds=desk.shared.steady() - seen.since)
     left = max(desk.shared.rules.incomplete_after - unchanged, timedelta(0))
-    fails = spelled_out(desk.shared.now() + left)
+    fails = date(desk.shared.now() + left)
     if seen.fault.code == "unreadable":
         return f"{what}; it fails on {fails}, unless it can be read by then"
     return f"{what}; it may be incomplete: it fails on {fails}, unless it changes by then"

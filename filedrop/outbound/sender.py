@@ -31,7 +31,8 @@ from filedrop.model.document import NEVER_ARRIVED, State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction
 from filedrop.texts import Text
-from filedrop.times import backoff, spelled_out
+from filedrop.texts.languages import date
+from filedrop.times import backoff
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -172,7 +173,7 @@ def same_number(first: Document) -> str:
     """
     return (
         f"{first.type or 'document'} {first.number} of {first.issue_date or 'the same date'} was dropped before as "
-        f"{first.dropped_as} on {spelled_out(first.claimed)}, with another content or for another receiver, and was "
+        f"{first.dropped_as} on {date(first.claimed)}, with another content or for another receiver, and was "
         "sent or may have been: make sure that the receiver doesn't book it twice"
     )
 

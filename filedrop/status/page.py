@@ -22,7 +22,8 @@ from filedrop.status.folders import WITHOUT_SIDECAR
 from filedrop.status.matters import unlisted, verdict
 from filedrop.status.model import COUNTS, folders_of
 from filedrop.text import printable, size
-from filedrop.times import moment, spelled_out
+from filedrop.texts.languages import date
+from filedrop.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -146,7 +147,7 @@ def _time(at: datetime | str | None, form: Literal["long", "short"] = "long") ->
     if found is None:
         return ""
     exact = found.isoformat(timespec="seconds")
-    shown = spelled_out(found, month=3 if form == "short" else None)
+    shown = date(found, form="moment in a table" if form == "short" else "moment")
     return Markup('<time datetime="{}" title="{}">{}</time>').format(exact, exact, shown)
 
 
@@ -165,6 +166,6 @@ _ENVIRONMENT = Environment(
 )
 _ENVIRONMENT.filters |= {
     "brief": _brief, "time": _time, "unlisted": unlisted, "sentence": _sentence, "stop": _stop,
-    "day": lambda when: spelled_out(when).rpartition(" ")[0].rpartition(" ")[0],
+    "day": lambda when: date(when, form="day"),
 }  # fmt: skip
 _PAGE = _ENVIRONMENT.get_template("STATUS.html")

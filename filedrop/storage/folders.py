@@ -17,6 +17,7 @@ from filedrop.storage.marker import Marker
 from filedrop.storage.names import BESIDE, matcher, names_document, shortened
 from filedrop.storage.own_name import move
 from filedrop.storage.withdrawal import withdraw
+from filedrop.texts.languages import ENGLISH
 
 if TYPE_CHECKING:
     import os
@@ -47,8 +48,10 @@ class OutboundFolder(Folder):
         patterns: Sequence[str],
         ready_suffix: str | None = None,
         ignore: Sequence[str] = (),
+        language: str = ENGLISH,
     ) -> None:
         super().__init__(path, company=company, below=below, served=served)
+        self.language = language  # of its notes
         self._matches = matcher(patterns)
         self._expects = matcher(ignore) if ignore else None
         self._ready_suffix = ready_suffix
@@ -242,6 +245,7 @@ def outbound_folder(config: Config, company: Company, path: Path) -> OutboundFol
         patterns=rules.files,
         ready_suffix=rules.ready_suffix,
         ignore=rules.ignore,
+        language=company.language,
     )
 
 

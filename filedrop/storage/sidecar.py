@@ -14,7 +14,10 @@ from filedrop.files import NO_FILE, open_regular
 from filedrop.model.document import Document, Event, State
 from filedrop.model.fault import Fault
 from filedrop.storage import checked, told
-from filedrop.text import command, printable
+from filedrop.text import command, printable_sentence
+from filedrop.texts.form import filled
+from filedrop.texts.languages import ENGLISH, translated
+from filedrop.texts.note import CAN_DO, FINDING, FOR_ADMINISTRATOR, MOVE_BACK, NOT_DONE, READY, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,12 +44,8 @@ _TEXTS = (
 )
 _UNICODE, _ASCII = json.JSONEncoder(ensure_ascii=False).encode, json.JSONEncoder().encode
 _WORD = re.compile(r"[a-z']+[ ,]")
-_NOT_DONE = {False: " was not sent.", True: " was not delivered."}  # ends a note's first line; by: was it accepted?
-_MOVE_BACK = (
-    "If the file itself is right, and the problem elsewhere is solved, move the file from failed/ back to outbound/."
-)
-RULE = "-" * 72
-FOR_ADMINISTRATOR = "For your administrator"  # begins the last part of a note
+RULE = "-" * 72  # begins the last part of a note
+_ENDS = tuple(filled(end, {"file": ""}) for end in NOT_DONE.values())  # of the first line of a note
 _LONGEST_LINE = 4096  # bytes that are read of a note
 LARGEST = 1_000_000  # bytes: much more than any sidecar of ours; larger files aren't read
 
@@ -177,7 +176,7 @@ def named_in_note(path: Where) -> str | None:
         if error.errno in NO_FILE:
             return None
         raise
-    return next((first.removesuffix(end) for end in _NOT_DONE.values() if first.endswith(end)), None)
+    return next((first.removesuffix(end) for end in _ENDS if first.endswith(end)), None)
 
 
 def fault_in(content: dict[str, Any]) -> Fault | None:
@@ -239,18 +238,25 @@ def _event(line: dict[str, Any]) -> Event:
     return Event(checked.instant(line["at"]), checked.text(line["event"]), facts)
 
 
-def why(document: Document, fault: Fault, file: str, ready: str | None = None) -> bytes:
-    """The note for people beside a failed document whose name is now `file`; `ready` is the file that signals it."""
-    lines = [f"{document.dropped_as}{_NOT_DONE[document.msg_no is not None]}", "", fault.message]
+def why(document: Document, fault: Fault, file: str, ready: str | None = None, *, language: str = ENGLISH) -> bytes:
+    """The note for people beside a failed document whose name is now `file`; `ready` is the file that signals it.
+
+    Its first line is in English, by which the note is known; the part for the administrator is, too.
+    """
+    first, dropped = NOT_DONE[document.msg_no is not None], {"file": document.dropped_as}
+    head = dict.fromkeys((filled(first, dropped), filled(first, dropped, language)))
+    lines = [*head, "", fault.message_in(language)]
     for number, finding in enumerate(fault.findings, 1):
-        where = f"Line {finding.line}: " if finding.line is not None else ""
-        lines += ["", f"{number}. {where}{_sentence(finding.message)}"]
-    hints = fault.hint.splitlines()
+        said = _sentence(finding.message)
+        if finding.line is not None:
+            said = filled(FINDING, {"line": str(finding.line), "finding": said}, language)
+        lines += ["", f"{number}. {said}"]
+    hints = fault.hint_in(language).splitlines()
     if fault.code not in ANYWAY:  # else it only fails again
-        then = f" Then create the file {ready} there." if ready else ""
-        hints.append(f"{_MOVE_BACK}{then}")
-    lines += ["", "What you can do:", *hints]
-    return _text([*lines, *_for_administrator(_details(document, fault, file))])
+        then = f" {filled(READY, {'ready': ready}, language)}" if ready else ""
+        hints.append(f"{translated(MOVE_BACK, language)}{then}")
+    lines += ["", translated(CAN_DO, language), *hints]
+    return _text([*lines, *_for_administrator(_details(document, fault, file), language)])
 
 
 def _details(document: Document, fault: Fault, file: str) -> list[str]:
@@ -282,9 +288,9 @@ def _details(document: Document, fault: Fault, file: str) -> list[str]:
     return lines
 
 
-def _for_administrator(lines: Sequence[str]) -> list[str]:
+def _for_administrator(lines: Sequence[str], language: str) -> list[str]:
     """The last part of a note: nothing where it has no lines."""
-    return ["", RULE, FOR_ADMINISTRATOR, "", *lines] if lines else []
+    return ["", RULE, translated(FOR_ADMINISTRATOR, language), "", *lines] if lines else []
 
 
 def retry(company: str, file: str, code: str) -> str:
@@ -294,11 +300,12 @@ def retry(company: str, file: str, code: str) -> str:
     return command("filedrop", "retry", *anyway, *dashes, company, file)
 
 
-def waits(document: Document, reason: Text) -> bytes:
+def waits(document: Document, reason: Text, *, language: str = ENGLISH) -> bytes:
     """The note for people beside a document that has been in `sending/` for some minutes."""
-    lines = [f"{document.dropped_as} is waiting here. It is not lost.", "", reason.message]
-    lines += ["", "What you can do:", *reason.hint.splitlines()]
-    return _text([*lines, *_for_administrator([_sentence(line) for line in reason.administrator.splitlines()])])
+    lines = [filled(WAITING, {"file": document.dropped_as}, language), "", reason.message_in(language)]
+    lines += ["", translated(CAN_DO, language), *reason.hint_in(language).splitlines()]
+    details = [_sentence(line) for line in reason.administrator.splitlines()]
+    return _text([*lines, *_for_administrator(details, language)])
 
 
 def _sentence(text: str) -> str:
@@ -309,7 +316,7 @@ def _sentence(text: str) -> str:
 
 def _text(lines: list[str]) -> bytes:
     # Without a BOM, which hurts all but old editors; with CR LF, which helps Notepad and hurts nothing.
-    return ("\r\n".join(map(printable, lines)) + "\r\n").encode()
+    return ("\r\n".join(map(printable_sentence, lines)) + "\r\n").encode()
 
 
 def encoded(content: dict[str, Any]) -> bytes:

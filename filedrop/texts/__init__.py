@@ -1,13 +1,14 @@
 """Sentences for people about a document: one form for each, with placeholders for what differs between documents.
 
-A `Text` is the name of a form and the values of its placeholders, so that it can be given in another language later. A
-value may be a stranger's words: it is put into the sentence in one line, and never read as a form itself.
+A `Text` is the name of a form and the values of its placeholders, so that it can be given in any language. A value
+may be a stranger's words: it is put into the sentence in one line, and never read as a form itself.
 
     form     Form: what is wrong, what an accountant can do, what the administrator needs to know
     faults   why a document failed, by error code
     waits    why a document waits in `sending/`
+    note     what every note says
 
-    languages    the languages of what accountants read, and their catalogues
+    languages    the languages of what accountants read, their catalogues, and dates
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Self
 
 from filedrop.texts.faults import FAULTS
 from filedrop.texts.form import Form, filled
+from filedrop.texts.languages import ENGLISH
 from filedrop.texts.waits import WAITS
 
 if TYPE_CHECKING:
@@ -48,17 +50,25 @@ class Text:
     @property
     def message(self) -> str:
         """What is wrong."""
-        return filled(FORMS[self.form].message, self.values)
+        return self.message_in(ENGLISH)
 
     @property
     def hint(self) -> str:
         """What an accountant can do."""
-        return filled(FORMS[self.form].hint, self.values)
+        return self.hint_in(ENGLISH)
 
     @property
     def administrator(self) -> str:
-        """What only the administrator needs to know."""
+        """What only the administrator needs to know, which is in English."""
         return filled(FORMS[self.form].administrator, self.values)
+
+    def message_in(self, language: str) -> str:
+        """What is wrong, in a language."""
+        return filled(FORMS[self.form].message, self.values, language)
+
+    def hint_in(self, language: str) -> str:
+        """What an accountant can do, in a language."""
+        return filled(FORMS[self.form].hint, self.values, language)
 
 
 def joined(parts: Iterable[str], by: str = " ") -> str:

@@ -259,9 +259,9 @@ FAULTS: dict[str, Form] = {
         "companies.{company}.participants, or set the sender by a mapping rule, and run filedrop reload. If the "
         "file moves to another company, its note must move with it: it has the name that the file was dropped with.",
     ),
-    "duplicate": Form("The same {document} was sent before, as {first}, on {when:date}.", _AGAIN, _FIRST),
+    "duplicate": Form("The same {document:kind} was sent before, as {first}, on {when:date}.", _AGAIN, _FIRST),
     "duplicate/perhaps": Form(
-        "The same {document} may have been sent before, as {first}, on {when:date}.", _AGAIN, _FIRST
+        "The same {document:kind} may have been sent before, as {first}, on {when:date}.", _AGAIN, _FIRST
     ),
     "invalid": Form("The document breaks {number} rules of the network: {rules}.", _REFUSED_BY_RECEIVER, _RULE_REFUSED),
     "invalid/rule": Form("The document breaks the rule {rules} of the network.", _REFUSED_BY_RECEIVER, _RULE_REFUSED),
@@ -293,7 +293,7 @@ FAULTS: dict[str, Form] = {
         "If only the process id is wrong, set it by a mapping rule. The receiver accepts:",
     ),
     "not-accepted/kind": Form(
-        "By the directory, the receiver {receiver} doesn't accept any {kind}.",
+        "By the directory, the receiver {receiver} doesn't accept any {kind:kind}.",
         "Send it another way, or ask the receiver to register for such documents.",
     ),
     "not-accepted/pair": Form(administrator="  {document_id} with the process {process_id}"),

@@ -10,11 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
+from filedrop.times import here
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
     from gettext import NullTranslations
 
-Language = Literal["en", "nb", "sv", "da", "de"]
+Language = Literal["en", "nb", "sv", "da", "de", "nl", "fr", "fi"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 ENGLISH: Language = "en"
 SEPARATORS: Mapping[str, tuple[str, str]] = {  # between thousands, and before decimals
@@ -23,13 +26,47 @@ SEPARATORS: Mapping[str, tuple[str, str]] = {  # between thousands, and before d
     "sv": ("\xa0", ","),
     "da": (".", ","),
     "de": (".", ","),
+    "nl": (".", ","),
+    "fr": ("\u202f", ","),
+    "fi": ("\xa0", ","),
 }
+SENTENCES, READABLE = "filedrop", "readable"  # the catalogues: sentences; words on the pages of documents
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+SHORT_MONTHS = tuple(month[:3] for month in MONTHS)
+DATES = {  # by what they are for
+    "moment": "{day} {month} {year}, {hour}:{minute}",
+    "moment in a table": "{day} {month} {year}, {hour}:{minute}",
+    "day": "{day} {month}",
+}
+MONTH, SHORT_MONTH = "month", "month in a table"
 _FOLDER = Path(__file__).parent / "locale"
 
 
 @cache
 def catalogue(language: str, domain: str) -> NullTranslations:
-    """The words of a language: of the domain `readable` (pages of documents)."""
-    import gettext  # noqa: PLC0415 - only what writes in another language needs it
+    """The words of a language in a domain, `SENTENCES` or `READABLE`."""
+    import gettext  # noqa: PLC0415 - only what is written in another language needs it
 
     return gettext.translation(domain, _FOLDER, [language], fallback=True)
+
+
+def translated(text: str, language: str) -> str:
+    """An English text in a language."""
+    if not text or language == ENGLISH:  # of "", gettext would return the catalogue's header
+        return text
+    return catalogue(language, SENTENCES).gettext(text)
+
+
+def date(when: datetime, language: str = ENGLISH, form: str = "moment") -> str:
+    """A moment as people write it, in this computer's time zone (`25 November 2026, 19:07`); `form`: of `DATES`."""
+    local = here(when)
+    month = (SHORT_MONTHS if form == "moment in a table" else MONTHS)[local.month - 1]
+    pattern = DATES[form]
+    if language != ENGLISH:
+        pgettext = catalogue(language, SENTENCES).pgettext
+        month = pgettext(SHORT_MONTH if form == "moment in a table" else MONTH, month)
+        pattern = pgettext(form, pattern)
+    return pattern.format(day=local.day, month=month, year=local.year, hour=f"{local:%H}", minute=f"{local:%M}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import invoice
 
-from filedrop.storage import sidecar
+from filedrop.texts.note import FOR_ADMINISTRATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,5 +63,5 @@ def test_times_are_local(world: World) -> None:
     hours.append(time.strftime("%d %B %Y, %H:").lstrip("0"))
     world.put(world.outbound / "again.xml", invoice())
     world.run_once()
-    for part in note(world, "again.xml").split(sidecar.FOR_ADMINISTRATOR):
+    for part in note(world, "again.xml").split(FOR_ADMINISTRATOR):
         assert any(f"on {hour}" in part for hour in hours)

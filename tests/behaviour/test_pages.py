@@ -24,7 +24,7 @@ PAGES = {"readable": "html"}
 
 @pytest.fixture
 def world(make_world: Callable[..., World]) -> World:
-    return make_world(inbound=PAGES | {"attachments": "beside", "readable_language": "nb"})
+    return make_world(inbound=PAGES | {"attachments": "beside"}, more="language: nb")
 
 
 def page_of(world: World) -> Path:

@@ -16,7 +16,7 @@ from support.faults import reset_before
 from support.rules import own_rules
 from support.stepping import RULES, Life, touch, under_way
 
-from filedrop.storage.sidecar import FOR_ADMINISTRATOR
+from filedrop.texts.note import FOR_ADMINISTRATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable

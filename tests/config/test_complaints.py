@@ -29,7 +29,7 @@ APPENDED = {
     "inbound: {max_size: 0MB}": "9: inbound.max_size: too small; write a larger one",
     "inbound:\n  polll: 1m": '10: inbound.polll: unknown key; did you mean "poll"?',
     "inbound:\n  colour: red": "10: inbound.colour: unknown key; the keys here are poll, min_free, max_size, attachments, "
-    "readable, readable_language",
+    "readable",
     "inbound: [poll]": "9: inbound: a list where keys are expected; write them below it, indented, one in each line",
     "LOG: {level: info}": '9: LOG: unknown key; did you mean "log"?',
     "mapping:\n  channel: x": '9: mapping: keys with values where a list is expected; write "- " before the first key of each entry',

@@ -30,7 +30,7 @@ from filedrop.process.lock import locked_state
 from filedrop.status.starting import start_command
 from filedrop.status.status_file import StatusFile, read
 from filedrop.status.survey import Survey, part_of
-from filedrop.times import spelled_out
+from filedrop.texts.languages import date
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -255,7 +255,7 @@ def test_a_file_that_nobody_may_read(world: World) -> None:
     said = re.fullmatch(r".*read the file.*; it fails on (.*), unless it can be read by then", document["why"])
     assert said
     patience = world.configuration().outbound.incomplete_after
-    assert said[1] in {spelled_out(moment + patience) for moment in (begun, datetime.now().astimezone())}
+    assert said[1] in {date(moment + patience) for moment in (begun, datetime.now().astimezone())}
 
 
 def test_when_a_file_fails(make_world: Callable[..., World], clock: Clock) -> None:
@@ -269,7 +269,7 @@ def test_when_a_file_fails(make_world: Callable[..., World], clock: Clock) -> No
         at.scanner.remember(name, stamp, clock.steady(), look_again=30, unchanged=3600, fault=fault)
     now = clock.now()
     assert {file.path: file.why for file in waiting_files(at)} == {
-        world.outbound / "locked.xml": f"{NOT_ALLOWED}; it fails on {spelled_out(now)}, unless it can be read by then",
+        world.outbound / "locked.xml": f"{NOT_ALLOWED}; it fails on {date(now)}, unless it can be read by then",
         world.outbound / "used.xml": f"{IN_USE}; filedrop tries again until it can read the file",
     }
     life.stop()

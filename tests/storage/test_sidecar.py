@@ -13,6 +13,7 @@ from filedrop import identify
 from filedrop.model.fault import Fault
 from filedrop.model.message import Message
 from filedrop.storage import sidecar
+from filedrop.texts.note import FOR_ADMINISTRATOR
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,7 +143,7 @@ def test_the_note() -> None:
     fault = Fault("no-receiver", "Nobody is named.", "Name somebody.", administrator="receiver: looked at /Invoice.")
     note = sidecar.why(drop(receiver=None), fault, "invoice-1.xml").decode()
     assert note.count("\n") == note.count("\r\n") > 5
-    head, _, tail = note.partition(f"{sidecar.RULE}\r\n{sidecar.FOR_ADMINISTRATOR}\r\n")
+    head, _, tail = note.partition(f"{sidecar.RULE}\r\n{FOR_ADMINISTRATOR}\r\n")
     assert head.splitlines() == [
         "invoice-1.xml was not sent.", "", "Nobody is named.", "", "What you can do:", "Name somebody.",
         (
@@ -159,7 +160,7 @@ def test_the_note() -> None:
 def test_the_note_of_a_duplicate() -> None:
     """It doesn't offer what would only fail again, and has the command that sends it only for the administrator."""
     note = sidecar.why(drop(), Fault("duplicate", "Sent before.", "Delete it."), "invoice-1.xml").decode()
-    head, _, tail = note.partition(sidecar.FOR_ADMINISTRATOR)
+    head, _, tail = note.partition(FOR_ADMINISTRATOR)
     assert "  filedrop retry --anyway acme invoice-1.xml" in tail.splitlines()
     assert "outbound/" not in head
 

@@ -15,6 +15,8 @@ import filedrop
 from filedrop.model.fault import Fault, Finding
 from filedrop.storage import sidecar
 from filedrop.texts import FORMS, Text
+from filedrop.texts.languages import ENGLISH, LANGUAGES
+from filedrop.texts.note import FOR_ADMINISTRATOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,13 +58,14 @@ def fault_of(form: str) -> Fault:
     return Fault.of(sample(form), findings=findings if form.startswith("invalid") else ())
 
 
-def notes(form: str) -> Iterator[str]:
+def notes(form: str, language: str = ENGLISH) -> Iterator[str]:
     """The notes that have this form, of a document that was accepted and of one that wasn't."""
     for document in (drop(), accepted(drop())):
         if form in WAITS:
-            yield sidecar.waits(document, sample(form)).decode()
+            yield sidecar.waits(document, sample(form), language=language).decode()
         else:
-            yield sidecar.why(document, fault_of(form), "invoice-1.xml", "invoice-1.xml.ready").decode()
+            fault, ready = fault_of(form), "invoice-1.xml.ready"
+            yield sidecar.why(document, fault, "invoice-1.xml", ready, language=language).decode()
 
 
 def sentences(text: str) -> list[str]:
@@ -84,12 +87,29 @@ def test_what_every_note_says(form: str) -> None:
     """A note says what is wrong and what can be done, and its last part is for the administrator, under a line."""
     text = sample(form)
     for note in notes(form):
-        accountants, line, administrators = note.partition(f"{sidecar.RULE}\r\n{sidecar.FOR_ADMINISTRATOR}\r\n")
+        accountants, line, administrators = note.partition(f"{sidecar.RULE}\r\n{FOR_ADMINISTRATOR}\r\n")
         assert "\r\nWhat you can do:\r\n" in accountants
         assert text.message in accountants
         assert not line or administrators.strip()
         for part in (text.message, text.hint):
             assert re.fullmatch(r"(?:(?:[A-Z]|filedrop ).*[.])?", part, re.DOTALL), part
+
+
+@pytest.mark.parametrize("language", [language for language in LANGUAGES if language != ENGLISH])
+def test_notes_in_every_language(language: str, tmp_path: Path) -> None:
+    """In each language, a note has its parts, no administrator's words before the last one, and a head in English."""
+    path = tmp_path / "invoice-1.xml.why.txt"
+    for form in FORMS:
+        for note, english in zip(notes(form, language), notes(form), strict=True):
+            accountants, line, administrators = note.partition(sidecar.RULE)
+            found = [what for what, pattern in FORBIDDEN.items() if re.search(pattern, accountants)]
+            assert not found, accountants
+            assert line == english.partition(sidecar.RULE)[1]
+            assert administrators.splitlines()[3:] == english.partition(sidecar.RULE)[2].splitlines()[3:]
+            assert not re.search(r"[{}]|\\x", accountants)
+            assert max(len(sentence.split()) for sentence in sentences(accountants)) <= LONGEST + 5, accountants
+            path.write_bytes(note.encode())
+            assert sidecar.named_in_note(path) == (None if form in WAITS else "invoice-1.xml")
 
 
 @pytest.mark.parametrize("form", FAULTS)
@@ -163,3 +183,5 @@ def test_strangers_words(value: str) -> None:
     text = Text.of("rejected", text=value, status=400)
     assert text.message == f'The access point refused the document: "{value.encode("unicode_escape").decode()}".'
     assert len(text.message.splitlines()) == 1
+    for language in LANGUAGES:
+        assert value.encode("unicode_escape").decode() in text.message_in(language)

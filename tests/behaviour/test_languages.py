@@ -1,0 +1,40 @@
+"""What accountants read is in the language of their company; everything else is in English."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from support.documents import SELLER
+
+from filedrop.storage.sidecar import RULE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.world import World
+
+FRENCH = f'{{participants: ["{SELLER}"], language: fr}}'
+
+
+def test_note_in_a_companys_language(make_world: Callable[..., World]) -> None:
+    """A note is in the language of its company, except for its first line and what is for the administrator."""
+    world = make_world(outbound={"incomplete_after": "0s"}, companies={"acme": FRENCH}, more="language: de")
+    world.drop("bad.xml", b"")
+    world.run_once()
+    note = (world.outbound / "failed" / "bad.xml.why.txt").read_text("utf-8")
+    accountants, _, administrators = note.partition(RULE)
+    assert accountants.startswith("bad.xml was not sent.\nbad.xml n\u2019a pas été envoyé.\n\nLe fichier est vide.\n")
+    assert "\nCe que vous pouvez faire\xa0:\n" in accountants
+    assert administrators.startswith("\nPour votre administrateur (en anglais)\n")
+    assert "To try again, run:" in administrators
+    assert world.error("bad.xml") == "not-xml"
+
+
+def test_sidecar_stays_english(make_world: Callable[..., World]) -> None:
+    """Programs read the same sidecar in each language."""
+    world = make_world(outbound={"incomplete_after": "0s"}, more="language: nb")
+    world.drop("bad.xml", b"")
+    world.run_once()
+    sidecar = json.loads((world.outbound / "failed" / "bad.xml.json").read_text("utf-8"))
+    assert sidecar["error"]["message"] == "The file is empty."
