@@ -132,7 +132,9 @@ class Tabled(Ruled):
 
     def tables(self, service: Daemon) -> list[str]:
         """What the daemon in this process writes into its status.json of the tables."""
-        StatusFile(service.config, service.journal, service._log).close(service.report())
+        StatusFile(service.config, service.journal, service._log, tables=lambda: service.mapping.troubles).close(
+            service.report()
+        )
         told: list[str] = json.loads((self.root / "status.json").read_bytes())["tables"]
         return told
 
