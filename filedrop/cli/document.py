@@ -100,7 +100,7 @@ def _fetched(config_option: str | None, msg_no: int, account: str | None) -> Bin
 
 
 def _show(sheet: Sheet) -> None:
-    say(f"{sheet.title} {sheet.number}".strip())
+    say(": ".join(filter(None, (f"{sheet.title} {sheet.number}".strip(), sheet.headline))))
     for block in sheet.blocks:
         say()
         _show_block(block)

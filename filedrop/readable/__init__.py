@@ -8,9 +8,10 @@ meaning("response", "RE")                                what a code means
 rendering   Renderer; child: the process that makes sheets and pages
 
 tree        a document as a small tree, without what is embedded in it
-sheets      the tree as a sheet: by our stylesheets (XSLT 1.0: ubl*.xsl, cii.xsl, common.xsl), else as an outline
+sheets      the tree as a sheet: by our stylesheets (XSLT 1.0: ubl*.xsl, cii*.xsl, cdar.xsl), else as an outline
+values      a value as its reader writes it, by the element that holds it
 words       labels, codes and numbers in a language
-labels      the labels and the meanings of codes in English (other languages: texts/languages)
+labels      the labels in English; codes: the meanings of codes (other languages: texts/languages)
 html        a sheet as a page, by a template (page.html, page.css)
 response    what a receiver says of a document that we have sent, with the reason in words
 

@@ -14,21 +14,30 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from filedrop.identify.embedded import TYPE_ATTRIBUTES
 from filedrop.readable.tree import NUMBER, NotReadable, tree
-from filedrop.readable.words import Words, clean, decimals, spaced, words
+from filedrop.readable.values import written
+from filedrop.readable.words import Words, clean, spaced, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from lxml.etree import XSLT, _Element
 
 
-AMOUNTS = frozenset({"amount", "base_amount", "price", "tax_amount", "taxable_amount"})  # columns without a currency
 MOST_ROWS = 2000  # of a table or an outline: a page with more is of no use to anybody
+MOST_OTHER = 200  # entries of the other details
+LONGEST = 2000  # letters of a value in an outline
+PLACE = "filedrop-place"  # an attribute that only we set, on each value: by it we know what a stylesheet has shown
 _UBL = re.compile(
     r"\{urn:oasis:names:specification:ubl:schema:xsd:"
     r"(Invoice|CreditNote|Order|OrderResponse|DespatchAdvice|ApplicationResponse)-2\}\1"
 )
 _CII = "{urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100}CrossIndustryInvoice"
+_CDAR = (
+    "{urn:un:unece:uncefact:data:standard:CrossDomainAcknowledgementAndResponse:100}"
+    "CrossDomainAcknowledgementAndResponse"
+)
+_D16A, _D16B = (f"ReusableAggregateBusinessInformationEntity:{version}}}" for version in (19, 100))  # of CII
+_STYLESHEETS = {_CII: "cii.xsl", _CDAR: "cdar.xsl"}
 _FOLDER = Path(__file__).parent
 
 
@@ -60,9 +69,9 @@ class Cell(NamedTuple):
 class Block:
     """A part of the sheet. Its `kind` says what it consists of, besides a title, which may be "".
 
-    `facts`, `totals` or `section`: facts; `parties`: parties; `table`: columns (a label, and whether it holds numbers)
-    and rows; `texts`: paragraphs; `outline`: entries, each with its depth, its name and a value, "" for what is above
-    others. `more`: a sentence about what was left out.
+    `head`, `facts`, `totals` or `section`: facts; `parties`: parties; `table`: columns (a label, and whether it holds
+    numbers) and rows; `texts` or `notices`: paragraphs; `outline`: entries, each with its depth, its name and a value,
+    "" for what is above others. `more`: a sentence about what was left out.
     """
 
     kind: str
@@ -85,10 +94,11 @@ class Attached(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What a document says; `made_from` has a place for its file's name."""
+    """What a document says; `made_from` has a place for its file's name. `headline`: a response's answer, or ""."""
 
     language: str
     title: str
+    headline: str
     number: str
     blocks: list[Block]
     attached_title: str
@@ -102,16 +112,20 @@ def sheet(file: BinaryIO, language: str = "en") -> Sheet:
     Raises NotReadable, OSError.
     """
     root, said = tree(file), words(language)
-    name = "ubl.xsl" if _UBL.fullmatch(str(root.tag)) else "cii.xsl" if root.tag == _CII else ""
+    name = _STYLESHEETS.get(str(root.tag)) or ("ubl.xsl" if _UBL.fullmatch(str(root.tag)) else "")
     if not name:
         return _outline(root, said)
     from lxml import etree  # noqa: PLC0415 - loaded already by the tree
 
+    for place, element in enumerate(root.iter()):
+        element.tag = str(element.tag).replace(_D16A, _D16B)
+        if not len(element) and not element.get(NUMBER):
+            element.set(PLACE, str(place))
     try:
         result = _stylesheet(name)(etree.ElementTree(root)).getroot()
     except etree.LxmlError as error:
         raise NotReadable(f"can't be shown by {name}: {error}") from error
-    return _Filling(result, said).sheet()
+    return _Filling(result, said).sheet(root)
 
 
 def sheet_of(told: Mapping[str, Any]) -> Sheet:
@@ -148,33 +162,48 @@ class _Filling:
         self._result = result
         self._said = said
         self._kind = result.get("kind", "")
-        self._decimals = max(map(decimals, _amounts(result)), default=0)
+        self._currency = clean(result.get("currency"))
+        self.shown: set[str] = set()
 
-    def sheet(self) -> Sheet:
-        blocks = [block for part in self._result if (block := self._block(part))]
+    def sheet(self, root: _Element) -> Sheet:
+        """The sheet of the document that the stylesheet was given."""
         said = self._said
+        headline = next((self._headline(place) for place in self._result.iterfind("headline")), "")
+        number = next((self._text(place) for place in self._result.iterfind("number")), "")
+        blocks = [block for part in self._result if (block := self._block(part))]
+        attached = list(self._attached())
+        if other := _other_details(root, self.shown, said):
+            blocks.append(other)
         return Sheet(
             said.language,
             said.label(self._kind),
-            clean(self._result.get("number")),
+            headline,
+            number,
             blocks,
             said.label("attachments"),
-            list(self._attached()),
+            attached,
             said.label("made_from"),
         )
+
+    def _headline(self, place: _Element) -> str:
+        """What the code in this place means, without the code itself, which a fact states below."""
+        code = clean(next((child.text for child in place), ""))
+        return self._said.lists[place.get("list", "")].get(code, code)
 
     def _block(self, part: _Element) -> Block | None:
         key = part.get("key")
         block = Block(str(part.tag), self._said.label(key) if key else "")
         match part.tag:
-            case "facts" | "totals" | "section":
+            case "head" | "facts" | "totals" | "section":
                 block.facts = self._facts(part)
             case "parties":
                 block.parties = list(self._parties(part))
             case "table":
                 self._fill_table(part, block)
             case "texts":
-                block.paragraphs = [text for p in part if (text := clean(p.text))]
+                block.paragraphs = [text for p in part if (text := self._text(p))]
+            case "notices":
+                block.paragraphs = [self._said.label(p.get("key", "")) for p in part]
             case _:
                 return None
         return block if block.facts or block.parties or block.rows or block.paragraphs else None
@@ -182,13 +211,13 @@ class _Filling:
     def _facts(self, part: _Element) -> list[Fact]:
         return [
             Fact(self._said.label(fact.get("key", ""), self._kind), value, strong=fact.get("strong") == "yes")
-            for fact in part.iterchildren("fact")
-            if (value := self._value(fact, clean(fact.text)))
+            for fact in part.iterchildren("fact", "shown")
+            if (value := self._text(fact))
         ]
 
     def _parties(self, part: _Element) -> Iterator[Party]:
         for party in part:
-            lines = [text for line in party.iterchildren("line") if (text := clean(line.text))]
+            lines = [text for line in party.iterchildren("line") if (text := self._text(line))]
             facts = self._facts(party)
             if lines or facts:
                 yield Party(self._said.label(party.get("role", ""), self._kind), lines, facts)
@@ -196,78 +225,88 @@ class _Filling:
     def _fill_table(self, part: _Element, block: Block) -> None:
         columns = [(column.get("key", ""), column.get("number") == "yes") for column in part.iterchildren("column")]
         stated = part.findall("row")
-        are_amounts = [key in AMOUNTS for key, _ in columns]
-        rows = [
-            [self._cell(cell, is_amount=is_amount) for cell, is_amount in zip(row, are_amounts, strict=True)]
-            for row in stated[:MOST_ROWS]
-        ]
-        filled = [at for at in range(len(columns)) if any(row[at].text or row[at].details for row in rows)]
-        block.columns = [(self._said.label(columns[at][0]), columns[at][1]) for at in filled]
-        block.rows = [[row[at] for at in filled] for row in rows]
+        rows = [[self._cell(cell) for cell in row] for row in stated[:MOST_ROWS]]
+        filled = [nth for nth in range(len(columns)) if any(row[nth].text or row[nth].details for row in rows)]
+        block.columns = [(self._said.label(columns[nth][0]), columns[nth][1]) for nth in filled]
+        block.rows = [[row[nth] for nth in filled] for row in rows]
         if len(stated) > MOST_ROWS:
             block.more = self._said.label("more").format(number=len(stated) - MOST_ROWS)
+            for row in stated[MOST_ROWS:]:  # they are counted here, and so are not listed once more
+                self.shown.update(element.get(PLACE, "") for element in row.iter())
 
-    def _cell(self, cell: _Element, *, is_amount: bool) -> Cell:
-        details = [text for detail in cell if (text := self._detail(detail))]
-        text = clean(cell.text)
-        is_bare = is_amount and cell.get("currency") is None
-        said = self._said.number(text, self._decimals) if is_bare else self._value(cell, text)
-        return Cell(said, details, int(cell.get("depth", "0")))
+    def _cell(self, cell: _Element) -> Cell:
+        details = [text for detail in cell.iterchildren("detail") if (text := self._detail(detail))]
+        return Cell(self._text(cell), details, int(cell.get("depth", "0")))
 
     def _detail(self, detail: _Element) -> str:
-        stated, key, amount = clean(detail.text), detail.get("key"), detail.get("amount")
-        is_amount = bool(detail.get("number"))  # no other number is in a detail
-        text = self._said.number(stated, self._decimals) if is_amount else self._value(detail, stated)
-        if amount:
-            text = f"{text} {self._said.number(clean(amount), self._decimals)}".strip()
-        if key == "per":
-            return f"{self._said.label(key)} {text}"
-        return f"{self._said.label(key)}: {text}" if key and text else text
+        text, key = self._text(detail), detail.get("key")
+        if not key or not text:
+            return text
+        return f"{self._said.label(key)} {text}" if key == "per" else f"{self._said.label(key)}: {text}"
 
-    def _value(self, element: _Element, text: str) -> str:
-        said = self._said
-        if not text:
-            return ""
-        if code_list := element.get("list"):
-            return said.code(code_list, text)
-        if element.get("currency") is not None:
-            return f"{said.number(text, self._decimals)} {clean(element.get('currency'))}".strip()
-        if element.get("unit") is not None:
-            return f"{said.number(text)} {said.unit(clean(element.get('unit')))}".strip()
-        if element.get("percent"):
-            return f"{said.number(text)} %"
-        return said.number(text) if element.get("number") else text
+    def _text(self, place: _Element) -> str:
+        """What a place holds: values of the document, and words of ours between them, behind the document's label."""
+        parts: list[tuple[str, bool]] = [(self._own(place.text, place), True)]
+        label = ""
+        for child in place:
+            if child.tag == "label":
+                label = self._text(child)
+            elif child.tag == "shown":
+                self._text(child)
+            elif str(child.tag).startswith("{"):
+                self.shown.add(child.get(PLACE, ""))
+                parts.append((written(child, place, self._said, self._currency), False))
+            parts.append((clean(child.tail), True))
+        text = _joined(parts) if place.tag != "shown" else ""
+        return f"{label}: {text}" if label and text else label or text
+
+    def _own(self, text: str | None, place: _Element) -> str:
+        code_list = place.get("list")
+        return self._said.code(code_list, clean(text)) if code_list and clean(text) else clean(text)
 
     def _attached(self) -> Iterator[Attached]:
-        for one in self._result.iterfind("attachments/attachment"):
-            number = one.get("number", "")
-            words = [clean(word) for word in (one.get("id"), one.text, one.get("name"), one.get("uri"))]
+        for attachment in self._result.iterfind("attachments/attachment"):
+            number = attachment.get("number", "")
+            words = [self._text_of(child, attachment) for child in attachment]
+            words.append(clean(attachment.get("name")))
             text = " · ".join(dict.fromkeys(word for word in words if word))
             yield Attached(int(number) if number.isdecimal() else None, text)
 
+    def _text_of(self, element: _Element, place: _Element) -> str:
+        if element.tag == "shown":
+            return self._text(element)
+        self.shown.add(element.get(PLACE, ""))
+        return written(element, place, self._said, self._currency)
 
-def _amounts(result: _Element) -> Iterator[str]:
-    """The amounts in what a stylesheet has given, as stated: those with a currency, and those in columns of amounts."""
-    for element in result.iter():
-        if element.get("currency") is not None:
-            yield clean(element.text)
-        elif element.tag == "table":
-            keys = [column.get("key") for column in element.iterchildren("column")]
-            for row in element.iterchildren("row"):
-                yield from (clean(cell.text) for key, cell in zip(keys, row, strict=True) if key in AMOUNTS)
+
+def _joined(parts: Iterable[tuple[str, bool]]) -> str:
+    """Values and words of ours in one line, with blanks between them but for those within our brackets."""
+    joined, is_open = "", True
+    for text, is_ours in parts:
+        if text:
+            joined += text if is_open or (is_ours and text.startswith(")")) else f" {text}"
+            is_open = is_ours and text.endswith("(")
+    return joined
+
+
+def _other_details(root: _Element, shown: set[str], said: Words) -> Block | None:
+    """What the document says besides what is shown, with the names that it has in the document."""
+    above: set[_Element] = set()
+    for element in root.iter():
+        if element.get(PLACE) and element.get(PLACE) not in shown and clean(element.text):
+            above.add(element)
+            for ancestor in element.iterancestors():
+                if ancestor in above:
+                    break
+                above.add(ancestor)
+    block = Block("outline", said.label("other_details"))
+    _list_entries(block, ((depth, element) for depth, element in _elements(root) if element in above), MOST_OTHER, said)
+    return block if block.entries else None
 
 
 def _outline(root: _Element, said: Words) -> Sheet:
     block = Block("outline")
-    left = 0
-    for depth, element in _elements(root):
-        value = "" if len(element) else clean(element.text)
-        if len(block.entries) == MOST_ROWS:
-            left += 1
-        elif value or len(element):
-            block.entries.append((depth, _name(element), " ".join([value, *_stated(element)]) if value else ""))
-    if left:
-        block.more = said.label("more").format(number=left)
+    _list_entries(block, _elements(root), MOST_ROWS, said)
     attached = [
         Attached(int(element.get(NUMBER, "0")), name)
         for element in root.iter()
@@ -276,8 +315,22 @@ def _outline(root: _Element, said: Words) -> Sheet:
     ]
     number = next((clean(child.text) for child in root if _name(child) == "ID"), "")
     return Sheet(
-        said.language, _name(root), number, [block], said.label("attachments"), attached, said.label("made_from")
+        said.language, _name(root), "", number, [block], said.label("attachments"), attached, said.label("made_from")
     )
+
+
+def _list_entries(block: Block, elements: Iterable[tuple[int, Any]], most: int, said: Words) -> None:
+    """Fill an outline with these elements, the first so many of them."""
+    left = 0
+    for depth, element in elements:
+        value = "" if len(element) else clean(element.text)
+        if len(block.entries) == most:
+            left += 1
+        elif value or len(element):
+            text = " ".join([value, *_stated(element)])[:LONGEST] if value else ""
+            block.entries.append((depth, _name(element), text))
+    if left:
+        block.more = said.label("more").format(number=left)
 
 
 def _elements(root: _Element) -> Iterator[tuple[int, Any]]:

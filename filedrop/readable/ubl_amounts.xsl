@@ -2,8 +2,7 @@
 <!-- What a UBL document says of amounts besides its lines: allowances, tax, totals, payment. -->
 <xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"
     xmlns:cac="urn:oasis:names:specification:ubl:schema:xsd:CommonAggregateComponents-2"
-    xmlns:cbc="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2"
-    exclude-result-prefixes="cac cbc">
+    xmlns:cbc="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2">
 
   <!-- In these a multiplier is a percentage; elsewhere it may be a fraction. -->
   <xsl:variable name="has_percentages" select="contains(/*/cbc:CustomizationID, 'en16931')
@@ -15,40 +14,87 @@
       <column key="tax_rate" number="yes"/><column key="amount" number="yes"/>
       <xsl:for-each select="cac:AllowanceCharge">
         <row>
-          <cell list="allowance"><xsl:apply-templates select="cbc:ChargeIndicator" mode="boolean"/></cell>
-          <cell><xsl:apply-templates select="." mode="reason"/></cell>
-          <cell number="yes"><xsl:value-of select="cbc:BaseAmount"/></cell>
-          <cell percent="yes"><xsl:value-of select="cbc:MultiplierFactorNumeric[$has_percentages]"/></cell>
-          <cell number="yes" percent="yes"><xsl:value-of select="cac:TaxCategory/cbc:Percent"/></cell>
-          <cell number="yes"><xsl:value-of select="cbc:Amount"/></cell>
+          <cell list="allowance"><xsl:copy-of select="cbc:ChargeIndicator"/></cell>
+          <cell><xsl:call-template name="reason"/></cell>
+          <cell><xsl:copy-of select="cbc:BaseAmount"/></cell>
+          <cell><xsl:call-template name="multiplier"/></cell>
+          <cell>
+            <xsl:copy-of select="cac:TaxCategory/cbc:Percent"/>
+            <xsl:for-each select="cac:TaxCategory"><detail list="tax_category"><xsl:call-template name="category"/></detail></xsl:for-each>
+          </cell>
+          <cell><xsl:copy-of select="cbc:Amount"/></cell>
         </row>
       </xsl:for-each>
     </table>
   </xsl:template>
 
-  <xsl:template match="cac:AllowanceCharge" mode="reason">
-    <xsl:choose>
-      <xsl:when test="normalize-space(cbc:AllowanceChargeReason)"><xsl:value-of select="cbc:AllowanceChargeReason"/></xsl:when>
-      <xsl:otherwise><xsl:value-of select="cbc:AllowanceChargeReasonCode"/></xsl:otherwise>
-    </xsl:choose>
+  <!-- Of an allowance or a charge: its own words, and the code, in brackets behind them. -->
+  <xsl:template name="reason">
+    <xsl:copy-of select="cbc:AllowanceChargeReason"/>
+    <xsl:for-each select="cbc:AllowanceChargeReasonCode[normalize-space()]">(<xsl:copy-of select="."/>)</xsl:for-each>
+  </xsl:template>
+
+  <xsl:template name="multiplier">
+    <xsl:if test="$has_percentages"><xsl:attribute name="percent">yes</xsl:attribute></xsl:if>
+    <xsl:copy-of select="cbc:MultiplierFactorNumeric"/>
+  </xsl:template>
+
+  <!-- An allowance or a charge of a line. -->
+  <xsl:template match="cac:AllowanceCharge" mode="details">
+    <xsl:apply-templates select="." mode="short"/>
+    <detail key="base_amount"><xsl:copy-of select="cbc:BaseAmount"/></detail>
+    <xsl:for-each select="cac:TaxCategory">
+      <detail key="tax_rate" list="tax_category"><xsl:copy-of select="cbc:Percent"/><xsl:call-template name="category"/></detail>
+    </xsl:for-each>
+  </xsl:template>
+
+  <xsl:template match="cac:AllowanceCharge" mode="short">
+    <detail>
+      <label list="allowance"><xsl:copy-of select="cbc:ChargeIndicator"/></label>
+      <xsl:call-template name="reason"/><xsl:text> </xsl:text><xsl:copy-of select="cbc:Amount"/>
+    </detail>
+    <detail>
+      <xsl:attribute name="key"><xsl:choose>
+        <xsl:when test="$has_percentages">percent</xsl:when><xsl:otherwise>factor</xsl:otherwise>
+      </xsl:choose></xsl:attribute>
+      <xsl:call-template name="multiplier"/>
+    </detail>
+  </xsl:template>
+
+  <!-- Of a tax category: the tax, and its kind. -->
+  <xsl:template name="category">
+    <xsl:copy-of select="cac:TaxScheme/*[self::cbc:ID or self::cbc:Name or self::cbc:TaxTypeCode]"/>
+    <xsl:copy-of select="cbc:ID"/><xsl:copy-of select="cbc:Name"/>
+    <xsl:copy-of select="cbc:TaxExemptionReason[ancestor::cac:Item]"/><xsl:copy-of select="cbc:TaxExemptionReasonCode[ancestor::cac:Item]"/>
   </xsl:template>
 
   <xsl:template name="taxes">
     <table key="taxes">
-      <column key="tax_category"/><column key="tax_rate" number="yes"/><column key="taxable_amount" number="yes"/>
-      <column key="tax_amount" number="yes"/>
-      <xsl:for-each select="cac:TaxTotal/cac:TaxSubtotal">
-        <row>
-          <cell list="tax_category"><xsl:value-of select="cac:TaxCategory/cbc:ID"/>
-            <xsl:for-each select="cac:TaxCategory/cbc:TaxExemptionReason"><detail><xsl:value-of select="."/></detail></xsl:for-each>
-            <xsl:for-each select="cac:TaxCategory/cbc:TaxExemptionReasonCode"><detail><xsl:value-of select="."/></detail></xsl:for-each>
-          </cell>
-          <cell number="yes" percent="yes"><xsl:value-of select="cac:TaxCategory/cbc:Percent"/></cell>
-          <cell number="yes" currency="{cbc:TaxableAmount/@currencyID}"><xsl:value-of select="cbc:TaxableAmount"/></cell>
-          <cell number="yes" currency="{cbc:TaxAmount/@currencyID}"><xsl:value-of select="cbc:TaxAmount"/></cell>
-        </row>
-      </xsl:for-each>
+      <xsl:call-template name="columns_of_taxes"/>
+      <xsl:apply-templates select="cac:TaxTotal/cac:TaxSubtotal"/>
     </table>
+    <table key="withholding_tax">
+      <xsl:call-template name="columns_of_taxes"/>
+      <xsl:apply-templates select="cac:WithholdingTaxTotal/cac:TaxSubtotal"/>
+    </table>
+  </xsl:template>
+
+  <xsl:template name="columns_of_taxes">
+    <column key="tax_category"/><column key="tax_rate" number="yes"/><column key="taxable_amount" number="yes"/>
+    <column key="tax_amount" number="yes"/>
+  </xsl:template>
+
+  <xsl:template match="cac:TaxSubtotal">
+    <row>
+      <cell list="tax_category">
+        <xsl:for-each select="cac:TaxCategory"><xsl:call-template name="category"/></xsl:for-each>
+        <xsl:for-each select="cac:TaxCategory/cbc:TaxExemptionReason"><detail><xsl:copy-of select="."/></detail></xsl:for-each>
+        <xsl:for-each select="cac:TaxCategory/cbc:TaxExemptionReasonCode"><detail><xsl:copy-of select="."/></detail></xsl:for-each>
+      </cell>
+      <cell><xsl:copy-of select="cac:TaxCategory/cbc:Percent"/><xsl:copy-of select="cbc:Percent"/></cell>
+      <cell currency="yes"><xsl:copy-of select="cbc:TaxableAmount"/></cell>
+      <cell currency="yes"><xsl:copy-of select="cbc:TaxAmount"/><xsl:copy-of select="cbc:TransactionCurrencyTaxAmount"/></cell>
+    </row>
   </xsl:template>
 
   <xsl:template name="prepayments">
@@ -66,26 +112,31 @@
 
   <xsl:template match="cac:PrepaidPayment">
     <row>
-      <cell><xsl:value-of select="cbc:ID"/></cell>
-      <cell><xsl:value-of select="cbc:InstructionID"/></cell>
-      <cell><xsl:value-of select="cbc:PaidDate"/></cell>
-      <cell currency="{cbc:PaidAmount/@currencyID}"><xsl:value-of select="cbc:PaidAmount"/></cell>
+      <cell><xsl:copy-of select="cbc:ID"/></cell>
+      <cell><xsl:copy-of select="cbc:InstructionID"/></cell>
+      <cell><xsl:copy-of select="cbc:PaidDate"/><xsl:copy-of select="cbc:ReceivedDate"/></cell>
+      <cell currency="yes"><xsl:copy-of select="cbc:PaidAmount"/></cell>
     </row>
   </xsl:template>
 
   <xsl:template match="cac:LegalMonetaryTotal | cac:AnticipatedMonetaryTotal">
     <totals>
-      <fact key="line_total" currency="{cbc:LineExtensionAmount/@currencyID}"><xsl:value-of select="cbc:LineExtensionAmount"/></fact>
-      <fact key="allowance_total" currency="{cbc:AllowanceTotalAmount/@currencyID}"><xsl:value-of select="cbc:AllowanceTotalAmount"/></fact>
-      <fact key="charge_total" currency="{cbc:ChargeTotalAmount/@currencyID}"><xsl:value-of select="cbc:ChargeTotalAmount"/></fact>
-      <fact key="total_without_tax" currency="{cbc:TaxExclusiveAmount/@currencyID}"><xsl:value-of select="cbc:TaxExclusiveAmount"/></fact>
+      <fact key="line_total"><xsl:copy-of select="cbc:LineExtensionAmount"/></fact>
+      <fact key="allowance_total"><xsl:copy-of select="cbc:AllowanceTotalAmount"/></fact>
+      <fact key="charge_total"><xsl:copy-of select="cbc:ChargeTotalAmount"/></fact>
+      <fact key="total_without_tax"><xsl:copy-of select="cbc:TaxExclusiveAmount"/></fact>
       <xsl:for-each select="../cac:TaxTotal">
-        <fact key="tax_total" currency="{cbc:TaxAmount/@currencyID}"><xsl:value-of select="cbc:TaxAmount"/></fact>
+        <fact key="tax_total"><xsl:copy-of select="cbc:TaxAmount"/></fact>
+        <fact key="rounding"><xsl:copy-of select="cbc:RoundingAmount"/></fact>
       </xsl:for-each>
-      <fact key="total_with_tax" currency="{cbc:TaxInclusiveAmount/@currencyID}"><xsl:value-of select="cbc:TaxInclusiveAmount"/></fact>
-      <fact key="prepaid" currency="{cbc:PrepaidAmount/@currencyID}"><xsl:value-of select="cbc:PrepaidAmount"/></fact>
-      <fact key="rounding" currency="{cbc:PayableRoundingAmount/@currencyID}"><xsl:value-of select="cbc:PayableRoundingAmount"/></fact>
-      <fact key="payable" currency="{cbc:PayableAmount/@currencyID}" strong="yes"><xsl:value-of select="cbc:PayableAmount"/></fact>
+      <fact key="total_with_tax"><xsl:copy-of select="cbc:TaxInclusiveAmount"/></fact>
+      <xsl:for-each select="../cac:WithholdingTaxTotal">
+        <fact key="withholding_tax"><xsl:copy-of select="cbc:TaxAmount"/></fact>
+      </xsl:for-each>
+      <fact key="prepaid"><xsl:copy-of select="cbc:PrepaidAmount"/></fact>
+      <fact key="rounding"><xsl:copy-of select="cbc:PayableRoundingAmount"/></fact>
+      <fact key="payable" strong="yes"><xsl:copy-of select="cbc:PayableAmount"/></fact>
+      <fact key="payable"><xsl:copy-of select="cbc:PayableAlternativeAmount"/></fact>
     </totals>
   </xsl:template>
 
@@ -94,24 +145,53 @@
     <xsl:variable name="has_several" select="$due != string($due[1])"/>
     <section key="payment">
       <xsl:for-each select="cac:PaymentMeans">
-        <fact key="payment_means" list="payment_means"><xsl:value-of select="cbc:PaymentMeansCode"/></fact>
-        <fact key="due_date"><xsl:value-of select="cbc:PaymentDueDate[$has_several]"/></fact>
-        <xsl:for-each select="cbc:PaymentID"><fact key="payment_id"><xsl:value-of select="."/></fact></xsl:for-each>
-        <fact key="account"><xsl:value-of select="cac:PayeeFinancialAccount/cbc:ID"/></fact>
-        <fact key="account_name"><xsl:value-of select="cac:PayeeFinancialAccount/cbc:Name"/></fact>
-        <fact key="bank"><xsl:value-of select="(cac:PayeeFinancialAccount/cac:FinancialInstitutionBranch/cbc:ID
-              | cac:PayeeFinancialAccount/cac:FinancialInstitutionBranch/cac:FinancialInstitution/cbc:ID)[1]"/></fact>
-        <fact key="card"><xsl:value-of select="cac:CardAccount/cbc:PrimaryAccountNumberID"/></fact>
-        <fact key="mandate"><xsl:value-of select="cac:PaymentMandate/cbc:ID"/></fact>
-        <fact key="debited_account"><xsl:value-of select="cac:PaymentMandate/cac:PayerFinancialAccount/cbc:ID"/></fact>
+        <fact key="payment_means" list="payment_means">
+          <xsl:copy-of select="cbc:PaymentMeansCode"/><xsl:copy-of select="cbc:PaymentChannelCode"/><xsl:copy-of select="cbc:InstructionNote"/>
+        </fact>
+        <xsl:choose>
+          <xsl:when test="$has_several"><fact key="due_date"><xsl:copy-of select="cbc:PaymentDueDate"/></fact></xsl:when>
+          <xsl:otherwise><shown><xsl:copy-of select="cbc:PaymentDueDate"/></shown></xsl:otherwise>
+        </xsl:choose>
+        <xsl:for-each select="cbc:PaymentID | cbc:InstructionID"><fact key="payment_id"><xsl:copy-of select="."/></fact></xsl:for-each>
+        <xsl:for-each select="cac:PayeeFinancialAccount">
+          <fact key="account"><xsl:copy-of select="cbc:ID"/></fact>
+          <fact key="account_name"><xsl:copy-of select="cbc:Name"/></fact>
+          <fact key="currency"><xsl:copy-of select="cbc:CurrencyCode"/></fact>
+          <fact key="note"><xsl:copy-of select="cbc:PaymentNote"/></fact>
+          <xsl:apply-templates select="cac:FinancialInstitutionBranch"/>
+        </xsl:for-each>
+        <xsl:for-each select="cac:CardAccount">
+          <fact key="card"><xsl:copy-of select="cbc:PrimaryAccountNumberID"/><xsl:copy-of select="cbc:NetworkID"/></fact>
+          <fact key="card_holder"><xsl:copy-of select="cbc:HolderName"/></fact>
+        </xsl:for-each>
+        <fact key="mandate"><xsl:copy-of select="cac:PaymentMandate/cbc:ID"/></fact>
+        <fact key="debited_account">
+          <xsl:copy-of select="cac:PaymentMandate/cac:PayerFinancialAccount/cbc:ID | cac:PayerFinancialAccount/cbc:ID"/>
+        </fact>
       </xsl:for-each>
       <xsl:for-each select="cac:PaymentTerms">
-        <xsl:for-each select="cbc:Note"><fact key="payment_terms"><xsl:value-of select="."/></fact></xsl:for-each>
-        <fact key="discount" percent="yes"><xsl:value-of select="cbc:SettlementDiscountPercent"/></fact>
-        <fact key="percent" percent="yes"><xsl:value-of select="cbc:PaymentPercent"/></fact>
-        <fact key="amount" currency="{cbc:Amount/@currencyID}"><xsl:value-of select="cbc:Amount"/></fact>
-        <fact key="due_date"><xsl:value-of select="(cbc:PaymentDueDate | cbc:InstallmentDueDate)[1]"/></fact>
+        <xsl:for-each select="cbc:Note"><fact key="payment_terms"><xsl:copy-of select="."/></fact></xsl:for-each>
+        <fact key="discount"><xsl:copy-of select="cbc:SettlementDiscountPercent"/></fact>
+        <fact key="penalty"><xsl:copy-of select="cbc:PenaltySurchargePercent"/></fact>
+        <fact key="period">
+          <xsl:for-each select="cac:SettlementPeriod | cac:PenaltyPeriod">
+            <xsl:call-template name="period"/><xsl:copy-of select="cbc:DurationMeasure | cbc:Description"/>
+          </xsl:for-each>
+        </fact>
+        <fact key="percent"><xsl:copy-of select="cbc:PaymentPercent"/></fact>
+        <fact key="amount"><xsl:copy-of select="cbc:Amount"/></fact>
+        <fact key="due_date"><xsl:copy-of select="cbc:PaymentDueDate | cbc:InstallmentDueDate"/></fact>
       </xsl:for-each>
     </section>
+  </xsl:template>
+
+  <xsl:template match="cac:FinancialInstitutionBranch">
+    <fact key="bank">
+      <xsl:copy-of select="cac:FinancialInstitution/cbc:Name"/><xsl:copy-of select="cbc:Name"/>
+      <xsl:copy-of select="cac:FinancialInstitution/cbc:ID"/>
+      <xsl:if test="cbc:ID != string(cac:FinancialInstitution/cbc:ID)"><xsl:copy-of select="cbc:ID"/></xsl:if>
+      <shown><xsl:copy-of select="cbc:ID"/></shown>
+      <xsl:apply-templates select="cac:FinancialInstitution/cac:Address | cac:Address" mode="in-one-line"/>
+    </fact>
   </xsl:template>
 </xsl:stylesheet>

@@ -6,13 +6,15 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from filedrop.readable.labels import LABELS, LISTS
+from filedrop.readable.codes import LISTS
+from filedrop.readable.labels import LABELS
 from filedrop.texts.languages import SEPARATORS, catalogue
 
-_NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?")
+_NUMBER = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?")
 # Letters that show nothing themselves, and turn or hide their neighbours (Unicode Annex 9; control characters). Those
 # that join or part letters (ZWJ, ZWNJ) belong to the spelling of Persian, of Indian languages and of emoji.
 _HIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_BOOLEANS = {"1": "true", "0": "false"}  # xs:boolean has two words for each
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -32,7 +34,7 @@ class Words(NamedTuple):
     def code(self, list_name: str, code: str) -> str:
         """What a code means, and the code itself, which is what the document says."""
         if list_name == "allowance":
-            return self.words.get(code.lower(), code)
+            return self.words.get(_BOOLEANS.get(code, code.lower()), code)
         word = self.lists.get(list_name, {}).get(code)
         return f"{word} ({code})" if word else code
 
@@ -47,7 +49,7 @@ class Words(NamedTuple):
             return stated
         sign, whole, fraction = found.groups()
         fraction = (fraction or "").ljust(decimals, "0")
-        grouped = f"{int(whole):,}".replace(",", self.thousands) if len(whole) <= len("999999999999999") else whole
+        grouped = f"{int(whole or 0):,}".replace(",", self.thousands) if len(whole) <= len("999999999999999") else whole
         return f"{sign.replace('-', chr(0x2212))}{grouped}{self.decimal + fraction if fraction else ''}"
 
 
@@ -66,12 +68,6 @@ def words(language: str) -> Words:
 def meaning(list_name: str, code: str) -> str:
     """What a code means, in English; "" where that isn't known."""
     return LISTS[list_name].get(code, "")
-
-
-def decimals(stated: str) -> int:
-    """The decimals of a stated amount, two at most: so many has each amount of its document at least."""
-    found = _NUMBER.fullmatch(stated)
-    return min(len(found[3] or ""), 2) if found else 0
 
 
 def spaced(name: str) -> str:

@@ -140,7 +140,7 @@ def test_several_due_dates() -> None:
 
 
 def test_codes_where_there_are_no_words() -> None:
-    """A reason that is only a code is shown as that code, one in words as these; an exemption's as both."""
+    """A reason is shown in the document's words, with its code behind them, or as the code alone."""
     tax = "<ram:ApplicableTradeTax><ram:CategoryCode>E</ram:CategoryCode>{}</ram:ApplicableTradeTax>"
     reason, code = (
         "<ram:ExemptionReason>Stamps</ram:ExemptionReason>",
@@ -150,7 +150,7 @@ def test_codes_where_there_are_no_words() -> None:
     assert "Exempt (E) Stamps V-1 This" in said(tax.format(reason + code))
     amount = "<ram:ActualAmount>5.00</ram:ActualAmount>"
     reason, code = "<ram:Reason>Loyalty</ram:Reason>", "<ram:ReasonCode>95</ram:ReasonCode>"
-    for inside, told in ((code, "(95) 5.00"), (reason + code, "Loyalty 5.00"), ("", "5.00")):
+    for inside, told in ((code, "(95) 5.00"), (reason + code, "Loyalty (95) 5.00"), ("", "5.00")):
         charged = allowance("SpecifiedTradeAllowanceCharge", "true", amount + inside)
         assert f"Charge {told}" in said(charged)
         assert f"Charge: {told}" in said(lines=line(settlement=charged))

@@ -26,6 +26,7 @@ KINDS = {
     **{name: f"{{{UBL.format(name)}}}{name}" for name in ("Invoice", "CreditNote", "Order", "OrderResponse")},
     **{name: f"{{{UBL.format(name)}}}{name}" for name in ("DespatchAdvice", "ApplicationResponse")},
     "CrossIndustryInvoice": sheets._CII,
+    "CrossDomainAcknowledgementAndResponse": sheets._CDAR,
 }
 FEW, MANY = 400, 4000  # elements, and again twice as many: where the result is measured, and where the work is
 MENTIONED = frozenset(
@@ -78,7 +79,7 @@ def grown(root: etree._Element, place: str, count: int) -> etree._Element:
 
 def work(document: etree._Element) -> tuple[float, int]:
     """What it takes to transform a document: seconds of CPU time, and letters of the result."""
-    name = "cii.xsl" if document.tag == sheets._CII else "ubl.xsl"
+    name = sheets._STYLESHEETS.get(str(document.tag), "ubl.xsl")
     began = time.thread_time()
     result = sheets._stylesheet(name)(etree.ElementTree(document))
     return time.thread_time() - began, len(etree.tostring(result))

@@ -68,7 +68,7 @@ def test_on_a_phone(browser: Browser, tmp_path: Path, language: str) -> None:
     browser.open(written(tmp_path, with_large_numbers(), language), width=390)
     assert browser.run(PROBLEMS) == []
     label = "return getComputedStyle(document.querySelector('td.n:last-child'), '::before').content"
-    assert browser.run(label) == f'"{sheets.sheet(BytesIO(invoice()), language).blocks[2].columns[-1][0]}"'
+    assert browser.run(label) == f'"{sheets.sheet(BytesIO(invoice()), language).blocks[3].columns[-1][0]}"'
 
 
 def test_on_a_screen(browser: Browser, tmp_path: Path) -> None:
