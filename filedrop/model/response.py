@@ -66,6 +66,11 @@ class Response:
     document: str = ""
 
     @property
+    def is_by_access_point(self) -> bool:
+        """Whether an access point has sent it: then it is a Message Level Status."""
+        return participant_key(self.sender).startswith(_ACCESS_POINTS)
+
+    @property
     def message_id(self) -> str:
         """What would be the id of the document's message, in the form of `Document.uuid`."""
         return self.number.removeprefix("uuid:")
@@ -117,8 +122,7 @@ def _may_be_meant(document: Document, response: Response) -> bool:
     )
     if is_by_receiver:
         return is_its_message or (document.number == response.number and _is_of_its_kind(document, response.type_code))
-    is_by_access_point = participant_key(response.sender).startswith(_ACCESS_POINTS)
-    return is_its_message and is_by_access_point and document.identity == response.identity
+    return is_its_message and response.is_by_access_point and document.identity == response.identity
 
 
 def _is_of_its_kind(document: Document, type_code: str) -> bool:

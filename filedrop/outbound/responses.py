@@ -91,7 +91,8 @@ def _with_responses(desk: Desk, document: Document, responses: Sequence[Response
     """The document whose recorded history has these responses. Raises Changed: then the next scan tries again."""
     history = document.history
     for response in responses:
-        facts = {"code": response.code, "means": meaning("response", response.code), "reason": response.reason}
+        words = meaning("response_mls" if response.is_by_access_point else "response", response.code)
+        facts = {"code": response.code, "means": words, "reason": response.reason}
         event = Event(response.at, told.RESPONSE, facts | {"message": response.msg_no})
         if not any(line.event == event.event and line.facts == event.facts for line in history):
             history = (*history, event)

@@ -117,6 +117,20 @@ def test_the_status_of_a_message_by_an_access_point(world: World) -> None:
     assert rejections(world) == [f"acme: invoice.xml: 0242:000123 rejected it in message {number}: It is too long."]
 
 
+def test_words_of_a_status_by_an_access_point(world: World) -> None:
+    """In a Message Level Status, AB is about delivery; the same code in a receiver's response is about the invoice."""
+    world.drop("invoice.xml", invoice("1001"))
+    world.run_once()
+    (message,) = world.sandbox.store.sent("acme")
+    world.receive(message_level("mls", message.uuid, "").replace(b">RE<", b">AB<"), sender="0242:000123")
+    world.receive(response("1001", "AB"))
+    go_on(world)
+    assert [told["means"] for told in world.sidecar("invoice.xml")["responses"]] == [
+        "Accepted, delivery not confirmed",
+        "Received, being looked at",
+    ]
+
+
 @pytest.mark.parametrize("what", ["a number", "half of the id", "no access point"])
 def test_the_status_of_a_message_by_a_stranger(world: World, what: str) -> None:
     """Who isn't the receiver can say nothing of a document, but an access point that knows its message's whole id."""
