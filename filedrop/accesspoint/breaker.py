@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    import structlog
-
+    from filedrop.model.log import EventLog
     from filedrop.model.report import Condition
 
 NO_LOGIN = frozenset({"refused", "no password"})  # conditions that end as soon as the login is another
@@ -47,7 +46,7 @@ class CircuitBreaker:
         first: timedelta,
         longest: timedelta,
         steady: Callable[[], float],
-        log: structlog.stdlib.BoundLogger,
+        log: EventLog,
         login_changed: Callable[[], bool],
         now: Callable[[], datetime],
     ) -> None:

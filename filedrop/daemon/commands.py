@@ -22,10 +22,9 @@ from filedrop.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import structlog
-
     from filedrop.config import Commands
     from filedrop.journal import Errand, Journal
+    from filedrop.model.log import EventLog
     from filedrop.process.pool import Pool
 
 AT_ONCE = 4  # companies
@@ -48,7 +47,7 @@ class CommandRunner:
         passed: Sequence[str] = (),
         pool: type[Pool],
         attempt: Callable[[str, Callable[[], None]], object],
-        log: structlog.stdlib.BoundLogger,
+        log: EventLog,
     ) -> None:
         self.troubles: dict[str, str] = {}
         self._journal = journal
@@ -67,7 +66,7 @@ class CommandRunner:
         *,
         passed: Sequence[str],
         attempt: Callable[[str, Callable[[], None]], object],
-        log: structlog.stdlib.BoundLogger,
+        log: EventLog,
     ) -> None:
         """Run these commands from now on. Those that run go on to their end."""
         self._programs = commands.wanted()

@@ -36,10 +36,9 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
-    import structlog
-
     from filedrop.config import Config
     from filedrop.journal import Journal
+    from filedrop.model.log import EventLog
     from filedrop.process.clock import Clockwork
 
 LAST_WORDS = 20.0  # seconds for requests on the wire at a stop (contract 5, `run`)
@@ -68,7 +67,7 @@ class Daemon:
         journal: Journal,
         *,
         stopped: threading.Event,
-        log: structlog.stdlib.BoundLogger,
+        log: EventLog,
         watch: bool = True,
         clockwork: Clockwork = REAL,
         former: Rules | None = None,

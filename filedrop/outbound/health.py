@@ -15,8 +15,7 @@ from filedrop.text import listed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import structlog
-
+    from filedrop.model.log import EventLog
     from filedrop.storage.folders import OutboundFolder
 
 
@@ -28,7 +27,7 @@ class FolderHealth:
     scanning alone, although file events were expected. The worker in the folder reports; any thread may read.
     """
 
-    def __init__(self, folder: OutboundFolder, log: structlog.stdlib.BoundLogger) -> None:
+    def __init__(self, folder: OutboundFolder, log: EventLog) -> None:
         self.trouble = ""
         self.outdated = ""
         self.refused = ""

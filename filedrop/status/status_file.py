@@ -31,10 +31,9 @@ from filedrop.storage import checked
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
 
-    import structlog
-
     from filedrop.config import Config
     from filedrop.journal import Journal
+    from filedrop.model.log import EventLog
     from filedrop.model.report import DaemonReport
     from filedrop.status.matters import Key
 
@@ -56,7 +55,7 @@ class StatusFile:
         self,
         config: Config,
         journal: Journal,
-        log: structlog.stdlib.BoundLogger,
+        log: EventLog,
         *,
         alerts: Callable[[], Sequence[str]] = tuple,
         tables: Callable[[], Sequence[str]] = tuple,

@@ -37,7 +37,7 @@ if sys.platform == "win32":
 else:
     _fork = multiprocessing.get_context("forkserver")
     heavy = ["filedrop.daemon.daemon", "filedrop.config", "filedrop.accesspoint.transport", "pytest"]
-    _fork.set_forkserver_preload([*heavy, "lxml.etree", "stdnum.no.mva", "structlog"])
+    _fork.set_forkserver_preload([*heavy, "lxml.etree", "stdnum.no.mva"])
 
 
 def live(
@@ -88,7 +88,7 @@ def _live(
     many: bool,
     by_links: bool,
 ) -> None:
-    import structlog  # noqa: PLC0415 - only the child needs it
+    from support.logged import log_into  # noqa: PLC0415 - only the child needs it
 
     from filedrop import config, files  # noqa: PLC0415 - likewise
     from filedrop.daemon import account  # noqa: PLC0415 - likewise
@@ -111,11 +111,7 @@ def _live(
 
     tap = Tap(pull, disk)
     tap.put_in()
-    log = structlog.wrap_logger(
-        structlog.WriteLogger(Path(base, "log").open("a", buffering=1)),  # noqa: SIM115 - it is the process's until its end
-        processors=[structlog.processors.add_log_level, structlog.processors.format_exc_info,
-                    structlog.processors.JSONRenderer(default=str)],
-    )  # fmt: skip
+    log = log_into(Path(base, "log").open("a", buffering=1))  # noqa: SIM115 - it is the process's until its end
     outbound = settings.companies["acme"].outbound[0]
     inbound = settings.companies["acme"].inbound
     with locked_state(settings.state) as journal:
