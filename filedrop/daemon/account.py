@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from filedrop.outbound.validating import Validating
     from filedrop.process.clock import Clockwork
 
-UNDER_WAY = 2  # documents for each sender: one on the wire, and the next one
+UNDER_WAY = 32  # documents that may be on their way: they share commits and flushes; a kill leaves them in doubt
+EACH = 2  # but at least so many for each sender: one on the wire, and the next one
 WHILE_BUSY = 1.0  # seconds between checks whether all messages have ended
 
 
@@ -111,7 +112,7 @@ class Account:
             ready=self.ready,
             submit=self.senders.submit,
             record=recorder.put,
-            window=Window(UNDER_WAY * rules.workers),
+            window=Window(max(UNDER_WAY, EACH * rules.workers)),
             is_away=self._is_away,
             validating=validating,
             keep_archive=settings.keep.archive_for(),

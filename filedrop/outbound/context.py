@@ -123,10 +123,10 @@ class Context:
     """Dependencies shared by the pipelines of one account.
 
     `now` is the wall clock with its offset, `steady` the monotonic clock in seconds. `ready` says whether documents may
-    be posted and looked for now, `is_away` whether a folder (by id) is unavailable. `submit` has a request made by
-    another thread, or calls its second argument where the request never begins; the outcome goes to `record`.
-    `validating` is None where documents aren't validated; `keep_archive` where the archive is
-    kept for ever.
+    be posted and looked for now, `is_away` whether a folder (by id) is unavailable. `submit` has a company's request
+    made by another thread, or calls its second argument where the request never begins; the outcome goes to `record`.
+    `validating` is None where documents aren't validated; `keep_archive` where the archive is kept
+    for ever.
     """
 
     account: str
@@ -139,7 +139,7 @@ class Context:
     steady: Callable[[], float]
     log: EventLog
     ready: Callable[[], bool]
-    submit: Callable[[Callable[[], None], Callable[[], None]], None]
+    submit: Callable[[Callable[[], None], Callable[[], None], str], None]
     record: Callable[[Outcome], None]
     window: Window
     is_away: Callable[[str], bool]

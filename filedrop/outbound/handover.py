@@ -268,7 +268,8 @@ class Handover:
         if opened is None:
             raise ValueError(f"{document.id} was not opened, so that it can't be posted")
         self._under_way.add(document.id)
-        self._shared.submit(partial(self._send, document, opened), partial(self._give_back, document, opened))
+        send, give_back = partial(self._send, document, opened), partial(self._give_back, document, opened)
+        self._shared.submit(send, give_back, document.company)
 
     def _hand_to_validator(self, document: Document, claimed: Claimed) -> None:
         validating, opened = self._shared.validating, claimed.opened
@@ -307,12 +308,11 @@ class Handover:
 
     def _return(self, document: Document, opened: OpenedDocument, recorded: Document | FiledropError) -> None:
         """Return a document after its answer was recorded or given up. Called in the recorder's thread."""
-        is_recorded = isinstance(recorded, Document)
         after = recorded if isinstance(recorded, Document) else document
         if after.state is State.DOUBT and document.state is not State.DOUBT:
             log_doubt(self._shared, after)  # its message number is another document's
         self._shared.window.release(document.id)
-        self._put(Returned(after, opened, is_recorded=is_recorded))
+        self._put(Returned(after, opened, is_recorded=after is recorded))
 
 
 def _close(claimed: Iterable[Claimed]) -> None:

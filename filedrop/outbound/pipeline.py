@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.mailbox import Letter, Returned
     from filedrop.storage.folders import OutboundFolder
 
-BATCH = 16  # documents claimed in one step
+BATCH = 32  # documents claimed in one step
 READ_AT_ONCE = 200  # documents read from the journal in one step: bounds the memory
 
 
@@ -200,12 +200,12 @@ class OutboundPipeline:
     def _may_claim(self) -> bool:
         """Whether something is to be claimed or sent again, and there is room for half a window.
 
-        While nothing can be sent, any room is enough.
+        Any room is enough for a folder that has nothing under way, and while nothing can be sent.
         """
         if not (self.scanner.ready or self._has_documents):
             return False
-        room = self._handover.room
-        return room > 0 and (room >= self._shared.window.size // 2 or not self._shared.ready())
+        room, half = self._handover.room, self._shared.window.size // 2
+        return room > 0 and (room >= half or self._handover.is_idle() or not self._shared.ready())
 
     def _take_up_folder(self) -> bool:
         """Take up the folder, compare and scan it as far as due. False if it is unavailable; a change is logged."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import BUYER, SELLER, credit_note, envelope, invoice, order
 from support.faults import answered, instead
+from support.stepping import report_closed, touch, under_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +51,36 @@ def test_a_company_that_only_sends(make_world: Callable[..., World]) -> None:
     assert world.inbound.is_dir()
     for command in ("status", "check"):
         assert "fjord/inbound" not in world.filedrop(command, "--json").stdout
+
+
+def test_a_company_with_a_backlog(make_world: Callable[..., World]) -> None:
+    """A company's only document is sent next but one, however many documents of another company are on their way."""
+    world = make_world(
+        companies={"fjord": "{participants: []}"},
+        outbound={"workers": "1", "foreign_sender": "allow", "rescan": "1h"},
+        read_timeout="60s",
+    )
+
+    def drop_another_companys(exchange: Exchange) -> None:
+        world.until(lambda: window.room < window.size // 2, what="acme's documents are on their way")
+        world.put(fjord.folder.path / "only.xml", invoice("only"))
+        report_closed(fjord, "only.xml")
+        answered(exchange)
+
+    def wait_for_it(exchange: Exchange) -> None:
+        world.until(lambda: under_way(fjord), what="fjord's document is on its way")
+        answered(exchange)
+
+    with world.service() as service:
+        acme, fjord = service.accounts[0].pipelines
+        window = acme.desk.shared.window
+        world.front.next("POST /outbox", drop_another_companys, wait_for_it)
+        for number in range(60):
+            world.drop(f"{number:02}.xml", invoice(f"{number:02}"))
+        touch(acme)
+        world.until(lambda: len(world.front.asked("POST /outbox")) == 61, 120, what="all are sent")
+    posts = [b"<cbc:ID>only</cbc:ID>" in request.body for request in world.front.asked("POST /outbox")]
+    assert posts.index(True) <= 2
 
 
 def test_each_step_has_a_line_in_the_log(world: World) -> None:

@@ -394,7 +394,7 @@ def test_a_company_with_slow_validation(make_world: Callable[..., World], tmp_pa
     slow = f"while b'slow' in open(path, 'rb').read() and not os.path.exists({go!r}): time.sleep(0.05)"
     fjord = {"fjord": '{participants: ["0192:991825894"]}'}
     world = by_program(make_world, tmp_path, slow, outbound={"foreign_sender": "allow"}, companies=fjord)
-    for nth in range(20):
+    for nth in range(40):
         world.drop(f"{nth}.xml", invoice(str(nth), note="it is slow"))
     with world.service() as service:
         acme, fjord = service.accounts[0].pipelines
@@ -405,7 +405,7 @@ def test_a_company_with_slow_validation(make_world: Callable[..., World], tmp_pa
         world.until(lambda: len(world.front.asked("POST /outbox")) == 1, what="fjord's is sent")
         assert len(under_way(acme)) == window.size
         (tmp_path / "go").touch()
-        world.until(lambda: len(world.front.asked("POST /outbox")) == 21, 300, what="all are sent")
+        world.until(lambda: len(world.front.asked("POST /outbox")) == 41, 300, what="all are sent")
 
 
 def test_a_company_whose_documents_the_rules_never_end_with(by_rules: Callable[..., World]) -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from support.faults import Exchange
     from support.world import World
 
+    from filedrop.outbound.pipeline import OutboundPipeline
+
 
 @pytest.fixture
 def world(make_world: Callable[..., World], clock: Clock) -> World:
@@ -709,6 +711,14 @@ def put_into_sending(world: World, name: str, content: bytes) -> None:
     (world.outbound / "another.xml").rename(world.outbound / "sending" / name)
 
 
+def fill(world: World, pipeline: OutboundPipeline) -> list[str]:
+    """Drop as many documents as an account may have on their way. Returns their names."""
+    names = [f"{nth:02}.xml" for nth in range(pipeline.desk.shared.window.size)]
+    for name in names:
+        world.drop(name, invoice(name))
+    return names
+
+
 def test_a_share_hangs_after_its_documents_were_validated(make_world: Callable[..., World], clock: Clock) -> None:
     """What was validated for a folder that hangs keeps no room from the documents of the other companies."""
     fjord = '{participants: ["0192:991825894"]}'
@@ -724,8 +734,7 @@ def test_a_share_hangs_after_its_documents_were_validated(make_world: Callable[.
     hangs, answers = life.service.accounts[0].pipelines
     assert hangs.folder.path == world.outbound
     life.validator_hangs = True
-    for name in ("a.xml", "b.xml"):
-        world.drop(name, invoice(name))
+    fill(world, hangs)
     touch(hangs)
     life.go_on(10)
     assert len(under_way(hangs)) == hangs.desk.shared.window.size
@@ -739,7 +748,7 @@ def test_a_share_hangs_after_its_documents_were_validated(make_world: Callable[.
     assert len(world.front.asked("POST /outbox")) == 1
     life.answer(hangs)
     life.go_on(60)
-    assert len(world.front.asked("POST /outbox")) == 3
+    assert len(world.front.asked("POST /outbox")) == hangs.desk.shared.window.size + 1
     assert hangs.desk.shared.window.room == hangs.desk.shared.window.size
     life.stop()
 
@@ -766,13 +775,12 @@ def test_a_share_hangs_just_before_its_documents_are_posted(make_world: Callable
             life.go_on(60)
             posted.append(len(world.front.asked("POST /outbox")))
 
-    for name in ("a.xml", "b.xml"):
-        world.drop(name, invoice(name))
+    for name in fill(world, hangs):
         report_closed(hangs, name)
     with tapped(hang):
         life.do_each("step")
     life.go_on(60)
     assert posted == [1]
-    assert len(world.front.asked("POST /outbox")) == 3
+    assert len(world.front.asked("POST /outbox")) == hangs.desk.shared.window.size + 1
     assert hangs.desk.shared.window.room == hangs.desk.shared.window.size
     life.stop()

@@ -54,7 +54,6 @@ def pull_everywhere(
     forgets: bool = False,
     outbound: dict[str, str] | None = None,
     inbound: dict[str, str] | None = None,
-    many: bool = False,
     older: bool = False,
 ) -> dict[int, World]:
     """Pull the plug at each side effect in turn; what the worlds are like after all has settled, by step.
@@ -74,7 +73,7 @@ def pull_everywhere(
             prepare(world)
             copy = world.copy_of_journal()
             finished, received = len(world.dropped), len(world.received)
-            steps = live(world, finished=finished, received=received, pull_at=step, forgets=forgets, many=many)
+            steps = live(world, finished=finished, received=received, pull_at=step, forgets=forgets)
             pulled = steps is None
             if older:
                 world.put_back(copy)
@@ -159,7 +158,7 @@ def test_two_documents_and_a_message(tmp_path: Path) -> None:
 @pytest.mark.parametrize("forgets", [False, True], ids=["the disk keeps all", "the disk may forget"])
 def test_several_together(tmp_path: Path, *, forgets: bool) -> None:
     """Wherever the process ends with documents that share their commits, each is sent once and filed once."""
-    cuts = pull_everywhere(tmp_path, _a_document_for_each_fate, forgets=forgets, many=True)
+    cuts = pull_everywhere(tmp_path, _a_document_for_each_fate, forgets=forgets)
     assert len(cuts) > 40 // EVERY
 
 
@@ -169,7 +168,7 @@ def test_what_several_share(tmp_path: Path) -> None:
         world.run_once()
         for number in range(4):
             world.drop(f"invoice-{number}.xml", invoice(f"{number}"))
-        steps = live(world, finished=4, received=0, many=True)
+        steps = live(world, finished=4, received=0)
         assert steps is not None
         first = steps.index("send")
         assert steps[first - 1] == "commit"
@@ -211,7 +210,7 @@ def test_messages_with_attachments_together(tmp_path: Path, *, forgets: bool) ->
         for number in range(3):
             world.receive(with_attachments(invoice(f"in-{number}"), *EMBEDDED[:number]))
 
-    cuts = pull_everywhere(tmp_path, prepare, forgets=forgets, many=True, inbound=BESIDE)
+    cuts = pull_everywhere(tmp_path, prepare, forgets=forgets, inbound=BESIDE)
     assert len(cuts) > 30 // EVERY
 
 
@@ -219,7 +218,7 @@ def test_messages_with_attachments_together(tmp_path: Path, *, forgets: bool) ->
 @pytest.mark.parametrize("forgets", [False, True], ids=["the disk keeps all", "the disk may forget"])
 def test_messages_together(tmp_path: Path, *, forgets: bool) -> None:
     """Wherever the process ends with messages that share their commit, each is delivered once, and then marked read."""
-    assert len(pull_everywhere(tmp_path, _messages, forgets=forgets, many=True)) > 20 // EVERY
+    assert len(pull_everywhere(tmp_path, _messages, forgets=forgets)) > 20 // EVERY
 
 
 def test_a_message_is_on_the_disk_before_it_is_read(tmp_path: Path) -> None:

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def world(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> World:
-    """Sixteen documents that are handed over together, to the only sender."""
-    monkeypatch.setattr("filedrop.daemon.account.UNDER_WAY", BATCH)
+def world(make_world: Callable[..., World]) -> World:
+    """A batch of documents that are handed over together, to the only sender."""
     world = make_world(outbound={"workers": "1", "doubt": "100ms"})
     for number in range(BATCH):
         world.drop(f"{number:02}.xml", invoice(f"{number:02}"))
@@ -204,9 +203,8 @@ def test_hold_and_a_large_one_among_them(world: World) -> None:
 
 
 @pytest.fixture
-def failing(make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch) -> World:
-    """Sixteen documents that fail together; see `about_to_fail`."""
-    monkeypatch.setattr("filedrop.daemon.account.UNDER_WAY", BATCH)
+def failing(make_world: Callable[..., World], clock: Clock) -> World:
+    """A world for a batch of documents that fail together; see `about_to_fail`."""
     return make_world(outbound=RULES, clock=clock.true)
 
 
@@ -231,7 +229,7 @@ def have_failed(world: World, life: Life) -> None:
     world.invariants()
 
 
-@pytest.mark.parametrize("nth", [1, 2, 7, 32])
+@pytest.mark.parametrize("nth", [1, 2, 7, 2 * BATCH])
 def test_the_disk_refuses_one(failing: World, clock: Clock, nth: int) -> None:
     """A sidecar or note that isn't brought to the disk keeps back its own document alone."""
     life = about_to_fail(failing, clock)

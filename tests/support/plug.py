@@ -47,18 +47,16 @@ def live(
     received: int,
     pull_at: int = 0,
     forgets: bool = False,
-    many: bool = False,
     by_links: bool = False,
 ) -> list[str] | None:
     """Run filedrop in a process of its own until so many documents are finished and received, and nothing is left.
 
-    `many`: many documents are handed over together, though there is one sender. `by_links`: the file system can't
-    rename without replacing, as NFS.
+    `by_links`: the file system can't rename without replacing, as NFS.
 
     Returns the side effects it had, in order; None when its plug was pulled before the `pull_at`-th.
     """
     ours, theirs = _fork.Pipe(duplex=False)
-    keys = {"finished": finished, "received": received, "pull_at": pull_at, "forgets": forgets, "many": many}
+    keys = {"finished": finished, "received": received, "pull_at": pull_at, "forgets": forgets}
     keys["by_links"] = by_links
     process = _fork.Process(target=_live, args=(theirs, str(world.base), world.config_text()), kwargs=keys)
     process.start()
@@ -85,18 +83,14 @@ def _live(
     received: int,
     pull_at: int,
     forgets: bool,
-    many: bool,
     by_links: bool,
 ) -> None:
     from support.logged import log_into  # noqa: PLC0415 - only the child needs it
 
     from filedrop import config, files  # noqa: PLC0415 - likewise
-    from filedrop.daemon import account  # noqa: PLC0415 - likewise
     from filedrop.daemon.daemon import Daemon  # noqa: PLC0415 - likewise
     from filedrop.process.lock import locked_state  # noqa: PLC0415 - likewise
 
-    if many:
-        account.UNDER_WAY = 16
     if by_links:
         files.system._renameat2 = None
     settings = config.parse(text)
