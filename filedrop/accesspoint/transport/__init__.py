@@ -106,11 +106,16 @@ class Transport:
 
     def again(self, attempt: Callable[[], T]) -> T:
         """The result of `attempt`, retried a few times on Unavailable, but not when filedrop is being stopped."""
-        failure: Unavailable | None = None
+        try:
+            return attempt()
+        except Unavailable as error:
+            failure = error
+        is_counted = False
 
         def once() -> T:
-            nonlocal failure
-            if failure is not None and self.stopped.is_set():  # the pause was cut short
+            nonlocal failure, is_counted
+            if not is_counted or self.stopped.is_set():  # the attempt above; or the pause was cut short
+                is_counted = True
                 raise failure
             try:
                 return attempt()

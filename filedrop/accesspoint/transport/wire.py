@@ -17,9 +17,12 @@ import ssl
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+import requests
 import truststore
 from requests.adapters import HTTPAdapter
+from requests.structures import CaseInsensitiveDict
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
@@ -56,7 +59,32 @@ class Connections(HTTPAdapter):
         self._proxy_login = proxy_login
         rules: dict[str, Any] = {"silence": silence, "public_only": public_only}
         self._pools = {"http": partial(_Pool, **rules), "https": partial(_SecurePool, **rules)}
+        self._latest: tuple[tuple[str, str], Any] | None = None
         super().__init__(pool_connections=2, pool_maxsize=1)
+
+    def get_connection_with_tls_context(self, request: Any, verify: Any, proxies: Any = None, cert: Any = None) -> Any:
+        """The connections to a request's host. The latest ones are remembered: requests looks them up by 25 values."""
+        host = urlsplit(request.url)[:2]
+        if self._latest is None or self._latest[0] != host:
+            self._latest = host, super().get_connection_with_tls_context(request, verify, proxies, cert)
+        return self._latest[1]
+
+    def request_url(self, request: Any, proxies: Any) -> str:  # noqa: ARG002 - requests' signature; only https has a proxy
+        """What the request's first line names."""
+        path: str = request.path_url
+        return path
+
+    def build_response(self, req: Any, resp: Any) -> requests.Response:
+        """The answer, without cookies and history, which nobody asks for."""
+        response = requests.Response()
+        response.status_code, response.headers, response.raw = resp.status, CaseInsensitiveDict(resp.headers), resp
+        response.url, response.request = req.url, req
+        return response
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._latest = None
+        super().close()
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """A pool manager with our TLS context and connections."""
