@@ -7,6 +7,8 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import structlog
+
 from benchmarks import history
 from benchmarks.frame import Bench, Figure, Must, Samples, case
 from benchmarks.installation import WITHOUT_CONFIG, Installation, NullServer
@@ -15,7 +17,6 @@ from filedrop import config
 from filedrop.daemon.daemon import Daemon
 from filedrop.process.lock import locked_state
 from filedrop.status.status_file import StatusFile
-from tests.support.logged import NOWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ def write(installation: Installation) -> Cost:
     """The second time that a daemon's survey, status.json and both pages are made and written."""
     settings = config.load(installation.config)
     with locked_state(settings.state) as journal:
-        log = NOWHERE
+        log = structlog.get_logger()
         daemon = Daemon(settings, journal, stopped=threading.Event(), log=log, watch=False)
         file = StatusFile(settings, journal, log)
         took = 0.0

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from filedrop.model.log import EventLog
+    import structlog
+
     from filedrop.model.report import Condition
 
 NO_LOGIN = frozenset({"refused", "no password"})  # conditions that end as soon as the login is another
@@ -46,7 +47,7 @@ class CircuitBreaker:
         first: timedelta,
         longest: timedelta,
         steady: Callable[[], float],
-        log: EventLog,
+        log: structlog.stdlib.BoundLogger,
         login_changed: Callable[[], bool],
         now: Callable[[], datetime],
     ) -> None:

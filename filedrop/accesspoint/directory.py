@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from datetime import timedelta
 
+    import structlog
+
     from filedrop.accesspoint import AccessPoint, Pair
     from filedrop.model.document import Ids
-    from filedrop.model.log import EventLog
 
 REST = 60.0  # seconds
 MOST = 10_000  # receivers in the cache
@@ -53,7 +54,7 @@ class ReceiverDirectory:
         *,
         cache: timedelta,
         steady: Callable[[], float],
-        log: EventLog,
+        log: structlog.stdlib.BoundLogger,
         account: str = "",
     ) -> None:
         self._access_point = access_point

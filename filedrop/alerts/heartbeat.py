@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    import structlog
+
     from filedrop.config import Heartbeat
-    from filedrop.model.log import EventLog
     from filedrop.model.report import AccountReport, DaemonReport, FolderReport
     from filedrop.status.model import Status
 
@@ -73,7 +74,7 @@ class HeartbeatSender:
     available, and the journal can be used. `trouble` says why the address could not be asked for, "" where it could.
     """
 
-    def __init__(self, settings: Heartbeat, *, steady: Callable[[], float], log: EventLog) -> None:
+    def __init__(self, settings: Heartbeat, *, steady: Callable[[], float], log: structlog.stdlib.BoundLogger) -> None:
         self.trouble = ""
         self._url = settings.url
         self._every = settings.every.total_seconds()

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
+    import structlog
     from prometheus_client.core import Metric
 
     from filedrop.alerts.figures import Figure, Values
     from filedrop.journal import Journal
-    from filedrop.model.log import EventLog
     from filedrop.status.folders import FolderSnapshot
     from filedrop.status.model import Status
 
@@ -30,7 +30,7 @@ class NoMetrics(FiledropError):
 class MetricsFile:
     """The file at `path`. For one thread; `trouble` is thread-safe: why it couldn't be written, "" where it was."""
 
-    def __init__(self, path: Path, journal: Journal, log: EventLog) -> None:
+    def __init__(self, path: Path, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
         self.trouble = ""
         self._path = path
         self._journal = journal

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    import structlog
+
     from filedrop.alerts.memory import Letter, Memory
     from filedrop.config import Config
     from filedrop.journal import Journal
-    from filedrop.model.log import EventLog
     from filedrop.model.report import DaemonReport
     from filedrop.process.clock import Clockwork
     from filedrop.status.matters import Key
@@ -48,7 +49,9 @@ LAST_WORDS = 1.0  # seconds at the end: what isn't sent by then is sent after th
 class Teller:
     """Tells people, where the configuration says whom. `turn` is for one thread; the rest is thread-safe."""
 
-    def __init__(self, config: Config, journal: Journal, log: EventLog, *, clockwork: Clockwork = REAL) -> None:
+    def __init__(
+        self, config: Config, journal: Journal, log: structlog.stdlib.BoundLogger, *, clockwork: Clockwork = REAL
+    ) -> None:
         self._config = config
         self._journal = journal
         self._log = log

@@ -26,7 +26,6 @@ from filedrop.inbound.pages import PageMaker
 from filedrop.inbound.placing import place
 from filedrop.model.document import local_name, same_participant
 from filedrop.model.message import Message
-from filedrop.process import logs
 from filedrop.process.clock import now
 from filedrop.storage.folders import inbound_folder, unassigned_folder
 from filedrop.text import command
@@ -36,10 +35,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import BinaryIO
 
+    import structlog
+
     from filedrop.accesspoint import AccessPoint, Flow
     from filedrop.config import Account, Config
     from filedrop.journal import MessageRow
-    from filedrop.model.log import EventLog
     from filedrop.storage.folders import InboundFolder
 
 COLUMNS = ("message", "way", "received", "delivered", "sender", "receiver", "document")
@@ -211,6 +211,8 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
     """
     message = _message(config, account, access_point, msg_no)
     folder = _folder(config, message)
+    from filedrop.process import logs  # noqa: PLC0415 - structlog is a fifth of a start: none for those who read
+
     log = logs.open_log(config.log.model_copy(update={"level": "error"}))
     logs.hear_others(log)
     with open_journal(config) as journal:
@@ -242,7 +244,7 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
     return folder.path / row.file
 
 
-def _page(config: Config, folder: InboundFolder, row: MessageRow, log: EventLog) -> str | None:
+def _page(config: Config, folder: InboundFolder, row: MessageRow, log: structlog.stdlib.BoundLogger) -> str | None:
     """Make the page of a message that was placed. Returns why there is none, or "".
 
     None where it isn't wanted, or couldn't be made now: then the daemon tries again.

@@ -27,10 +27,11 @@ from filedrop.status.status_file import StatusFile
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping
 
+    import structlog
+
     from filedrop.config import Config
     from filedrop.identify.mapping import Rules
     from filedrop.journal import Journal
-    from filedrop.model.log import EventLog
     from filedrop.model.report import DaemonReport
     from filedrop.process.control import Control
 
@@ -71,7 +72,7 @@ def _share_one_heap() -> None:
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
-def _begin_log(log: EventLog, config: Config) -> None:
+def _begin_log(log: structlog.stdlib.BoundLogger, config: Config) -> None:
     logs.hear_others(log)
     for warning in config.warnings:
         log.warning("configuration.doubtful", why=warning)
@@ -83,7 +84,7 @@ class Serving:
 
     config: Config
     journal: Journal
-    log: EventLog
+    log: structlog.stdlib.BoundLogger
     former: InitVar[Rules | None] = None
 
     def __post_init__(self, former: Rules | None) -> None:

@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    import structlog
+
     from filedrop import config
     from filedrop.daemon.folder_worker import FolderWorkers
     from filedrop.daemon.recorder import Recorder
     from filedrop.daemon.watcher import Watcher
     from filedrop.identify.mapping import Rules
     from filedrop.journal import Journal
-    from filedrop.model.log import EventLog
     from filedrop.outbound.validating import Validating
     from filedrop.process.clock import Clockwork
 
@@ -65,7 +66,7 @@ class Account:
         wake_pages: Callable[[], None],
         stopped: threading.Event,
         clockwork: Clockwork,
-        log: EventLog,
+        log: structlog.stdlib.BoundLogger,
     ) -> None:
         self.name = account.name
         log = log.bind(account=account.name)

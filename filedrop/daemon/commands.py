@@ -22,9 +22,10 @@ from filedrop.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import structlog
+
     from filedrop.config import Commands
     from filedrop.journal import Errand, Journal
-    from filedrop.model.log import EventLog
     from filedrop.process.pool import Pool
 
 AT_ONCE = 4  # companies
@@ -47,7 +48,7 @@ class CommandRunner:
         passed: Sequence[str] = (),
         pool: type[Pool],
         attempt: Callable[[str, Callable[[], None]], object],
-        log: EventLog,
+        log: structlog.stdlib.BoundLogger,
     ) -> None:
         self.troubles: dict[str, str] = {}
         self._journal = journal
@@ -66,7 +67,7 @@ class CommandRunner:
         *,
         passed: Sequence[str],
         attempt: Callable[[str, Callable[[], None]], object],
-        log: EventLog,
+        log: structlog.stdlib.BoundLogger,
     ) -> None:
         """Run these commands from now on. Those that run go on to their end."""
         self._programs = commands.wanted()

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import date
 
+    import structlog
+
     from filedrop.journal import Journal
-    from filedrop.model.log import EventLog
     from filedrop.process.clock import Clockwork
 
 FIRST = 60.0  # seconds after a start, which has enough to do
@@ -32,7 +33,7 @@ class DailyCopy:
         spare: int,
         clockwork: Clockwork,
         attempt: Callable[[str, Callable[[], None]], object],
-        log: EventLog,
+        log: structlog.stdlib.BoundLogger,
     ) -> None:
         self.trouble = ""
         self._journal = journal

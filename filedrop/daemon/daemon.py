@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
+    import structlog
+
     from filedrop.config import Config
     from filedrop.journal import Journal
-    from filedrop.model.log import EventLog
     from filedrop.process.clock import Clockwork
 
 LAST_WORDS = 20.0  # seconds for requests on the wire at a stop (contract 5, `run`)
@@ -67,7 +68,7 @@ class Daemon:
         journal: Journal,
         *,
         stopped: threading.Event,
-        log: EventLog,
+        log: structlog.stdlib.BoundLogger,
         watch: bool = True,
         clockwork: Clockwork = REAL,
         former: Rules | None = None,

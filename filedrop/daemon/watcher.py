@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    import structlog
     from watchdog.events import FileSystemEvent
     from watchdog.observers.api import BaseObserver, EventEmitter, ObservedWatch
 
     from filedrop.config import Watch
-    from filedrop.model.log import EventLog
     from filedrop.outbound.mailbox import FileEvent
     from filedrop.storage.folder import Folder
 
@@ -52,7 +52,7 @@ def mode(path: Path, wanted: Watch) -> tuple[Watch, str]:
 class Watcher:
     """Watches outbound folders. Thread-safe."""
 
-    def __init__(self, log: EventLog) -> None:
+    def __init__(self, log: structlog.stdlib.BoundLogger) -> None:
         self._log = log
         self._observer: BaseObserver | None = None
         self._starting = threading.Lock()
@@ -93,7 +93,7 @@ class Watcher:
 class FolderWatch:
     """The watch of one folder. For the worker in it alone."""
 
-    def __init__(self, watcher: Watcher, folder: Folder, wanted: Watch, log: EventLog) -> None:
+    def __init__(self, watcher: Watcher, folder: Folder, wanted: Watch, log: structlog.stdlib.BoundLogger) -> None:
         self._watcher = watcher
         self._folder = folder
         self._wanted = wanted

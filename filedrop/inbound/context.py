@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    import structlog
+
     from filedrop.accesspoint import AccessPoint
     from filedrop.config import Inbound
     from filedrop.journal import Journal
-    from filedrop.model.log import EventLog
     from filedrop.model.message import Message
     from filedrop.storage.folders import InboundFolder
 
@@ -35,7 +36,7 @@ class InboundContext:
     journal: Journal
     rules: Inbound
     now: Callable[[], datetime]
-    log: EventLog
+    log: structlog.stdlib.BoundLogger
     submit: Callable[[Callable[[], None], Callable[[], None]], None]
     record: Callable[[MarkedRead], None]
     wake_pages: Callable[[], None]

@@ -28,10 +28,11 @@ from filedrop.text import size
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import structlog
+
     from filedrop.inbound.arrival import Arrival
     from filedrop.inbound.context import InboundContext
     from filedrop.journal import Journal, MessageRow
-    from filedrop.model.log import EventLog
     from filedrop.model.message import Message
     from filedrop.storage.folders import InboundFolder
 
@@ -51,7 +52,7 @@ class InboundDelivery:
         journal: Journal,
         *,
         min_free: int,
-        log: EventLog,
+        log: structlog.stdlib.BoundLogger,
         wake: Callable[[], None],
     ) -> None:
         self.folder = folder

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
+    import structlog
+
     from filedrop.files import Directory
     from filedrop.files.patience import Ask
     from filedrop.inbound.delivery import InboundDelivery
     from filedrop.journal import Journal, MessageRow
-    from filedrop.model.log import EventLog
     from filedrop.storage.folders import InboundFolder
 
 ATTEMPTS = 2  # at a page
@@ -45,7 +46,7 @@ SOON = 0.2  # seconds until a folder is looked at again whose delivery has not t
 class PageMaker:
     """Writes pages beside documents, in the language of each company. Thread-safe. Nothing is overwritten."""
 
-    def __init__(self, language_of: Callable[[str], str], log: EventLog) -> None:
+    def __init__(self, language_of: Callable[[str], str], log: structlog.stdlib.BoundLogger) -> None:
         self.renderer = readable.Renderer()
         self._language_of = language_of
         self._log = log
@@ -112,7 +113,7 @@ class PageMaker:
 class OwedPages:
     """Makes the pages that are owed, the folders by turns. `turn` is for one thread; the rest is thread-safe."""
 
-    def __init__(self, maker: PageMaker, journal: Journal, log: EventLog) -> None:
+    def __init__(self, maker: PageMaker, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
         self._maker = maker
         self._journal = journal
         self._log = log

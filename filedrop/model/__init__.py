@@ -1,10 +1,9 @@
-"""The document, the message and the reports on their folders, as pure values; the log that tells of them.
+"""The document, the message and the reports on their folders, as pure values.
 
 document   an outbound document, its states, the legal steps
 question   asks a person about a document in doubt
 fault      why a document failed, and what a validator has found in it
 message    a message at the access point, and whether it belongs to a document
-log        the log, as every part knows it
 response   a received response, and which documents it may be about
 report     what the daemon knows of a folder, an account and itself, for status and alerts
 """

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from datetime import datetime, timedelta
 
+    import structlog
+
     from filedrop.accesspoint import AccessPoint
     from filedrop.accesspoint.breaker import CircuitBreaker
     from filedrop.accesspoint.directory import ReceiverDirectory
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from filedrop.identify import Identity, Reading
     from filedrop.identify.mapping import Rules
     from filedrop.journal import Answer, Journal
-    from filedrop.model.log import EventLog
     from filedrop.model.message import Message
     from filedrop.outbound.validating import Validating
     from filedrop.storage.folders import OutboundFolder
@@ -137,7 +138,7 @@ class Context:
     rules: Outbound
     now: Callable[[], datetime]
     steady: Callable[[], float]
-    log: EventLog
+    log: structlog.stdlib.BoundLogger
     ready: Callable[[], bool]
     submit: Callable[[Callable[[], None], Callable[[], None], str], None]
     record: Callable[[Outcome], None]

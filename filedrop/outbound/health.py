@@ -15,7 +15,8 @@ from filedrop.text import listed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from filedrop.model.log import EventLog
+    import structlog
+
     from filedrop.storage.folders import OutboundFolder
 
 
@@ -27,7 +28,7 @@ class FolderHealth:
     scanning alone, although file events were expected. The worker in the folder reports; any thread may read.
     """
 
-    def __init__(self, folder: OutboundFolder, log: EventLog) -> None:
+    def __init__(self, folder: OutboundFolder, log: structlog.stdlib.BoundLogger) -> None:
         self.trouble = ""
         self.outdated = ""
         self.refused = ""

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
+    import structlog
+
     from filedrop.config import Retry
-    from filedrop.model.log import EventLog
     from filedrop.outbound.upload import OpenedDocument
     from filedrop.validation import Validator, Verdict
 
@@ -55,7 +56,7 @@ class Validating:
         retry: Retry,
         submit: Callable[[Callable[[], None], Callable[[], None], str], None],
         now: Callable[[], datetime],
-        log: EventLog,
+        log: structlog.stdlib.BoundLogger,
     ) -> None:
         self.submit = submit
         self.trouble = ""

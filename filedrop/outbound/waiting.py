@@ -9,9 +9,10 @@ from filedrop.model.document import Need
 if TYPE_CHECKING:
     from datetime import datetime
 
+    import structlog
+
     from filedrop.journal import Journal
     from filedrop.model.document import Document
-    from filedrop.model.log import EventLog
 
 _LOGGED = {
     Need.IDS: "document.waits",
@@ -20,14 +21,14 @@ _LOGGED = {
 }  # the names of log events
 
 
-def log_need(log: EventLog, document: Document, *, before: Document | None = None) -> None:
+def log_need(log: structlog.stdlib.BoundLogger, document: Document, *, before: Document | None = None) -> None:
     """Log what a document waits for, unless it waited for the same `before`."""
     if document.needs is None or (before is not None and before.why_without(document.needs) == document.needs_why):
         return
     log.warning(_LOGGED[document.needs], company=document.company, file=document.file, why=document.needs_why)
 
 
-def retry_needy(journal: Journal, log: EventLog, folder: str, now: datetime) -> None:
+def retry_needy(journal: Journal, log: structlog.stdlib.BoundLogger, folder: str, now: datetime) -> None:
     """Have all that waits for something of its own tried at once after a start, and log it again. Raises JournalError.
 
     A single run would end before them, and the log of this process would not tell of them.

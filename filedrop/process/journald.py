@@ -8,36 +8,40 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import structlog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import MutableMapping
     from typing import TextIO
-
-    from filedrop.model.log import Facts, Level
 
 SOCKET = Path("/run/systemd/journal/socket")
 PRIORITIES = {"debug": 7, "info": 6, "warning": 4, "error": 3}  # syslog(3)
 
 
-def sender(stream: TextIO, *, journal: Path = SOCKET) -> Callable[[str, Level, Facts], bool] | None:
-    """Sends a line with its facts to the journal, if the journal is who reads `stream`.
+def with_fields(
+    render: structlog.typing.Processor, stream: TextIO, *, journal: Path = SOCKET
+) -> structlog.typing.Processor:
+    """A renderer that sends the rendered line and its facts to the journal, if that is who reads `stream`.
 
-    Returns whether the journal took it: it takes no line that is too long for a datagram.
+    A line that the journal doesn't take, because it is too long for a datagram, is written to the stream.
     """
     if not hasattr(socket, "AF_UNIX") or not _is_read_by_journal(stream):
-        return None
+        return render
     to = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     to.settimeout(0)  # nothing waits for the journal
 
-    def send(line: str, level: Level, event: Facts) -> bool:
-        fields = {f"FILEDROP_{name.upper()}": fact for name, fact in event.items() if name != "timestamp"}
-        fields |= {"MESSAGE": line, "PRIORITY": PRIORITIES[level], "SYSLOG_IDENTIFIER": "filedrop"}
+    def send(logger: Any, method: str, event: MutableMapping[str, Any]) -> Any:
+        fields = {f"FILEDROP_{name.upper()}": told for name, told in event.items() if name != "timestamp"}
+        line = render(logger, method, event)
+        priority = PRIORITIES.get(method, PRIORITIES["error"])
+        fields |= {"MESSAGE": line, "PRIORITY": priority, "SYSLOG_IDENTIFIER": "filedrop"}
         try:
-            to.sendto(b"".join(_field(name, str(fact)) for name, fact in fields.items()), str(journal))
+            to.sendto(b"".join(_field(name, str(told)) for name, told in fields.items()), str(journal))
         except OSError:
-            return False
-        return True
+            return line
+        raise structlog.DropEvent
 
     return send
 

@@ -1,47 +1,54 @@
-"""The form of log lines and where they go.
+"""The form of log lines and where they go; the one place where structlog is set up.
 
 All lines have this form, also those about what a library or Python itself reports.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import re
 import sys
 import threading
-import traceback
 from contextlib import suppress
-from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING
 
+import structlog
+
 from filedrop.errors import FiledropError
 from filedrop.files.rights import explain
-from filedrop.model.log import EventLog
-from filedrop.process import journald
+from filedrop.process.journald import with_fields
 from filedrop.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, MutableMapping
+    from typing import Any
 
     from filedrop.config import Log
-    from filedrop.model.log import Facts, Level
+
+    Event = MutableMapping[str, Any]
 
 
 _MAY_BE_MOVED = sys.platform != "win32"  # which moves no open file
-_COLOURS, _PLAIN = {"warning": "\033[33m", "error": "\033[31m"}, "\033[0m"
 logging.raiseExceptions = False  # work goes on where a line can't be written
 
 
-def open_log(log: Log, listener: Callable[[Facts], None] | None = None) -> EventLog:
+def open_log(log: Log, listener: Callable[[Event], None] | None = None) -> structlog.stdlib.BoundLogger:
     """The log that the configuration asks for. Raises FiledropError when its file can't be opened.
 
     `listener` is called with every event of any level: its name is in `event`, its facts are beside it.
     """
     levels = logging.getLevelNamesMapping()
     lowest = levels[log.level.upper()]
+
+    def pass_on(_logger: Any, method: str, event: Event) -> Event:
+        if listener is not None:
+            with suppress(OSError):  # it prints, and nobody may read that any more
+                listener(event)
+        if levels[method.upper()] < lowest:
+            raise structlog.DropEvent
+        return event
+
     try:
         handler = (
             _Rotated(log.file, maxBytes=log.max_size, backupCount=log.keep, encoding="utf-8", errors="backslashreplace")
@@ -53,63 +60,32 @@ def open_log(log: Log, listener: Callable[[Facts], None] | None = None) -> Event
         said = explain(error, log.file, to_write=True)
         why = f"log.file can't be written: {log.file}: {said}; create its folder, or name another file"
         raise FiledropError(why) from error
-    is_terminal = log.file is None and sys.stderr.isatty()
-    for_people = log.format == "console" or (log.format == "auto" and is_terminal)
-    is_coloured = is_terminal and sys.platform != "win32" and "NO_COLOR" not in os.environ
-    send_to_journal = journald.sender(sys.stderr) if log.file is None else None
-
-    def write(level: Level, event: Facts) -> None:
-        if listener is not None:
-            with suppress(OSError):  # it prints, and nobody may read that any more
-                listener(event)
-        if levels[level.upper()] < lowest:
-            return
-        event |= {"level": level, "timestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")}
-        event = one_line(with_trace(event))
-        line = _for_people(event, coloured=is_coloured) if for_people else json.dumps(event, default=str)
-        if send_to_journal is None or not send_to_journal(line, level, event):
-            handler.handle(logging.makeLogRecord({"msg": line}))  # a full disk or a closed pipe loses the line
-
-    return EventLog(write)
-
-
-def with_trace(event: Facts) -> Facts:
-    """An event with the trace of the error that it is about, as text."""
-    error = event.pop("exc_info", None)
-    if error is True:
-        error = sys.exception()
-    if isinstance(error, tuple):  # what Python's logging has
-        error = error[1]
-    if error is not None:  # no trace that shows variables: they may be secrets
-        event["exception"] = "".join(traceback.format_exception(error)).rstrip("\n")
-    return event
-
-
-def one_line(event: Facts) -> Facts:
-    """Escape what is not printable: file names and other people's texts can't forge a line or drive a terminal."""
-    for key, value in event.items():
-        if isinstance(value, str) and key != "exception":
-            event[key] = printable(value)
-    return event
-
-
-def _for_people(event: Facts, *, coloured: bool) -> str:
-    """An event as a person reads it: when, how serious, what, the facts; a trace below it."""
-    facts = dict(event)
-    when, level, name, trace = (facts.pop(key, "") for key in ("timestamp", "level", "event", "exception"))
-    shown = f"{_COLOURS.get(level, '')}{level:<7}{_PLAIN}" if coloured else f"{level:<7}"
-    texts = (
-        f"{key}={value if _is_a_word(value) else json.dumps(value, default=str, ensure_ascii=False)}"
-        for key, value in facts.items()
+    console = log.format == "console" or (log.format == "auto" and log.file is None and sys.stderr.isatty())
+    renderer: structlog.typing.Processor = (
+        # Other formatters than plain_traceback show variables, and so secrets.
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        if console
+        else structlog.processors.JSONRenderer()
     )
-    return " ".join([when, shown, f"{name:<24}", *texts]).rstrip() + (f"\n{trace}" if trace else "")
+    if log.file is None:
+        renderer = with_fields(renderer, sys.stderr)
+    logger: structlog.stdlib.BoundLogger = structlog.wrap_logger(
+        _Lines(handler),
+        processors=[
+            pass_on,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *([] if console else [structlog.processors.format_exc_info]),
+            _one_line,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if listener else lowest),
+        cache_logger_on_first_use=True,
+    )
+    return logger
 
 
-def _is_a_word(value: object) -> bool:
-    return bool(re.fullmatch(r"[^\s\"'=]+", str(value)))
-
-
-def hear_others(log: EventLog) -> None:
+def hear_others(log: structlog.stdlib.BoundLogger) -> None:
     """Log as events, from now on, what others report: libraries, and Python about what ends a thread or the process."""
     root = logging.getLogger()
     root.handlers = [*(one for one in root.handlers if not isinstance(one, _Libraries)), _Libraries(log)]
@@ -130,14 +106,26 @@ def hear_others(log: EventLog) -> None:
 class _Libraries(logging.Handler):
     """Logs what libraries report by Python's logging: warnings and worse, as Python does without a handler."""
 
-    def __init__(self, log: EventLog) -> None:
+    def __init__(self, log: structlog.stdlib.BoundLogger) -> None:
         super().__init__(logging.WARNING)
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        log = self._log.error if record.levelno >= logging.ERROR else self._log.warning
+        level = logging.ERROR if record.levelno >= logging.ERROR else logging.WARNING
         exception = {"exc_info": record.exc_info} if record.exc_info else {}
-        log("library.warned", library=record.name, says=record.getMessage().strip(), **exception)
+        self._log.log(level, "library.warned", library=record.name, says=record.getMessage().strip(), **exception)
+
+
+class _Lines:
+    """The output, by one of Python's handlers. A line that it can't write (full disk, closed pipe) is lost."""
+
+    def __init__(self, handler: logging.Handler) -> None:
+        self._handler = handler
+
+    def msg(self, message: str) -> None:
+        self._handler.handle(logging.makeLogRecord({"msg": message}))
+
+    debug = info = warning = error = critical = exception = msg
 
 
 class _Rotated(RotatingFileHandler):
@@ -169,3 +157,11 @@ class _Rotated(RotatingFileHandler):
             super().doRollover()
         except OSError:
             self.stream = self._open()
+
+
+def _one_line(_logger: Any, _method: str, event: Event) -> Event:
+    """Escape what is not printable: file names and other people's texts can't forge a line or drive a terminal."""
+    for key, value in event.items():
+        if isinstance(value, str) and key != "exception":
+            event[key] = printable(value)
+    return event

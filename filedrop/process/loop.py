@@ -10,13 +10,13 @@ from filedrop.errors import Changed, FiledropError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filedrop.model.log import EventLog
+    import structlog
 
 LONGEST_SLEEP = 60.0  # seconds between two turns at most, however late the next is due
 LONGEST_PAUSE = 60.0  # seconds at most after repeated failures
 
 
-def attempt(log: EventLog, what: str, job: Callable[[], object]) -> bool:
+def attempt(log: structlog.stdlib.BoundLogger, what: str, job: Callable[[], object]) -> bool:
     """Run a job; False if it failed, which is logged. The one place that catches every exception: work goes on."""
     try:
         job()
@@ -34,7 +34,9 @@ def attempt(log: EventLog, what: str, job: Callable[[], object]) -> bool:
 class Loop:
     """A thread that takes turns. `turn` returns the seconds until the next one."""
 
-    def __init__(self, name: str, turn: Callable[[], float], *, stopped: threading.Event, log: EventLog) -> None:
+    def __init__(
+        self, name: str, turn: Callable[[], float], *, stopped: threading.Event, log: structlog.stdlib.BoundLogger
+    ) -> None:
         self._turn = turn
         self._stopped = stopped
         self._log = log

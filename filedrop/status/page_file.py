@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Container
     from datetime import datetime
 
+    import structlog
+
     from filedrop.config import Config
     from filedrop.journal import Journal
-    from filedrop.model.log import EventLog
     from filedrop.status.matters import Key
     from filedrop.status.model import Status
 
@@ -41,7 +42,7 @@ ANYWAY = 55.0  # seconds after which a file is written though nothing has change
 class Pages:
     """Keeps all pages up to date. For one thread."""
 
-    def __init__(self, config: Config, journal: Journal, log: EventLog) -> None:
+    def __init__(self, config: Config, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
         self._config = config
         self._root = config.root
         self._journal = journal
@@ -105,7 +106,7 @@ class Pages:
 class _PageFile:
     """The page in the root, or in the folder there with a company's `name`. `is_there`: whether it was written."""
 
-    def __init__(self, root: Path, name: str, journal: Journal, log: EventLog) -> None:
+    def __init__(self, root: Path, name: str, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
         self._root = root
         self._name = name
         self._journal = journal

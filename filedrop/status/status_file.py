@@ -31,9 +31,10 @@ from filedrop.storage import checked
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
 
+    import structlog
+
     from filedrop.config import Config
     from filedrop.journal import Journal
-    from filedrop.model.log import EventLog
     from filedrop.model.report import DaemonReport
     from filedrop.status.matters import Key
 
@@ -55,7 +56,7 @@ class StatusFile:
         self,
         config: Config,
         journal: Journal,
-        log: EventLog,
+        log: structlog.stdlib.BoundLogger,
         *,
         alerts: Callable[[], Sequence[str]] = tuple,
         tables: Callable[[], Sequence[str]] = tuple,

@@ -6,7 +6,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from support.logged import NOWHERE
+import structlog
 
 from filedrop.accesspoint.breaker import CircuitBreaker
 from filedrop.errors import AccessPointError, Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
@@ -25,7 +25,7 @@ class Access:
         self.now = 1000.0
         self.breaker = CircuitBreaker(
             self.probe, first=timedelta(seconds=5), longest=timedelta(minutes=15), steady=lambda: self.now,
-            log=NOWHERE, login_changed=lambda: False, now=lambda: NOON,
+            log=structlog.wrap_logger(structlog.ReturnLogger()), login_changed=lambda: False, now=lambda: NOON,
         )  # fmt: skip
 
     def probe(self) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cli.conftest import Filedrop
     from support.world import World
 
-HEAVY = ("requests", "pydantic", "lxml", "rich", "flask", "watchdog")
+HEAVY = ("requests", "pydantic", "lxml", "rich", "flask", "structlog", "watchdog")
 
 
 def test_help_loads_nothing_heavy() -> None:

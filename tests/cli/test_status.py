@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import structlog
+from structlog.testing import LogCapture
 from support.commands import ask
 from support.disks import foreign
 from support.documents import BUYER, SELLER, invoice, order
@@ -21,7 +23,6 @@ from filedrop.cli.status import checked
 from filedrop.daemon.daemon import Daemon
 from filedrop.model import question
 from filedrop.model.document import State
-from filedrop.model.log import EventLog
 from filedrop.model.report import LISTED
 from filedrop.process.lock import locked_state
 from filedrop.status.folders import LONGEST
@@ -431,8 +432,8 @@ def test_a_table_that_is_broken(filedrop: Filedrop, world: World) -> None:
     table.write_text("customer,participant\n1,0192:987654325\n")
     config_file = world.base / "config.yaml"
     config_file.write_text(f"{world.config_text()}tables: {{customers: '{table}'}}\n")
-    events: list[dict[str, Any]] = []
-    log = EventLog(lambda _level, event: events.append(event))
+    heard = LogCapture()
+    log = structlog.wrap_logger(structlog.ReturnLogger(), processors=[heard])
     with locked_state(world.state) as journal:
         service = Daemon(config.load(config_file), journal, stopped=threading.Event(), log=log, watch=False)
         status_file = StatusFile(service.config, journal, log, tables=lambda: service.mapping.troubles)
@@ -442,7 +443,7 @@ def test_a_table_that_is_broken(filedrop: Filedrop, world: World) -> None:
             status_file.close(service.report())
         service.close()
     why = f"table customers: {table}: line 2 has 1 columns; write two, a key and a value"
-    assert [event["why"] for event in events if event["event"] == "table.broken"] == [why]
+    assert [event["why"] for event in heard.entries if event["event"] == "table.broken"] == [why]
     assert why in filedrop("status", config=config_file).stdout.splitlines()
 
 

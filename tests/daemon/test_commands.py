@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 from support.disks import foreign
-from support.logged import NOWHERE
 
 from filedrop.config import Commands
 from filedrop.daemon.commands import CommandRunner
@@ -41,7 +41,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 @pytest.fixture
 def runner(journal: Journal, tmp_path: Path) -> CommandRunner:
     program = [sys.executable, "-S", "-c", f"open({str(tmp_path / 'told')!r}, 'a').write('once\\n')"]
-    log = NOWHERE
+    log = structlog.wrap_logger(structlog.testing.CapturingLogger())
     commands = Commands.model_validate({"after_received": program})
     made = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
     made.start()
@@ -79,7 +79,7 @@ def test_the_journal_cannot_be_written_at_the_start(tmp_path: Path) -> None:
     """What happens when it can be written again has its commands, though these were new at that start."""
     with closing(Journal(tmp_path / "journal.sqlite")) as journal:
         journal._writer.execute("PRAGMA query_only=ON")  # as a full disk
-        log = NOWHERE
+        log = structlog.wrap_logger(structlog.testing.CapturingLogger())
         commands = Commands.model_validate({"after_received": [sys.executable, "-c", ""]})
         made = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
         made.start()
@@ -160,7 +160,7 @@ def test_an_end_that_was_recorded_after_all(journal: Journal, runner: CommandRun
 
 def test_a_program_on_a_share_that_hangs(journal: Journal, tmp_path: Path) -> None:
     """While a program can't be started because its share hangs, the daemon looks round, stops and reloads."""
-    log = NOWHERE
+    log = structlog.wrap_logger(structlog.testing.CapturingLogger())
     away = tmp_path / "away"
     commands = Commands.model_validate({"after_received": [str(away / "program")]})
     runner = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
@@ -181,7 +181,7 @@ def test_a_fifth_company_beside_four_busy_ones(journal: Journal, tmp_path: Path)
     """A company's command waits for one command of the others, not until four busy companies have none left."""
     ran = tmp_path / "ran"
     program = f"import os; open({str(ran)!r}, 'a').write(os.environ['FILEDROP_COMPANY'] + '\\n')"
-    log = NOWHERE
+    log = structlog.wrap_logger(structlog.testing.CapturingLogger())
     commands = Commands.model_validate({"after_received": [sys.executable, "-S", "-c", program]})
     runner = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
     runner.start()

@@ -10,9 +10,9 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import structlog
 from support.disks import mounted
 from support.holdings import our_holdings
-from support.logged import NOWHERE
 
 from filedrop.daemon.watcher import Watcher
 from filedrop.outbound.mailbox import Closed, FileEvent
@@ -40,7 +40,7 @@ def test_a_folder_that_was_away_for_a_moment(tmp_path: Path, there: Any) -> None
     """What is removed or unmounted is watched again when it is back, also where its inode is what it was."""
     folder, letters = tmp_path / "outbound", queue.SimpleQueue[FileEvent]()
     outbound = OutboundFolder(folder, company="acme", below=tmp_path, patterns=["*.xml"])
-    with closing(Watcher(NOWHERE)) as watcher:
+    with closing(Watcher(structlog.wrap_logger(structlog.testing.CapturingLogger()))) as watcher:
         watch = watcher.watch_of(outbound, "events")
         with there(folder):
             watch.begin(letters.put, was_away=False)
@@ -64,7 +64,7 @@ def test_a_look_after_the_end(tmp_path: Path, is_watched: bool) -> None:  # noqa
     """
     letters = queue.SimpleQueue[FileEvent]()
     outbound = OutboundFolder(tmp_path, company="acme", below=tmp_path, patterns=["*.xml"])
-    watcher = Watcher(NOWHERE)
+    watcher = Watcher(structlog.wrap_logger(structlog.testing.CapturingLogger()))
     watch = watcher.watch_of(outbound, "events")
     if is_watched:
         watch.begin(letters.put, was_away=False)
@@ -81,7 +81,7 @@ def test_a_folder_that_is_watched_no_longer(tmp_path: Path) -> None:
     for path in paths:
         path.mkdir()
     folders = [OutboundFolder(path, company="acme", below=tmp_path, patterns=["*.xml"]) for path in paths]
-    with closing(Watcher(NOWHERE)) as watcher:
+    with closing(Watcher(structlog.wrap_logger(structlog.testing.CapturingLogger()))) as watcher:
         ends, stays = (watcher.watch_of(folder, "events") for folder in folders)
         stays.begin(others.put, was_away=False)
         before = our_holdings()

@@ -235,7 +235,7 @@ def test_what_objects_show(secretive: World) -> None:
 
 
 def of_interest(thing: Any) -> bool:
-    return str(type(thing).__module__).split(".")[0] in ("filedrop", "requests", "urllib3", "tenacity")
+    return str(type(thing).__module__).split(".")[0] in ("filedrop", "requests", "urllib3", "structlog", "tenacity")
 
 
 def words(thing: Any) -> str:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import errno
 import json
-import logging
 import os
 import socket
 import sys
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 
 from filedrop.config import Log
-from filedrop.process import journald, logs
+from filedrop.process import logs
+from filedrop.process.journald import with_fields
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,8 +125,8 @@ def fields(datagram: bytes) -> dict[str, str]:
 @pytest.mark.skipif(sys.platform == "win32", reason="it is systemd's")
 @pytest.mark.parametrize("is_read", [True, False], ids=["the journal reads us", "another reads us"])
 def test_fields_for_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_read: bool) -> None:
-    """Where systemd's journal reads the stream, it gets each fact. It takes no line that is too long."""
-    path = tmp_path / "journal"
+    """Where systemd's journal reads the stream, it gets each fact; a line that is too long, and others, the stream."""
+    render, path = structlog.processors.JSONRenderer(), tmp_path / "journal"
     with (
         (tmp_path / "stream").open("w") as stream,
         closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as journal,
@@ -134,13 +134,13 @@ def test_fields_for_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         journal.bind(str(path))
         status = os.fstat(stream.fileno())
         monkeypatch.setenv("JOURNAL_STREAM", f"{status.st_dev}:{status.st_ino + (not is_read)}")
-        send = journald.sender(stream, journal=path)
-        if not is_read:
-            assert send is None
-            return
-        assert send is not None
+        send = with_fields(render, stream, journal=path)
         event = {"event": "document.failed", "level": "warning", "file": "a\nPRIORITY=0", "msg_no": 7}
-        assert send(json.dumps(event), "warning", event)
+        if not is_read:
+            assert json.loads(str(send(None, "warning", dict(event)))) == event
+            return
+        with pytest.raises(structlog.DropEvent):
+            send(None, "warning", dict(event))
         sent = fields(journal.recv(100_000))
         assert json.loads(sent.pop("MESSAGE")) == event
         assert sent == {
@@ -152,43 +152,4 @@ def test_fields_for_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
             "FILEDROP_MSG_NO": "7",
         }
         long = {"event": "work.failed", "exception": "x" * 10**7}
-        assert not send(json.dumps(long), "error", long)
-
-
-def test_lines_for_people(tmp_path: Path) -> None:
-    """With format: console, a line has the time, the level, the event and its facts; a trace follows in its own lines.
-
-    A name that strangers chose can't forge a line, nor another fact.
-    """
-    file = tmp_path / "filedrop.log"
-    log = logs.open_log(Log(file=file, format="console")).bind(company="acme")
-    log.warning("document.failed", file="Müller 1.xml\n2026 error", code="invalid", attempts=2, msg_no=None)
-    try:
-        _ = 1 // 0
-    except ZeroDivisionError:
-        log.exception("work.failed", what="recorder")
-    log.debug("left.out")
-    first, second, *trace = file.read_text("utf-8").splitlines()
-    when, _, rest = first.partition(" ")
-    assert abs(datetime.now(UTC) - datetime.fromisoformat(when)) < timedelta(hours=1)
-    assert rest == (
-        "warning document.failed          company=acme "
-        'file="Müller 1.xml\\\\n2026 error" code=invalid attempts=2 msg_no=None'
-    )
-    assert second.partition(" ")[2] == "error   work.failed              company=acme what=recorder"
-    assert trace[0] == "Traceback (most recent call last):"
-    assert trace[-1] == "ZeroDivisionError: integer division or modulo by zero"
-
-
-def test_a_trace_in_json(tmp_path: Path) -> None:
-    """A line of JSON has the trace of an error that is handed over, as of one that Python's logging reports."""
-    file = tmp_path / "filedrop.log"
-    log = logs.open_log(Log(file=file))
-    log.error("work.failed", exc_info=ValueError("one"))
-    logs.hear_others(log)
-    logging.getLogger("library").error("it says so", exc_info=(ValueError, ValueError("two"), None))
-    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-    assert [(line["event"], line["exception"]) for line in lines] == [
-        ("work.failed", "ValueError: one"),
-        ("library.warned", "ValueError: two"),
-    ]
+        assert json.loads(str(send(None, "error", dict(long)))) == long

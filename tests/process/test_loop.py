@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from support.logged import NOWHERE
+import structlog
 
 from filedrop.process.loop import Loop
 
@@ -20,7 +20,7 @@ def test_a_stop_just_before_a_turn() -> None:
             return before
 
     stopped = JustThen()
-    loop = Loop("loop", lambda: 60.0, stopped=stopped, log=NOWHERE)
+    loop = Loop("loop", lambda: 60.0, stopped=stopped, log=structlog.stdlib.get_logger())
     loop.start()
     loop.join(10)
     assert not loop.alive()

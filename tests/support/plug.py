@@ -37,7 +37,7 @@ if sys.platform == "win32":
 else:
     _fork = multiprocessing.get_context("forkserver")
     heavy = ["filedrop.daemon.daemon", "filedrop.config", "filedrop.accesspoint.transport", "pytest"]
-    _fork.set_forkserver_preload([*heavy, "lxml.etree", "stdnum.no.mva"])
+    _fork.set_forkserver_preload([*heavy, "lxml.etree", "stdnum.no.mva", "structlog"])
 
 
 def live(
@@ -85,7 +85,7 @@ def _live(
     forgets: bool,
     by_links: bool,
 ) -> None:
-    from support.logged import log_into  # noqa: PLC0415 - only the child needs it
+    import structlog  # noqa: PLC0415 - only the child needs it
 
     from filedrop import config, files  # noqa: PLC0415 - likewise
     from filedrop.daemon.daemon import Daemon  # noqa: PLC0415 - likewise
@@ -105,7 +105,11 @@ def _live(
 
     tap = Tap(pull, disk)
     tap.put_in()
-    log = log_into(Path(base, "log").open("a", buffering=1))  # noqa: SIM115 - it is the process's until its end
+    log = structlog.wrap_logger(
+        structlog.WriteLogger(Path(base, "log").open("a", buffering=1)),  # noqa: SIM115 - it is the process's until its end
+        processors=[structlog.processors.add_log_level, structlog.processors.format_exc_info,
+                    structlog.processors.JSONRenderer(default=str)],
+    )  # fmt: skip
     outbound = settings.companies["acme"].outbound[0]
     inbound = settings.companies["acme"].inbound
     with locked_state(settings.state) as journal:

@@ -27,11 +27,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
+import structlog
 from support import promises
 from support.commands import run_here
 from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice, listed_as
 from support.faults import Front
-from support.logged import log_into
 from support.memory import folder_in_memory
 from werkzeug.http import http_date
 
@@ -117,7 +117,11 @@ class World:
         self.password_file.write_text(password)
         self.password_file.chmod(0o600)
         self._log_file = (base / "log").open("a")
-        self._log = log_into(self._log_file)
+        self._log = structlog.wrap_logger(
+            structlog.WriteLogger(self._log_file),
+            processors=[structlog.processors.add_log_level, structlog.processors.format_exc_info,
+                        structlog.processors.JSONRenderer(default=str)],
+        )  # fmt: skip
 
     def __enter__(self) -> Self:
         return self
