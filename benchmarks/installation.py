@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 300.0  # seconds after which what is waited for won't happen any more
 START = 60.0  # seconds after which a daemon won't become ready any more
-WITHOUT_CONFIG = {key: value for key, value in os.environ.items() if key not in ("FILEDROP_CONFIG", "NOTIFY_SOCKET")}
+_LEFT_OUT = ("FILEDROP_CONFIG", "NOTIFY_SOCKET", "PYTHONDONTWRITEBYTECODE")  # an installation has its bytecode
+WITHOUT_CONFIG = {key: value for key, value in os.environ.items() if key not in _LEFT_OUT}
 
 
 class NullServer:

@@ -12,7 +12,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from filedrop.alerts.child import NOT_INSTALLED
-from filedrop.alerts.mail import NotSent
+from filedrop.alerts.memory import NotSent
 from filedrop.programs import python_command, run
 
 if TYPE_CHECKING:

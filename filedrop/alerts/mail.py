@@ -11,7 +11,7 @@ from email.utils import format_datetime, make_msgid
 from errno import EINVAL
 from typing import TYPE_CHECKING
 
-from filedrop.errors import FiledropError
+from filedrop.alerts.memory import NotSent
 from filedrop.files.patience import within
 from filedrop.text import one_line
 from filedrop.times import from_seconds
@@ -33,14 +33,6 @@ _SENTENCES: dict[type[Exception], str] = {
     ssl.SSLError: "it doesn't use TLS on this port: check alerts.mail.security and port",
     TimeoutError: "it doesn't respond",
 }
-
-
-class NotSent(FiledropError):
-    """A letter couldn't be sent, or not to all: the sentence says why, `had` who has it."""
-
-    def __init__(self, why: str, *, had: Sequence[str] = ()) -> None:
-        super().__init__(why)
-        self.had = tuple(had)
 
 
 def new_id(mail: Mail) -> str:

@@ -11,15 +11,24 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from filedrop.alerts.bundling import Known
+from filedrop.errors import FiledropError
 from filedrop.files import Directory, clear_drafts, replace_whole
 from filedrop.status.matters import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 NAME = "alerts.json"
 VERSION = 1
+
+
+class NotSent(FiledropError):
+    """A letter couldn't be sent, or not to all: the sentence says why, `had` who has it."""
+
+    def __init__(self, why: str, *, had: Sequence[str] = ()) -> None:
+        super().__init__(why)
+        self.had = tuple(had)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,7 @@ from functools import partial
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
-from filedrop.alerts import addresses, mail
-from filedrop.alerts.mail import NotSent
-from filedrop.alerts.memory import Letter
+from filedrop.alerts.memory import Letter, NotSent
 from filedrop.errors import ConfigError
 from filedrop.times import backoff, from_seconds, is_due, local, next_attempt
 
@@ -43,6 +41,8 @@ def letters(config: Config, text: Text, *, reader: str, what: str, now: datetime
     )
     ways = []
     if config.alerts.mail and readers(config)[reader]:
+        from filedrop.alerts import mail  # noqa: PLC0415 - 15 ms and 1 MB, and many send no alerts
+
         ways.append(made(id=mail.new_id(config.alerts.mail), by=MAIL))
     if config.alerts.urls and reader == ALL and what == ALERT:
         ways.append(made(id=token_hex(), by=URLS))
@@ -69,6 +69,8 @@ def is_to_be_tried(letter: Letter, now: datetime) -> bool:
 
 def send(config: Config, letter: Letter, now: datetime) -> Letter | None:
     """Send a letter to those who haven't had it; what is left of it, None where nothing is."""
+    from filedrop.alerts import addresses, mail  # noqa: PLC0415 - likewise
+
     try:
         if letter.by == MAIL:
             to = [one for one in readers(config).get(letter.reader, ()) if one not in letter.had]

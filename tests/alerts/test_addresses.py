@@ -17,8 +17,7 @@ from support.sink import Sink
 from support.systems import processes_shown
 
 from filedrop.alerts import addresses
-from filedrop.alerts.mail import NotSent
-from filedrop.alerts.memory import Letter
+from filedrop.alerts.memory import Letter, NotSent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

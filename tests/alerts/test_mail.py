@@ -15,8 +15,8 @@ import trustme
 from support.postoffice import PostOffice
 
 from filedrop import alerts
-from filedrop.alerts.mail import NotSent, new_id, send
-from filedrop.alerts.memory import Letter
+from filedrop.alerts.mail import new_id, send
+from filedrop.alerts.memory import Letter, NotSent
 from filedrop.config import Mail
 
 if TYPE_CHECKING:

@@ -206,6 +206,26 @@ def test_dry_run_knows_what_was_sent(filedrop: Filedrop, world: World) -> None:
     assert told["why"].startswith("The same Invoice 1 was sent before, as invoice.xml, on ")
 
 
+UNUSED = {
+    "rich", "asyncio", "attr", "smtplib", "email.contentmanager", "flask", "regex", "stdnum", "saxonche", "apprise",
+    "prometheus_client", "filedrop.alerts.mail", "filedrop.alerts.addresses", "filedrop.cli.status",
+    "filedrop.cli.dryrun", "filedrop.cli.tables",
+}  # fmt: skip
+
+
+@stop_signals
+def test_what_an_idle_daemon_loads(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A daemon loads nothing that only other commands, or settings that it hasn't, need."""
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # Python reports each import on stderr
+    with world.daemon() as daemon:
+        world.until((world.root / "STATUS.html").exists)
+        world.stop(daemon)
+    reported = (world.base / "daemon.log").read_text("utf-8")
+    loaded = set(re.findall(r"^import time: .*\| +(\S+)$", reported, re.MULTILINE))
+    assert {"filedrop.daemon.daemon", "requests", "jinja2"} <= loaded
+    assert not loaded & UNUSED
+
+
 @stop_signals
 def test_the_daemon(process: Filedrop, world: World) -> None:
     """The daemon serves until SIGTERM, then ends with status 0; a second one is refused with status 2."""
