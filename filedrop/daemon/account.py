@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,8 +26,7 @@ from filedrop.process.loop import Loop, attempt
 from filedrop.storage.folders import inbound_folder, outbound_folder
 
 if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
     from pathlib import Path
 
     import structlog
@@ -38,40 +39,43 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal
     from filedrop.outbound.validating import Validating
     from filedrop.process.clock import Clockwork
+    from filedrop.storage.folders import OutboundFolder
 
 UNDER_WAY = 32  # documents that may be on their way: they share commits and flushes; a kill leaves them in doubt
 EACH = 2  # but at least so many for each sender: one on the wire, and the next one
 WHILE_BUSY = 1.0  # seconds between checks whether all messages have ended
 
 
-class Account:
-    """One account of the daemon. Raises FiledropError when it can't be set up.
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What all accounts share.
 
-    `workers` serve its folders, `validating` judges its documents, `recorder` records the answers to its requests, and
-    `wake_pages` has pages made; all accounts share them.
+    `named` are the folders that the configuration names. `workers` serve the folders, `validating` judges documents,
+    `recorder` records the answers to requests, and `wake_pages` has pages made.
     """
 
-    def __init__(
-        self,
-        settings: config.Config,
-        account: config.Account,
-        journal: Journal,
-        *,
-        mapping: Rules,
-        unassigned: InboundDelivery | None,
-        watcher: Watcher | None,
-        workers: FolderWorkers,
-        recorder: Recorder,
-        validating: Validating | None,
-        wake_pages: Callable[[], None],
-        stopped: threading.Event,
-        clockwork: Clockwork,
-        log: structlog.stdlib.BoundLogger,
-    ) -> None:
+    journal: Journal
+    mapping: Rules
+    named: Container[Path]
+    unassigned: InboundDelivery | None
+    watcher: Watcher | None
+    workers: FolderWorkers
+    recorder: Recorder
+    validating: Validating | None
+    wake_pages: Callable[[], None]
+    clockwork: Clockwork
+    log: structlog.stdlib.BoundLogger
+
+
+class Account:
+    """One account of the daemon, until it is stopped. Raises FiledropError when it can't be set up."""
+
+    def __init__(self, settings: config.Config, account: config.Account, common: Common) -> None:
+        journal, workers, clockwork = common.journal, common.workers, common.clockwork
         self.name = account.name
-        log = log.bind(account=account.name)
-        self._stopped = stopped
-        self._watcher, self._workers = watcher, workers
+        log = common.log.bind(account=account.name)
+        self._stopped = stopped = threading.Event()
+        self._watcher, self._workers = common.watcher, workers
         self._steady = clockwork.steady
         self._poll_every = settings.inbound.poll.total_seconds()
         self._next_poll = -math.inf
@@ -112,21 +116,23 @@ class Account:
             log=log,
             ready=self.ready,
             submit=self.senders.submit,
-            record=recorder.put,
+            record=common.recorder.put,
             window=Window(max(UNDER_WAY, EACH * rules.workers)),
             is_away=self._is_away,
-            validating=validating,
+            validating=common.validating,
             keep_archive=settings.keep.archive_for(),
         )
         self.pipelines = [
-            self._pipeline(settings, company, path, mapping) for company in companies for path in company.outbound
+            self._pipeline(company, outbound_folder(settings, company, path, common.named), common.mapping)
+            for company in companies
+            for path in company.outbound
         ]
         self._follow = Loop(f"follow-{account.name}", self.follow, stopped=stopped, log=log)
         self._poll = Loop(f"poll-{account.name}", self.poll, stopped=stopped, log=log)
         self.follower = Follower(self.context, self._concluded)
         inbound = {
             company.name: InboundDelivery(
-                inbound_folder(settings, company),
+                inbound_folder(settings, company, common.named),
                 journal,
                 min_free=settings.inbound.min_free,
                 log=log,
@@ -147,23 +153,20 @@ class Account:
                 now=clockwork.now,
                 log=log,
                 submit=self.fetchers.submit,
-                record=recorder.put,
-                wake_pages=wake_pages,
+                record=common.recorder.put,
+                wake_pages=common.wake_pages,
             ),
             {
                 participant_key(participant): inbound[company.name]
                 for company in companies
                 for participant in company.participants
             },
-            unassigned,
+            common.unassigned,
             is_hung=workers.is_hung,
             wake=self._poll.wake,
         )
 
-    def _pipeline(
-        self, settings: config.Config, company: config.Company, path: Path, mapping: Rules
-    ) -> OutboundPipeline:
-        folder = outbound_folder(settings, company, path)
+    def _pipeline(self, company: config.Company, folder: OutboundFolder, mapping: Rules) -> OutboundPipeline:
         return OutboundPipeline(
             self.context,
             folder,
@@ -173,6 +176,11 @@ class Account:
             stepped=self._stepped,
             answers=self._workers.answers,
         )
+
+    @property
+    def folders(self) -> list[OutboundPipeline | InboundDelivery]:
+        """What is to be served in its folders."""
+        return [*self.pipelines, *self.deliveries]
 
     def start(self) -> None:
         """Start the follower and the poller."""
@@ -233,22 +241,34 @@ class Account:
         return AccountReport(self.name, self.breaker.report, self.poller.summary, cut_short, outbound, inbound)
 
     def is_healthy(self) -> bool:
-        """Whether both loops are alive."""
-        return self._follow.alive() and self._poll.alive()
+        """Whether both loops are alive, or were stopped."""
+        return self._stopped.is_set() or (self._follow.alive() and self._poll.alive())
 
-    def stop(self, deadline: float) -> None:
-        """Make no more requests. Those on the wire have until `deadline` (monotonic)."""
+    def stop(self) -> None:
+        """Begin no more requests, for good; those on the wire go on."""
+        self._stopped.set()
+        for pool in (self.senders, self.fetchers):
+            pool.close(0.0)
         self._follow.wake()
         self._poll.wake()
-        for pool in (self.senders, self.fetchers):
-            pool.close(max(0.0, deadline - time.monotonic()))
-        for loop in (self._follow, self._poll):
-            loop.join(max(0.0, deadline - time.monotonic()))
 
     def is_quiet(self) -> bool:
         """Whether, after a stop, no request is under way any more."""
         is_over = self.senders.has_ended() and self.fetchers.has_ended()
         return is_over and not self._follow.alive() and not self._poll.alive()
+
+    def has_all_back(self) -> bool:
+        """Whether, after a stop, each document and message is back in its folder, and no thread is in a folder."""
+        return (
+            self.is_quiet()
+            and not any(map(self._workers.is_in, self.folders))  # a step from before the stop may still begin requests
+            and all(pipeline.has_all_back() for pipeline in self.pipelines)
+            and self.poller.has_all_back()
+        )
+
+    def close(self) -> None:
+        """Close the connections, after a stop."""
+        self.access_point.close()
 
     def is_done(self) -> bool:
         """Whether all that can be done now is done (`run --once`).

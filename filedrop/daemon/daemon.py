@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from filedrop.daemon.account import Account
+from filedrop.daemon.account import Account, Common
 from filedrop.daemon.commands import CommandRunner
 from filedrop.daemon.copies import DailyCopy
 from filedrop.daemon.folder_worker import FolderWorkers
@@ -28,22 +28,24 @@ from filedrop.model.report import DaemonReport
 from filedrop.outbound.validating import Validating
 from filedrop.process.clock import REAL
 from filedrop.process.loop import Loop, attempt
-from filedrop.storage.folders import unassigned_folder
+from filedrop.storage.folders import NamedFolders, unassigned_folder
 from filedrop.storage.former import left_behind
 from filedrop.validation import validator_before_sending
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import structlog
 
     from filedrop.config import Config
     from filedrop.journal import Journal
     from filedrop.process.clock import Clockwork
+    from filedrop.process.pool import Pool
 
 LAST_WORDS = 20.0  # seconds for requests on the wire at a stop (contract 5, `run`)
 A_MOMENT = 5.0  # seconds more to record and put away their documents
+A_GLANCE = 0.01  # seconds between looks whether all has ended
 LOOK_EVERY = 1.0  # seconds between checks of folders that take long, and reports to status.json
 
 
@@ -73,81 +75,89 @@ class Daemon:
         clockwork: Clockwork = REAL,
         former: Rules | None = None,
     ) -> None:
+        survive = partial(attempt, log)
         self.config = config
         self.journal = journal
         self.configured = Configured(clockwork.now().isoformat())
         self._stopped = stopped
         self._now = clockwork.now
+        self._is_started = False
         self._log = log
+        self._named = NamedFolders(config.folders)
         self._watcher = Watcher(log) if watch else None
-        self.workers = FolderWorkers(attempt=partial(attempt, log), steady=clockwork.steady)
-        self.recorder = Recorder(journal, attempt=partial(attempt, log))
-        rules = config.outbound
-        self.validating = None
-        if validator := validator_before_sending(config, config.state):
-            each = 1 if config.validation.rules else rules.workers  # each process that applies rules takes 200 MB
-            # One more at once: no company keeps them all busy.
-            self.validators = clockwork.pool(each + 1, name="validate", attempt=partial(attempt, log), each=each)
-            refuses = rules.validate_ == "refuse"
-            self.validating = Validating(
-                validator,
-                refuses=refuses,
-                retry=rules.retry,
-                submit=self.validators.submit,
-                now=clockwork.now,
-                log=log,
-            )
+        self.workers = FolderWorkers(attempt=survive, steady=clockwork.steady)
+        self.recorder = Recorder(journal, attempt=survive)
+        each = 1 if config.validation.rules else config.outbound.workers  # a process that applies rules takes 200 MB
+        # One more at once: no company keeps them all busy.
+        self.validators = clockwork.pool(each + 1, name="validate", attempt=survive, each=each)
+        self.validating = _validating(config, self.validators, clockwork, log)
         self.commands = CommandRunner(
-            config.commands,
-            journal,
-            passed=config.pass_environment,
-            pool=clockwork.pool,
-            attempt=partial(attempt, log),
-            log=log,
+            config.commands, journal, passed=config.pass_environment, pool=clockwork.pool, attempt=survive, log=log
         )
-        self.pages = OwedPages(PageMaker(config.language_of, log), journal, log)
+        maker = PageMaker(lambda company: self.config.language_of(company), log)  # noqa: PLW0108 - of the one in use
+        self.pages = OwedPages(maker, journal, self._named, log)
         self._make_pages = Loop("pages", self.pages.turn, stopped=stopped, log=log)
-        self.copies = DailyCopy(
-            journal,
-            spare=config.inbound.min_free,
-            clockwork=clockwork,
-            attempt=partial(attempt, log),
-            log=log,
-        )
+        self.copies = DailyCopy(journal, spare=config.inbound.min_free, clockwork=clockwork, attempt=survive, log=log)
         self.mapping = Rules(
             config.mapping, config.tables, source=config.source, settle=config.outbound.settle, former=former
         )
-        folder = unassigned_folder(config)
         self.unassigned = None  # the accounts share it
-        if folder is not None:
+        if (folder := unassigned_folder(config, self._named)) is not None:
             self.unassigned = InboundDelivery(
                 folder, journal, min_free=config.inbound.min_free, log=log, wake=self.workers.wake
             )
-        self.accounts = [
-            Account(
-                config,
-                account,
-                journal,
-                mapping=self.mapping,
-                unassigned=self.unassigned,
-                watcher=self._watcher,
-                workers=self.workers,
-                recorder=self.recorder,
-                validating=self.validating,
-                wake_pages=self._make_pages.wake,
-                stopped=stopped,
-                clockwork=clockwork,
-                log=log,
-            )
-            for account in config.accounts.values()
-        ]
-        for account in self.accounts:
-            self.workers.add(account.pipelines)
-            self.workers.add(account.deliveries)
-            self.pages.add(account.deliveries)
-        if self.unassigned is not None:
             self.workers.add([self.unassigned])
             self.pages.add([self.unassigned])
+        self._common = Common(
+            journal=journal,
+            mapping=self.mapping,
+            named=self._named,
+            unassigned=self.unassigned,
+            watcher=self._watcher,
+            workers=self.workers,
+            recorder=self.recorder,
+            validating=self.validating,
+            wake_pages=self._make_pages.wake,
+            clockwork=clockwork,
+            log=log,
+        )
+        self.accounts: list[Account] = []  # replaced, never changed: other threads read it
+        for name in config.accounts:
+            self.take(self.build(config, name))
+
+    def build(self, config: Config, name: str) -> Account:
+        """An account by a configuration, which isn't served yet. Raises FiledropError when it can't be set up."""
+        return Account(config, config.accounts[name], self._common)
+
+    def take(self, account: Account) -> None:
+        """Serve an account."""
+        self.workers.add(account.folders)
+        self.pages.add(account.deliveries)
+        self.accounts = [*self.accounts, account]
+        if self._is_started:
+            account.start()
+
+    def give_up(self, account: Account) -> bool:
+        """Serve an account no longer, as far as that goes without waiting. Returns whether nothing of it is left.
+
+        Called until it is. No request is begun any more. Those on the wire go on to their answers; these are recorded,
+        and their documents are moved. While a folder hangs, its account is not given up.
+        """
+        is_left = self._has_ended(account)
+        if is_left:
+            self.accounts = [other for other in self.accounts if other is not account]
+        return is_left
+
+    def _has_ended(self, account: Account) -> bool:
+        account.stop()
+        makes_no_page = self.pages.remove(account.deliveries)
+        if not account.has_all_back():
+            return False
+        self.workers.remove(account.folders)
+        if any(map(self.workers.serves, account.folders)) or not makes_no_page:
+            return False
+        account.close()
+        return True
 
     def check_changed_files(self, former: Config) -> None:
         """Raise ConfigError where a ca_file can't be used that a former configuration doesn't name.
@@ -186,6 +196,7 @@ class Daemon:
         self.recorder.start()
         self.workers.start()
         self._make_pages.start()
+        self._is_started = True
         for account in self.accounts:
             account.start()
 
@@ -213,7 +224,7 @@ class Daemon:
         self.pages.close()
         self._make_pages.wake()
         for account in self.accounts:
-            account.stop(time.monotonic())
+            account.stop()
 
     def is_quiet(self) -> bool:
         """Whether, after `begin_stop`, all requests have ended."""
@@ -230,12 +241,8 @@ class Daemon:
 
     def follow(self, former: Daemon) -> None:
         """Take over the commands of a daemon that has given way. Before the start."""
-        former.commands.configure(
-            self.config.commands,
-            passed=self.config.pass_environment,
-            attempt=partial(attempt, self._log),
-            log=self._log,
-        )
+        passed, survive = self.config.pass_environment, partial(attempt, self._log)
+        former.commands.configure(self.config.commands, passed=passed, attempt=survive, log=self._log)
         self.commands = former.commands
 
     def give_way(self) -> None:
@@ -245,8 +252,9 @@ class Daemon:
         if self.validating is not None:
             self.validating.close()
             self.validators.close(A_MOMENT)
-        for account in self.accounts:
-            account.stop(deadline)
+        while not self._have_ended() and time.monotonic() < deadline:
+            self.workers.relieve()
+            time.sleep(A_GLANCE)
         self.recorder.close(deadline + A_MOMENT)
         self.workers.close(deadline + A_MOMENT)
         if not self.recorder.is_alive():  # a folder amid a step may have begun requests since, which were never made
@@ -254,7 +262,12 @@ class Daemon:
         self._make_pages.join(A_MOMENT)
         self.copies.close(A_MOMENT)
         for account in self.accounts:
-            account.access_point.close()
+            account.close()
+
+    def _have_ended(self) -> bool:
+        """Whether all accounts have ended. While the journal can't be written, answers aren't waited for."""
+        left = [account for account in self.accounts if not self._has_ended(account)]
+        return not left or (bool(self.journal.trouble) and all(account.is_quiet() for account in left))
 
     def is_done(self) -> bool:
         """Whether all that can be done now is done (`run --once`)."""
@@ -276,23 +289,11 @@ class Daemon:
 
     def _troubles(self) -> dict[str, str]:
         """What keeps work from being done that no account or folder says, each as a sentence, by what it is about."""
-        troubles = {"validation": self._unvalidated(), "configuration": self.configured.why}
+        unvalidated = _unvalidated(self.validating, self.accounts, self.journal) if self.validating else ""
+        troubles = {"validation": unvalidated, "configuration": self.configured.why}
         if self.copies.trouble != self.journal.trouble:  # which is told by itself
             troubles["backup"] = self.copies.trouble
         return {about: why for about, why in troubles.items() if why} | self.commands.troubles
-
-    def _unvalidated(self) -> str:
-        if self.validating is None:
-            return ""
-        folders = [pipeline.folder.id for account in self.accounts for pipeline in account.pipelines]
-        try:
-            number, first = self.journal.first_without(Need.VERDICT, folders)
-        except JournalError:  # which is reported by itself
-            number, first = 0, None
-        if first is None:
-            return self.validating.trouble
-        more = f", and {number - 1} more" if number > 1 else ""
-        return f"documents can't be validated, and wait: {first.company}: {first.file}: {first.needs_why}{more}"
 
     def is_healthy(self) -> bool:
         """Whether folders are served, answers recorded, and all loops alive."""
@@ -303,3 +304,27 @@ class Daemon:
         shared = [self.unassigned] if self.unassigned else []
         own = [delivery for account in self.accounts for delivery in account.deliveries]
         return [delivery for delivery in own + shared if not self.workers.is_hung(delivery)]
+
+
+def _validating(
+    config: Config, pool: Pool, clockwork: Clockwork, log: structlog.stdlib.BoundLogger
+) -> Validating | None:
+    """What validates the documents; None where they aren't validated."""
+    validator, rules = validator_before_sending(config, config.state), config.outbound
+    if validator is None:
+        return None
+    refuses = rules.validate_ == "refuse"
+    return Validating(validator, refuses=refuses, retry=rules.retry, submit=pool.submit, now=clockwork.now, log=log)
+
+
+def _unvalidated(validating: Validating, accounts: Iterable[Account], journal: Journal) -> str:
+    """The sentence about documents that have no verdict; "" where there are none."""
+    folders = [pipeline.folder.id for account in accounts for pipeline in account.pipelines]
+    try:
+        number, first = journal.first_without(Need.VERDICT, folders)
+    except JournalError:  # which is reported by itself
+        number, first = 0, None
+    if first is None:
+        return validating.trouble
+    more = f", and {number - 1} more" if number > 1 else ""
+    return f"documents can't be validated, and wait: {first.company}: {first.file}: {first.needs_why}{more}"

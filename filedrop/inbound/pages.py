@@ -14,6 +14,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from filedrop import files, readable
@@ -26,7 +27,7 @@ from filedrop.storage.names import page_name
 from filedrop.storage.withdrawal import attachments_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator
     from typing import Any
 
     import structlog
@@ -111,21 +112,36 @@ class PageMaker:
 
 
 class OwedPages:
-    """Makes the pages that are owed, the folders by turns. `turn` is for one thread; the rest is thread-safe."""
+    """Makes the pages that are owed, the folders by turns. `turn` is for one thread; the rest is thread-safe.
 
-    def __init__(self, maker: PageMaker, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
+    `named`: the folders that the configuration names. In those of them that weren't added, pages are made later.
+    """
+
+    def __init__(
+        self, maker: PageMaker, journal: Journal, named: Container[Path], log: structlog.stdlib.BoundLogger
+    ) -> None:
         self._maker = maker
         self._journal = journal
+        self._named = named
         self._log = log
         self._deliveries: dict[str, InboundDelivery] = {}  # by folder
         self._turns = itertools.count()
         self._served: dict[str, int] = {}  # the turn in which a folder was last served
         self._not_before: dict[str, float] = {}  # by folder (time.monotonic)
         self._closed = threading.Event()
+        self._making = ""  # in this folder
+        self._lock = threading.Lock()  # no page is begun in a folder that is just removed
 
     def add(self, deliveries: Iterable[InboundDelivery]) -> None:
         """Add folders."""
-        self._deliveries |= {str(delivery.folder.path): delivery for delivery in deliveries}
+        with self._lock:
+            self._deliveries = self._deliveries | {str(delivery.folder.path): delivery for delivery in deliveries}
+
+    def remove(self, deliveries: Collection[InboundDelivery]) -> bool:
+        """Begin no more pages in these folders. Returns whether none is being made there."""
+        with self._lock:
+            self._deliveries = {path: there for path, there in self._deliveries.items() if there not in deliveries}
+        return self._making not in {str(delivery.folder.path) for delivery in deliveries}
 
     def turn(self) -> float:
         """Make the page whose turn it is. Returns the seconds until the next turn. Raises JournalError."""
@@ -136,7 +152,13 @@ class OwedPages:
             return min(waits.values(), default=math.inf)
         row = min(due, key=lambda row: self._served.get(row.folder, -1))
         self._served[row.folder] = next(self._turns)
-        self._attempt(row)
+        with self._lock:
+            self._making, delivery = row.folder, self._deliveries.get(row.folder)
+        try:
+            if delivery is not None or Path(row.folder) not in self._named:
+                self._attempt(row, delivery)
+        finally:
+            self._making = ""
         return 0.0
 
     def is_done(self) -> bool:
@@ -155,31 +177,31 @@ class OwedPages:
     def _wait(self, row: MessageRow) -> float:
         """The seconds until the page of this message may be made."""
         delivery = self._deliveries.get(row.folder)
-        if delivery is not None and delivery.trouble:
+        if delivery.trouble if delivery is not None else Path(row.folder) in self._named:
             return AGAIN
         if delivery is not None and not delivery.folder.id:
             return SOON
         return self._not_before.get(row.folder, 0.0) - time.monotonic()
 
-    def _attempt(self, row: MessageRow) -> None:
-        """Make a page, once. Raises JournalError."""
+    def _attempt(self, row: MessageRow, delivery: InboundDelivery | None) -> None:
+        """Make a page, once; None: in a folder that the configuration no longer names. Raises JournalError."""
         tries = row.page or 0
         begun = replace(row, page=min(tries + 1, ATTEMPTS))
         if tries < ATTEMPTS and not self._journal.record_page(row, begun.page):
             return
-        left, why = self._try(begun, tries)
+        left, why = self._try(begun, tries, delivery)
         if left != begun.page:
             self._journal.record_page(begun, left, why)
         if left is not None:
             self._not_before[row.folder] = time.monotonic() + AGAIN
 
-    def _try(self, row: MessageRow, tries: int) -> tuple[int | None, str]:
+    def _try(self, row: MessageRow, tries: int, delivery: InboundDelivery | None) -> tuple[int | None, str]:
         """The attempts that count after an attempt at a page; None where it is made or given up, and why."""
-        if row.folder not in self._deliveries:
+        if delivery is None:
             why = f"the configuration no longer names {row.folder}"
             self._log.warning("page.not_made", company=row.company, msg_no=row.msg_no, why=why)
             return None, NO_PAGE.format(why)
-        folder = self._deliveries[row.folder].folder
+        folder = delivery.folder
         try:
             if tries < ATTEMPTS:
                 return None, self._maker.make(folder, row)

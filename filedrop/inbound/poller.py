@@ -70,6 +70,11 @@ class InboxPoller:
         with self._lock:
             return all(map(self._is_hung, self._under_way.values()))
 
+    def has_all_back(self) -> bool:
+        """Whether no message is under way, not even in a folder that hangs."""
+        with self._lock:
+            return not self._under_way
+
     @property
     def again(self) -> bool:
         """Whether to poll again once none is under way: a poll was put off, or some were read and there are more."""

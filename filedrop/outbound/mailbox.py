@@ -35,7 +35,7 @@ class Validated(NamedTuple):
     """A document that comes back from its validation, with its open file. In the journal it still waits.
 
     `judgement` is None where the validation was broken off (`is_logged`: the log says why), or never began because
-    filedrop is stopping.
+    nothing may be posted now.
     """
 
     document: Document

@@ -105,10 +105,8 @@ class OutboundPipeline:
         self._watch = watch
         self._stepped = stepped
         self._moved_before = 0  # moves up to the scan that last forgot refusals
-        self._not_before = -math.inf
-        self._next_documents = math.inf
-        self._is_woken = False  # documents may have become due
-        self._has_documents = False
+        self._not_before, self._next_documents = -math.inf, math.inf
+        self._is_woken = self._has_documents = False  # documents may have become due; some are known to be
         self._leftovers = Leftovers(desk)
         self._retention = Retention(desk)
 
@@ -167,10 +165,13 @@ class OutboundPipeline:
             self._watch.end()
             self._reporter.renew()
 
+    def has_all_back(self) -> bool:
+        """Whether no other thread has a document of this folder, and none waits to be put away."""
+        return self._handover.is_idle() and not self._mailbox.has_documents()
+
     def has_claimed(self) -> bool:
         """Whether all that was dropped is claimed, as far as it can be; what waits for its writer isn't."""
-        scanner = self.scanner
-        is_through = not scanner.ready and not scanner.waits_for_writers()
+        is_through = not (self.scanner.ready or self.scanner.waits_for_writers())
         return self.was_scanned and (is_through or bool(self.health.trouble))
 
     def is_done(self) -> bool:
@@ -179,7 +180,7 @@ class OutboundPipeline:
         A file that waits for its writer isn't done; a held document is, and one that is put off.
         """
         steady = self._shared.steady()
-        if not self.was_scanned or not self._handover.is_idle() or self._has_mail():
+        if not (self.was_scanned and self.has_all_back()) or self._has_mail():
             return False
         if self.health.trouble:
             return True
@@ -234,8 +235,8 @@ class OutboundPipeline:
         try:
             self.scanner.scan(self.folder.dropped(self._shared.steady()), self._shared.steady())
         except OSError as error:
-            why = f"{self.folder.path} can't be listed: {explain(error, self.folder.path)}"
-            raise FolderUnavailable(why) from error
+            path = self.folder.path
+            raise FolderUnavailable(f"{path} can't be listed: {explain(error, path)}") from error
         self._is_woken = True
         write_responses(self.desk)
         self.health.report_unwatched(self._watch.begin(self.put, was_away=bool(self.health.trouble)))
@@ -296,13 +297,12 @@ class OutboundPipeline:
         if len(due) < READ_AT_ONCE:
             self._moves.end_resuming()
         self._has_documents = has_more
-        moment = shared.journal.next_due(self.folder.id) if sends and not self._has_documents else None
+        moment = shared.journal.next_due(self.folder.id) if sends and not has_more else None
+        self._next_documents = math.inf
         if len(due) >= READ_AT_ONCE:
             self._next_documents = shared.steady() + 1.0
         elif moment is not None:
             self._next_documents = shared.steady() + max(1.0, (moment - shared.now()).total_seconds())
-        else:
-            self._next_documents = math.inf
 
     def _read_mail(self) -> bool:
         """Put away what has come back, and post what was validated. Returns whether there was any."""

@@ -234,14 +234,31 @@ def _end_placing(draft: Entry) -> None:
             draft.unlink()
 
 
-def outbound_folder(config: Config, company: Company, path: Path) -> OutboundFolder:
-    """One of a company's outbound folders."""
+class NamedFolders:
+    """The paths of all folders that the configuration names, also after a reload. Thread-safe."""
+
+    def __init__(self, paths: Container[Path]) -> None:
+        self._paths = paths
+
+    def __contains__(self, path: object) -> bool:
+        """Whether the configuration names this folder now."""
+        return path in self._paths
+
+    def replace(self, paths: Container[Path]) -> None:
+        """Go by another configuration."""
+        self._paths = paths
+
+
+def outbound_folder(
+    config: Config, company: Company, path: Path, served: Container[Path] | None = None
+) -> OutboundFolder:
+    """One of a company's outbound folders. `served`: the folders that the configuration names, if that may change."""
     rules = config.outbound
     return OutboundFolder(
         path,
         company=company.name,
         below=config.root,
-        served=config.folders,
+        served=config.folders if served is None else served,
         patterns=rules.files,
         ready_suffix=rules.ready_suffix,
         ignore=rules.ignore,
@@ -249,13 +266,15 @@ def outbound_folder(config: Config, company: Company, path: Path) -> OutboundFol
     )
 
 
-def inbound_folder(config: Config, company: Company) -> InboundFolder:
-    """A company's inbound folder."""
-    return InboundFolder(company.inbound, company=company.name, below=config.root, served=config.folders)
+def inbound_folder(config: Config, company: Company, served: Container[Path] | None = None) -> InboundFolder:
+    """A company's inbound folder; `served` as above."""
+    named = config.folders if served is None else served
+    return InboundFolder(company.inbound, company=company.name, below=config.root, served=named)
 
 
-def unassigned_folder(config: Config) -> InboundFolder | None:
-    """The folder for messages that belong to no company; None where the configuration has none."""
+def unassigned_folder(config: Config, served: Container[Path] | None = None) -> InboundFolder | None:
+    """The folder for messages that belong to no company; None where the configuration has none. `served` as above."""
     if config.unassigned is None:
         return None
-    return InboundFolder(config.unassigned, company=UNASSIGNED, below=config.root, served=config.folders)
+    named = config.folders if served is None else served
+    return InboundFolder(config.unassigned, company=UNASSIGNED, below=config.root, served=named)

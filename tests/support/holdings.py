@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Holdings(NamedTuple):
-    """How much a process has of each."""
+    """How much a process has of each. Descriptors of the journal don't count: it keeps some connections open."""
 
     threads: int
     descriptors: int
@@ -20,22 +20,18 @@ class Holdings(NamedTuple):
 
 
 def our_holdings() -> Holdings:
-    """What this process has, but for what nothing refers to."""
+    """What this process has, but for what nothing refers to, and the threads that serve folders: one more may rest."""
     gc.collect()
-    if sys.platform != "linux":
-        return Holdings(threading.active_count(), 0, 0)
-    return Holdings(threading.active_count(), *_descriptors(os.getpid()))
+    threads = sum(not thread.name.startswith("folders-") for thread in threading.enumerate())
+    ours = holdings_of(os.getpid()) if sys.platform == "linux" else Holdings(0, 0, 0)
+    return ours._replace(threads=threads)
 
 
 def holdings_of(process: int) -> Holdings:
-    """What another process has."""
-    return Holdings(len(list(Path(f"/proc/{process}/task").iterdir())), *_descriptors(process))
-
-
-def _descriptors(process: int) -> tuple[int, int]:
-    """The open descriptors of a process, and the folders that it watches by one of them."""
-    texts = list[str]()
-    for descriptor in Path(f"/proc/{process}/fdinfo").iterdir():
+    """What a process has (Linux)."""
+    here, opened, watches = Path("/proc", str(process)), 0, 0
+    for descriptor in (here / "fd").iterdir():
         with suppress(OSError):  # that of this look is closed by now
-            texts.append(descriptor.read_text())
-    return len(texts), sum(line.startswith("inotify wd:") for text in texts for line in text.splitlines())
+            opened += "journal.sqlite" not in str(descriptor.readlink())
+            watches += (here / "fdinfo" / descriptor.name).read_text().count("inotify wd:")
+    return Holdings(len(list((here / "task").iterdir())), opened, watches)
