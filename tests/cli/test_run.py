@@ -207,7 +207,7 @@ def test_dry_run_knows_what_was_sent(filedrop: Filedrop, world: World) -> None:
 
 
 UNUSED = {
-    "rich", "asyncio", "attr", "smtplib", "email.contentmanager", "flask", "regex", "stdnum", "saxonche", "apprise",
+    "rich.progress", "smtplib", "email.contentmanager", "flask", "regex", "stdnum", "saxonche", "apprise",
     "prometheus_client", "filedrop.alerts.mail", "filedrop.alerts.addresses", "filedrop.cli.status",
     "filedrop.cli.dryrun", "filedrop.cli.tables",
 }  # fmt: skip
