@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from filedrop.texts.languages import marked
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 
     from filedrop.journal import Total, UnderWay
 
-EVENTS = ("received", "delivered")
-FAILED = "failed"
-UNDER_WAY = "still under way"
+EVENTS = (marked("received"), marked("delivered"))
+FAILED = marked("failed")
+UNDER_WAY = marked("still under way")
 
 
 def is_due(at: time, last: float, now: datetime) -> bool:

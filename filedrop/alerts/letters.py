@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from filedrop.model.report import LISTED
 from filedrop.status.matters import heading, line_of, unlisted
-from filedrop.text import printable
+from filedrop.text import printable_sentence
+from filedrop.texts.languages import ENGLISH, counted, date, translated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from filedrop.alerts.bundling import News, Notice
     from filedrop.status.model import Item
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 LONGEST_SUBJECT = 150  # letters: longer ones are cut by those who show them
 LONGEST_LINE = 1000  # letters of a line, which a stranger may have written
 _PAGE = (
-    '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
+    '<!DOCTYPE html><html lang="{language}"><head><meta charset="utf-8"><title>{title}</title></head>'
     '<body style="font-family: sans-serif; max-width: 50em">{body}</body></html>\n'
 )
 
@@ -44,30 +46,32 @@ class Text:
     html: str
 
 
-def notice(said: Notice) -> Text:
+def notice(said: Notice, language: str = ENGLISH) -> Text:
     """The letter about what needs attention, or that nothing does any more."""
-    over = [Section("Resolved", lines=said.over)] if said.over else []
+    over = [Section(translated("Resolved", language), lines=said.over)] if said.over else []
     if not said.news:
-        return _text("everything is working again", over)
-    news = [Section(_headed(one), one.matter["advice"], _lines(one)) for one in said.news]
-    still = (
-        [Section("Not resolved yet, reported before", lines=[heading(one) for one in said.still])] if said.still else []
-    )
-    return _text("; ".join(map(_headed, said.news)), [*news, *still, *over])
+        return _text(translated("everything is working again", language), over, language)
+    news = [Section(_headed(one, language), one.matter["advice"], _lines(one, language)) for one in said.news]
+    before = translated("Not resolved yet, reported before", language)
+    still = [Section(before, lines=[heading(one) for one in said.still])] if said.still else []
+    headings = "; ".join(_headed(one, language) for one in said.news)
+    return _text(headings, [*news, *still, *over], language)
 
 
-def _headed(one: News) -> str:
+def _headed(one: News, language: str) -> str:
     """Its heading, and how many of it are new to those who know the rest."""
     if one.told is None or not one.matter["items"]:
         return heading(one.matter)
     grown = one.matter["number"] - one.told.number  # more than are listed; less, where others have gone meanwhile
     number = max(grown, sum(_is_new(item, one) for item in one.matter["items"]))
-    return f"{heading(one.matter)}, {number} of them new"
+    form = translated("{heading}, {number} of them new", language)
+    return form.format(heading=heading(one.matter), number=number)
 
 
-def _lines(one: News) -> list[str]:
-    lines = [f"{'new: ' if _is_new(item, one) else ''}{line_of(item)}" for item in one.matter["items"]]
-    return [*lines, *([more] if (more := unlisted(one.matter)) else [])]
+def _lines(one: News, language: str) -> list[str]:
+    new = translated("new: {line}", language)
+    lines = [new.format(line=line_of(item)) if _is_new(item, one) else line_of(item) for item in one.matter["items"]]
+    return [*lines, *([more] if (more := unlisted(one.matter, language)) else [])]
 
 
 def _is_new(item: Item, one: News) -> bool:
@@ -75,26 +79,44 @@ def _is_new(item: Item, one: News) -> bool:
 
 
 def digest(
-    figures: Mapping[str, Mapping[str, int]], failed: Mapping[str, Sequence[str]], *, since: str, until: str
+    figures: Mapping[str, Mapping[str, int]],
+    failed: Mapping[str, Sequence[str]],
+    *,
+    since: datetime,
+    until: datetime,
+    language: str = ENGLISH,
 ) -> Text:
-    """The letter of a day: by company, each figure with its name, and the names of the documents that have `failed`.
-
-    `since` and `until` are moments for people.
-    """
+    """The letter of a day: by company, each figure with its name, and the names of the documents that have `failed`."""
     sums = Counter[str]()
     for numbers in figures.values():
         sums.update(numbers)
     sections = [
-        Section(company, lines=[*(f"{name}: {number}" for name, number in numbers.items()), *_failed(failed[company])])
+        Section(
+            company,
+            lines=[
+                *(_line(translated(name, language), str(number), language) for name, number in numbers.items()),
+                *_failed(failed[company], language),
+            ],
+        )
         for company, numbers in figures.items()
     ]
-    all_of_it = ", ".join(f"{number} {name}" for name, number in sums.items())
-    return _text(all_of_it, [Section(f"Between {since} and {until}"), *sections])
+    all_of_it = ", ".join(f"{number} {translated(name, language)}" for name, number in sums.items())
+    between = translated("Between {since} and {until}", language)
+    between = between.format(since=date(since, language), until=date(until, language))
+    return _text(all_of_it, [Section(between), *sections], language)
 
 
-def _failed(names: Sequence[str]) -> list[str]:
-    more = [f"failed: and {len(names) - LISTED} more"] if len(names) > LISTED else []
-    return [*(f"failed: {name}" for name in names[:LISTED]), *more]
+def _failed(names: Sequence[str], language: str) -> list[str]:
+    more = len(names) - LISTED
+    shown = [
+        *names[:LISTED],
+        *([counted(more, "and {number} more", "and {number} more", language)] if more > 0 else []),
+    ]
+    return [_line(translated("failed", language), name, language) for name in shown]
+
+
+def _line(label: str, value: str, language: str) -> str:
+    return translated("{label}: {value}", language).format(label=label, value=value)
 
 
 def trial() -> Text:
@@ -102,15 +124,16 @@ def trial() -> Text:
     return _text("a test", [Section("This is a test, sent by `filedrop check --alert`. Nothing is wrong.")])
 
 
-def _text(news: str, sections: Sequence[Section]) -> Text:
+def _text(news: str, sections: Sequence[Section], language: str = ENGLISH) -> Text:
     """The letter with this news in its subject, which says first from which computer it comes."""
-    subject = _cut(f"filedrop on {socket.gethostname()}: {news}", LONGEST_SUBJECT)
+    begins = translated("filedrop on {host}: {news}", language)
+    subject = _cut(begins.format(host=socket.gethostname(), news=news), LONGEST_SUBJECT)
     sections = [Section(_cut(one.heading), _cut(one.advice), [_cut(line) for line in one.lines]) for one in sections]
-    return Text(subject, _plain(sections), _PAGE.format(title=escape(subject), body=_html(sections)))
+    return Text(subject, _plain(sections), _PAGE.format(language=language, title=escape(subject), body=_html(sections)))
 
 
 def _cut(text: str, longest: int = LONGEST_LINE) -> str:
-    text = printable(text)
+    text = printable_sentence(text)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 

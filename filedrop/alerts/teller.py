@@ -24,7 +24,8 @@ from filedrop.process.loop import Loop
 from filedrop.status.company import in_plain_words
 from filedrop.status.matters import unseen
 from filedrop.status.survey import Survey, part_of
-from filedrop.times import from_seconds, local
+from filedrop.texts.languages import ENGLISH
+from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,17 +140,21 @@ class Teller:
             if notice:
                 if notice.news and unsent.is_untold(before.unsent, reader):  # which this one takes the place of
                     notice = notice.to_one_who_knows_nothing()
-                text = letters.notice(notice)
+                text = letters.notice(notice, self._language(reader))
                 new += unsent.letters(self._config, text, reader=reader, what=ALERT, now=now)
                 self._log.info("alert.decided", company=reader, says=text.subject)
         self._memory = replace(before, known=known, unsent=unsent.queued(before.unsent, new, now))
+
+    def _language(self, reader: str) -> str:
+        return ENGLISH if reader == ALL else self._config.companies[reader].language
 
     def _for_reader(self, reader: str, matters: Sequence[Matter]) -> list[Matter]:
         """What a reader is told of: everything, or a company's matters in the words of its people."""
         if reader == ALL:
             return list(matters)
+        company, reported = self._config.companies[reader], self.reported()
         return [
-            in_plain_words(matter, self._config, self.reported()) for matter in matters if matter["company"] == reader
+            in_plain_words(matter, company, self._config, reported) for matter in matters if matter["company"] == reader
         ]
 
     def _make_digest(self, now: datetime) -> None:
@@ -171,8 +176,9 @@ class Teller:
                 text = letters.digest(
                     figures if reader == ALL else {reader: figures[reader]},
                     failed,
-                    since=local(from_seconds(last)),
-                    until=local(now),
+                    since=from_seconds(last),
+                    until=now,
+                    language=self._language(reader),
                 )
                 new += unsent.letters(self._config, text, reader=reader, what=DIGEST, now=now)
             last = now.timestamp()

@@ -19,6 +19,7 @@ from filedrop.storage import sidecar
 from filedrop.storage.hold import holds
 from filedrop.storage.marker import MARKER
 from filedrop.storage.names import BESIDE, Names, is_of_the_system, is_temporary, may_be_shortened, unnumbered
+from filedrop.texts.languages import marked
 
 if TYPE_CHECKING:
     import os
@@ -35,10 +36,10 @@ ARCHIVE_EVERY = 3600.0  # seconds between two listings of `archive/`
 MONTHS = 3  # of `archive/` that are listed at most
 LISTED_AT_ONCE = 1000  # names
 
-NO_DOCUMENT = "files with such a name are never sent"
-NO_FILE = "it is a folder or a link: filedrop sends only files that are in outbound/ itself"
-BEING_WRITTEN = "its name is that of an unfinished file, so it isn't sent"
-PUT_THERE = "filedrop didn't put it there, so it was not sent from here"
+NO_DOCUMENT = marked("files with such a name are never sent")
+NO_FILE = marked("it is a folder or a link: filedrop sends only files that are in outbound/ itself")
+BEING_WRITTEN = marked("its name is that of an unfinished file, so it isn't sent")
+PUT_THERE = marked("filedrop didn't put it there, so it was not sent from here")
 
 
 class Candidate(NamedTuple):

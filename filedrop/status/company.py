@@ -1,13 +1,17 @@
-"""A company's part of the status, in the words of the people who drop its files and take them (contract 10).
+"""A company's part of the status, in the words and the language of its people (contract 10).
 
 They run no commands: nothing here has a command, a key of the configuration or an XPath. Pure.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from filedrop.status.folders import WITHOUT_SIDECAR
 from filedrop.status.matters import AWAY, DELETE, key_of
+from filedrop.texts.languages import ENGLISH, counted, marked, plural, translated
+from filedrop.times import as_duration
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -16,28 +20,53 @@ if TYPE_CHECKING:
     from filedrop.status.matters import Key
     from filedrop.status.model import AccountStatus, CompanyStatus, Count, DocumentStatus, Item, Kind, Matter, Status
 
-_ASK = "Tell your administrator"
-_TOLD = "Your administrator has been told"
-_WAITS = "{administrator}; your files wait, nothing is lost"
-_SURE = "Nothing is lost, and nothing is sent twice"
-_UNUSABLE = "can't be used"
-_FOLDERS = {"full": "is nearly full", "warning": "has a problem"}  # by what is wrong; else it can't be used
-_DUPLICATES = "delete each duplicate: it was sent before"
+_ASK = marked("Tell your administrator")
+_TOLD = marked("Your administrator has been told")
+_WAITS = marked("{administrator}; your files wait, nothing is lost")
+_TRIES = marked("filedrop tries again by itself. {administrator}; your files wait, nothing is lost")
+_FOLDERS = {"full": marked("{folder} is nearly full"), "warning": marked("{folder} has a problem")}  # by what is wrong
+_UNUSABLE = marked("{folder} can't be used")  # whatever else is wrong
+_DUPLICATES = marked("delete each duplicate: it was sent before")
 _ADVICE: dict[Kind, str] = {
-    "account": f"filedrop tries again by itself. {_WAITS}",
-    "decide": f"filedrop can't find out whether the access point received it. {_SURE}. {{administrator}}",
-    "doubt": f"filedrop doesn't know yet whether the access point received it, and keeps looking. {_SURE}",
-    "failed": "read the note of each file, and do what it says",
-    "rejected": "read the receiver's response in inbound/, and send a corrected document",
-    "stray": (
+    "account": _TRIES,
+    "decide": marked(
+        "filedrop can't find out whether the access point received it. Nothing is lost, and nothing is sent twice. "
+        "{administrator}"
+    ),
+    "doubt": marked(
+        "filedrop doesn't know yet whether the access point received it, and keeps looking. Nothing is lost, and "
+        "nothing is sent twice"
+    ),
+    "failed": marked("read the note of each file, and do what it says"),
+    "rejected": marked("read the receiver's response in inbound/, and send a corrected document"),
+    "stray": marked(
         "only XML documents with names like {names} are sent. If one of these is such a document, rename it, or "
         "move it into outbound/. Otherwise, move it away"
     ),
-    "late": f"filedrop tries again by itself. {_WAITS}",
-    "overdue": "the access point accepted it, but hasn't delivered it yet. filedrop keeps checking. {administrator}",
-    "stuck": "filedrop tries again by itself. {administrator}; nothing is lost",
+    "late": _TRIES,
+    "overdue": marked(
+        "the access point accepted it, but hasn't delivered it yet. filedrop keeps checking. {administrator}"
+    ),
+    "stuck": marked("filedrop tries again by itself. {administrator}; nothing is lost"),
+}
+_TITLES: dict[Kind, tuple[str, str]] = {
+    "decide": plural("{number} to be decided by your administrator", "{number} to be decided by your administrator"),
+    "failed": plural("{number} failed", "{number} failed"),
+    "rejected": plural("{number} rejected by the receiver", "{number} rejected by the receiver"),
+    "stray": plural("{number} file that will never be sent", "{number} files that will never be sent"),
+    "late": plural("{number} waiting for longer than {time}", "{number} waiting for longer than {time}"),
+    "overdue": plural("{number} overdue", "{number} overdue"),
+    "stuck": plural("{number} message can't be fetched", "{number} messages can't be fetched"),
+    "doubt": plural("{number} in doubt for longer than {time}", "{number} in doubt for longer than {time}"),
+}
+_SHORT_TITLES: dict[Kind, str] = {
+    "stopped": marked("filedrop isn't running"),
+    "journal": marked("filedrop can't record what it sends, so it sends nothing"),
+    "account": marked("filedrop can't log in to the access point"),
 }
 _WITH_REASONS = ("failed", "rejected", "stray")  # kinds whose items have reasons for these people
+_IN_NOTE = marked("its note says what is wrong")
+_MESSAGE, _STUCK = re.compile(r"\(message (\d+)\)"), re.compile(r"message (\d+) from (.*)")
 
 
 def of_company(status: Status, company: Company, config: Config, reported: Container[Key]) -> Status:
@@ -58,72 +87,94 @@ def of_company(status: Status, company: Company, config: Config, reported: Conta
     ]
     return {
         **status,
-        "companies": {company.name: _counts(status["companies"][company.name], is_running=status["running"])},
+        "companies": {
+            company.name: _counts(status["companies"][company.name], company.language, is_running=status["running"])
+        },
         "accounts": {company.account: mine},
         "tables": [],
         "alerts": [],
         "troubles": {},
         "journal": "",
         "unassigned": None,
-        "matters": [in_plain_words(matter, config, reported) for matter in matters],
+        "matters": [in_plain_words(matter, company, config, reported) for matter in matters],
     }
 
 
-def in_plain_words(matter: Matter, config: Config, reported: Container[Key]) -> Matter:
-    """A matter for the company's people: what is wrong, and what they can do."""
-    kind = matter["kind"]
-    advice = _ADVICE.get(kind, _WAITS).format(
-        administrator=_TOLD if key_of(matter) in reported else _ASK, names=", ".join(config.outbound.files)
-    )
-    items: list[Item] = [
-        {**item, "do": [], "why": item["why"] if kind in _WITH_REASONS else ""} for item in matter["items"]
-    ]
-    if kind == "failed" and items and all(item["why"].endswith(DELETE) for item in items):
+def in_plain_words(matter: Matter, company: Company, config: Config, reported: Container[Key]) -> Matter:
+    """A matter for the company's people, in their language: what is wrong, and what they can do."""
+    kind, language = matter["kind"], company.language
+    items = [_item(item, kind, language) for item in matter["items"]]
+    advice = _ADVICE.get(kind, _WAITS)
+    if kind == "failed" and items and all(item["why"].endswith(DELETE) for item in matter["items"]):
         advice = _DUPLICATES
-    return {**matter, "title": _title(matter), "advice": advice, "items": items}
+    administrator = translated(_TOLD if key_of(matter) in reported else _ASK, language)
+    advice = translated(advice, language).format(administrator=administrator, names=", ".join(config.outbound.files))
+    return {**matter, "title": _title(matter, config, language), "advice": advice, "items": items}
 
 
-def _title(matter: Matter) -> str:
-    match matter["kind"]:
-        case "journal":
-            return "filedrop can't record what it sends, so it sends nothing"
-        case "account" if matter["what"] in (AWAY, "unknown"):
-            return "the access point can't be reached"
-        case "account":
-            return "filedrop can't log in to the access point"
-        case "stuck":
-            return f"{matter['number']} {'message' if matter['number'] == 1 else 'messages'} can't be fetched"
-        case "folder":
-            return f"{matter['about']} {_FOLDERS.get(matter['what'], _UNUSABLE)}"
-        case _:
-            return matter["title"].removesuffix(" (outbound.overdue)")
+def _item(item: Item, kind: Kind, language: str) -> Item:
+    """An item without what is an administrator's. In another language, the note has the reason of what failed."""
+    why = item["why"] if kind in _WITH_REASONS else ""
+    if kind == "failed" and language != ENGLISH and why not in ("", WITHOUT_SIDECAR):
+        why = _IN_NOTE
+    known, name = item["known"], item["name"]
+    if found := _MESSAGE.fullmatch(known):
+        known = translated("(message {number})", language).format(number=found[1])
+    if kind == "stuck" and (found := _STUCK.fullmatch(name)):
+        name = translated("message {number} from {sender}", language).format(number=found[1], sender=found[2])
+    return {**item, "do": [], "why": translated(why, language), "known": known, "name": name}
 
 
-def _counts(company: CompanyStatus, *, is_running: bool | None) -> CompanyStatus:
+def _title(matter: Matter, config: Config, language: str) -> str:
+    kind, what = matter["kind"], matter["what"]
+    if kind in _TITLES:
+        time = as_duration(config.outbound.doubt if kind == "doubt" else config.outbound.overdue)
+        return counted(matter["number"], *_TITLES[kind], language, time=time)
+    if kind == "folder":
+        return translated(_FOLDERS.get(what, _UNUSABLE), language).format(folder=matter["about"])
+    if kind == "account" and what in (AWAY, "unknown"):
+        return translated("the access point can't be reached", language)
+    return translated(_SHORT_TITLES.get(kind, matter["title"]), language)
+
+
+def _counts(company: CompanyStatus, language: str, *, is_running: bool | None) -> CompanyStatus:
     """The counts with their reasons in plain words."""
-    documents = [_document(document) for document in company["documents"]]
+    documents = [_document(document, language) for document in company["documents"]]
     reasons: dict[Count, str] = {
         "waiting": _waiting(company, is_running=is_running),
-        "sending": "filedrop continues with them when it runs again"
+        "sending": marked("filedrop continues with them when it runs again")
         if is_running is False
-        else "being sent now, or waiting to be moved",
-        "doubt": f"filedrop doesn't know yet whether the access point received them. It looks for them there. {_SURE}",
-        "sent": "accepted by the access point, not delivered yet; filedrop keeps checking",
+        else marked("being sent now, or waiting to be moved"),
+        "doubt": marked(
+            "filedrop doesn't know yet whether the access point received them. It looks for them there. Nothing is "
+            "lost, and nothing is sent twice"
+        ),
+        "sent": marked("accepted by the access point, not delivered yet; filedrop keeps checking"),
     }
+    reasons = {count: translated(reason, language) for count, reason in reasons.items()}
+    if company["held"]:
+        reasons["waiting"] = _held(company, language)
     return {**company, "why": "", "documents": documents, "reasons": company["reasons"] | reasons}
 
 
-def _waiting(company: CompanyStatus, *, is_running: bool | None) -> str:
-    if company["held"]:
+def _held(company: CompanyStatus, language: str) -> str:
+    """Why nothing is sent from a folder with a HOLD file; its name and its folder are in the English sentence."""
+    if language == ENGLISH:
         return company["why"]
+    return translated(
+        "Sending is on hold, because of a HOLD file. filedrop sends nothing until you delete it.", language
+    )
+
+
+def _waiting(company: CompanyStatus, *, is_running: bool | None) -> str:
     if is_running is False:
-        return "filedrop sends them when it runs again"
+        return marked("filedrop sends them when it runs again")
     if company["why"]:
-        return "filedrop can't send them now. It sends them as soon as it can; nothing is lost"
-    return "filedrop sends them when they are ready and it is their turn"
+        return marked("filedrop can't send them now. It sends them as soon as it can; nothing is lost")
+    return marked("filedrop sends them when they are ready and it is their turn")
 
 
-def _document(document: DocumentStatus) -> DocumentStatus:
+def _document(document: DocumentStatus, language: str) -> DocumentStatus:
     """A document without the reasons that are an administrator's: of a doubt, or of an attempt to send it."""
-    is_dropped = document["id"] is None
-    return {**document, "why": document["why"] if is_dropped or document["state"] == "sent" else ""}
+    is_dropped, why = document["id"] is None, document["why"]
+    return {**document, "why": translated(why, language) if is_dropped or document["state"] == "sent" else ""}

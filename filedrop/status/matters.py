@@ -14,7 +14,8 @@ from filedrop.status.model import Item, Kind, Matter, folders_of
 from filedrop.status.reasons import asked_again, stuck, stuck_messages
 from filedrop.storage.folder import NOT_YET, is_gone
 from filedrop.storage.sidecar import DUPLICATE, retry
-from filedrop.text import command, listed
+from filedrop.text import command
+from filedrop.texts.languages import ENGLISH, counted, marked, plural, translated
 from filedrop.times import as_duration, moment
 
 if TYPE_CHECKING:
@@ -39,11 +40,11 @@ AWAY = "away"  # what is wrong with a root, or an access point
 SEVERAL = 2  # folders that are away at once, for which their root speaks
 UNTIL_ASKED = timedelta(minutes=1)  # after a start or a reload: until then, nothing is amiss with an account
 _CONDITIONS = {  # of an account: what is said of it, and of the whole
-    "no password": ("the password can't be read", "The password of an account can't be read."),
-    "refused": ("the login is refused", "The access point refuses the login."),
-    "wrong address": ("base_url is wrong", "The address of the access point is wrong."),
-    AWAY: ("the access point can't be reached", "The access point can't be reached."),
-    "unknown": ("no answer from the access point yet", "The access point hasn't answered yet."),
+    "no password": ("the password can't be read", marked("The password of an account can't be read.")),
+    "refused": ("the login is refused", marked("The access point refuses the login.")),
+    "wrong address": ("base_url is wrong", marked("The address of the access point is wrong.")),
+    AWAY: ("the access point can't be reached", marked("The access point can't be reached.")),
+    "unknown": ("no answer from the access point yet", marked("The access point hasn't answered yet.")),
 }
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _BY_THE_JOURNAL: tuple[Kind, ...] = ("rejected", "doubt", "decide", "late", "overdue", "stuck")
@@ -52,19 +53,15 @@ _DOUBT = (
     "--sent MSG_NO, or: filedrop resolve ID --send-again"
 )
 _LATE = "filedrop tries again by itself. Resolve the cause in each line, or ask the operator of the access point"
-_NOUNS: dict[Kind, str] = {
-    "alert": "problem",
-    "folder": "folder",
-    "table": "table",
-    "trouble": "problem",
-    "decide": "document",
-    "failed": "document",
-    "rejected": "document",
-    "stray": "file",
-    "late": "document",
-    "overdue": "document",
-    "doubt": "document",
-    "stuck": "message",
+_NOUNS: dict[Kind, tuple[str, str]] = {
+    **dict.fromkeys(
+        ("decide", "failed", "rejected", "late", "overdue", "doubt"), plural("{number} document", "{number} documents")
+    ),
+    **dict.fromkeys(("alert", "trouble"), plural("{number} problem", "{number} problems")),
+    "folder": plural("{number} folder", "{number} folders"),
+    "table": plural("{number} table", "{number} tables"),
+    "stray": plural("{number} file", "{number} files"),
+    "stuck": plural("{number} message", "{number} messages"),
 }
 
 
@@ -92,10 +89,10 @@ def line_of(item: Item, *, in_full: bool = True) -> str:
     return f"{(in_full and item['path']) or item['name']}{known}{why}"
 
 
-def unlisted(matter: Matter) -> str:
+def unlisted(matter: Matter, language: str = ENGLISH) -> str:
     """How many aren't named, "" where all are."""
     more = matter["number"] - len(matter["items"])
-    return f"and {more} more" if matter["items"] and more > 0 else ""
+    return counted(more, "and {number} more", "and {number} more", language) if matter["items"] and more > 0 else ""
 
 
 def find(
@@ -155,18 +152,17 @@ def unseen(status: Status) -> frozenset[Key]:
     return frozenset(keys - set(map(key_of, status["matters"])))
 
 
-def verdict(status: Status) -> str:
+def verdict(status: Status, language: str = ENGLISH) -> str:
     """The status in a sentence or two."""
     kinds = {matter["kind"] for matter in status["matters"]}
-    sentences = ["filedrop isn't running."] if "stopped" in kinds else []
+    sentences = [marked("filedrop isn't running.")] if "stopped" in kinds else []
     if "account" in kinds:
         conditions = {matter["what"] for matter in status["matters"] if matter["kind"] == "account"}
         sentences += [sentence for condition, (_, sentence) in _CONDITIONS.items() if condition in conditions]
     if "journal" in kinds:
-        sentences.append("The journal can't be used, so nothing is sent.")
-    if needed := _needed(status["matters"]):
-        sentences.append(needed)
-    return " ".join(sentences) or "Everything is working."
+        sentences.append(marked("The journal can't be used, so nothing is sent."))
+    said = [*(translated(sentence, language) for sentence in sentences), _needed(status["matters"], language)]
+    return " ".join(filter(None, said)) or translated("Everything is working.", language)
 
 
 def in_a_line(status: Status) -> str:
@@ -176,14 +172,18 @@ def in_a_line(status: Status) -> str:
     return f"{verdict(status)} ({'; '.join(cut)})" if cut else verdict(status)
 
 
-def _needed(matters: Sequence[Matter]) -> str:
+def _needed(matters: Sequence[Matter], language: str) -> str:
     """How many documents, messages, folders and tables need attention, as a sentence; "" for none."""
-    counts: Counter[str] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for one in matters:
         if noun := _NOUNS.get(one["kind"]):
             counts[noun] += one["number"]
-    parts = [f"{number} {noun}{'s' if number > 1 else ''}" for noun, number in counts.items()]
-    return f"{listed(parts)} {'needs' if counts.total() == 1 else 'need'} attention." if parts else ""
+    if not counts:
+        return ""
+    *others, last = (counted(number, *noun, language) for noun, number in counts.items())
+    both = translated("{first} and {last}", language)
+    things = both.format(first=", ".join(others), last=last) if others else last
+    return counted(counts.total(), "{things} needs attention.", "{things} need attention.", language, things=things)
 
 
 def _matter(kind: Kind, company: str = "", about: str = "", *, what: str = "", title: str, advice: str = "") -> Matter:

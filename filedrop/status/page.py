@@ -10,29 +10,41 @@ import base64
 import hashlib
 import os
 import re
+from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from markupsafe import Markup
 
 from filedrop import __version__
 from filedrop.status.folders import WITHOUT_SIDECAR
 from filedrop.status.matters import unlisted, verdict
 from filedrop.status.model import COUNTS, folders_of
-from filedrop.text import printable, size
-from filedrop.texts.languages import date
+from filedrop.text import printable_sentence, size
+from filedrop.texts.form import kind
+from filedrop.texts.languages import ENGLISH, counted, date, marked, translated
 from filedrop.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from datetime import datetime
 
+    from jinja2.runtime import Context
+
     from filedrop.status.lately import Lately
-    from filedrop.status.model import FolderStatus, Item, Matter, Status
+    from filedrop.status.model import Count, FolderStatus, Item, Matter, Status
 
 LONGEST = 300  # letters of a reason; the note has all of it
+_COUNTS: dict[Count, str] = {
+    "waiting": marked("Waiting"), "sending": marked("Sending"), "doubt": marked("Doubt"), "sent": marked("Sent"),
+    "overdue": marked("Overdue"), "failed": marked("Failed"), "received": marked("Received"), "stuck": marked("Stuck"),
+}  # fmt: skip
+_STATES = {  # of a document that the access point accepted
+    "sent": marked("sent"), "delivered": marked("delivered"), "failed": marked("failed"), "doubt": marked("doubt"),
+    "sending": marked("sending"), "waiting": marked("waiting"),
+}  # fmt: skip
 _TEMPLATES = Path(__file__).parent / "templates"
 _LEVELS = {"well": "#1a7f4b", "person": "#b26a00", "away": "#c0362c"}  # the dot in the browser's tab
 _STYLE = (_TEMPLATES / "style.css").read_text(encoding="utf-8")
@@ -48,9 +60,11 @@ def render(
     company: str,
     pages: Collection[str],
     readable: Mapping[tuple[str, str], Path],
+    language: str = ENGLISH,
 ) -> bytes:
     """The page for all, or of this `company`, to lie in `place`; `pages`: companies with a page of their own below.
 
+    What only the page for all shows has no other `language` than English.
     `readable` are the pages of received documents, by company and name of the document.
     """
     level = _level(status)
@@ -61,7 +75,14 @@ def render(
         host=host,
         pages=pages,
         level=level,
-        verdict=verdict(status),
+        language=language,
+        _=partial(translated, language=language),
+        counted=partial(counted, language=language),
+        unlisted=partial(unlisted, language=language),
+        document=lambda happened: kind(f"{happened.type or ''} {happened.number or ''}", language),
+        names=_COUNTS,
+        states=_STATES,
+        verdict=verdict(status, language),
         written=moment(status["written"]),
         needed=status["matters"],
         counts=[count for count in COUNTS if any(one[count] for one in status["companies"].values())],
@@ -69,7 +90,7 @@ def render(
         days=[dict(zip(kinds, numbers, strict=True)) for numbers in zip(*lately.days, strict=True)],
         highest=max(map(max, lately.days)),
         totals=dict(zip(kinds, map(sum, lately.days), strict=True)),
-        disks=_disks(status, place),
+        disks=_disks(status, place, language),
         page=lambda received: _link(readable.get((received.company, received.file)), place),
         note=lambda item, matter: _note(item, matter, place),
         version=__version__,
@@ -121,7 +142,7 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] if re.match(r"(?!filedrop )[a-z]+('[a-z]+)?( |$)", text) else text
 
 
-def _disks(status: Status, place: Path) -> list[tuple[str, list[str]]]:
+def _disks(status: Status, place: Path, language: str) -> list[tuple[str, list[str]]]:
     """How much room there is on each disk, and the folders there."""
     disks: dict[int, list[FolderStatus]] = {}
     for _, folder in folders_of(status):
@@ -131,29 +152,43 @@ def _disks(status: Status, place: Path) -> list[tuple[str, list[str]]]:
     for there in disks.values():
         free = there[0]["free"]
         shown = [_shown(folder["path"], place) for folder in there]
-        found.append((f"{size(free)} free" if free is not None else "unknown", shown))
+        found.append(
+            (
+                translated("{size} free", language).format(size=size(free))
+                if free is not None
+                else translated("Unknown", language),
+                shown,
+            )
+        )
     return found
 
 
 def _stop(text: str) -> str:
     """A text with a full stop, unless it ends with a command to be copied."""
-    last = text.rpartition(": ")[2]
-    return text if text.endswith((".", ":")) or re.match(r"(sudo )?filedrop ", last) else f"{text}."
+    before, _, last = text.rpartition(": ")
+    is_command = bool(before) and re.match(r"(sudo )?filedrop ", last)
+    return text if text.endswith((".", ":")) or is_command else f"{text}."
 
 
-def _time(at: datetime | str | None, form: Literal["long", "short"] = "long") -> Markup | str:
+@pass_context
+def _time(context: Context, at: datetime | str | None, form: Literal["long", "short"] = "long") -> Markup | str:
     """A moment as people write it, here; the exact one is its title."""
     found = moment(at) if isinstance(at, str) else at
     if found is None:
         return ""
     exact = found.isoformat(timespec="seconds")
-    shown = date(found, form="moment in a table" if form == "short" else "moment")
+    shown = date(found, context["language"], "moment in a table" if form == "short" else "moment")
     return Markup('<time datetime="{}" title="{}">{}</time>').format(exact, exact, shown)
+
+
+@pass_context
+def _day(context: Context, when: datetime) -> str:
+    return date(when, context["language"], "day")
 
 
 def _safe(value: Any) -> Any:
     """Texts of strangers without what isn't printable."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return printable_sentence(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 _ENVIRONMENT = Environment(
@@ -165,7 +200,6 @@ _ENVIRONMENT = Environment(
     lstrip_blocks=True,
 )
 _ENVIRONMENT.filters |= {
-    "brief": _brief, "time": _time, "unlisted": unlisted, "sentence": _sentence, "stop": _stop,
-    "day": lambda when: date(when, form="day"),
+    "brief": _brief, "time": _time, "sentence": _sentence, "stop": _stop, "day": _day,
 }  # fmt: skip
 _PAGE = _ENVIRONMENT.get_template("STATUS.html")

@@ -22,6 +22,7 @@ from filedrop.status.company import of_company
 from filedrop.status.folders import HUNG
 from filedrop.storage.marker import read_marker
 from filedrop.storage.names import page_name
+from filedrop.texts.languages import ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container
@@ -77,8 +78,9 @@ class Pages:
             if file.is_due((without_trifles(said), happened, linked)):
                 pages = {one for one, its in self._files.items() if its.is_there} if not name else ()
                 content = page.render(
-                    said, happened, place=self._root / name, host=self._host, company=name, pages=pages, readable=linked
-                )
+                    said, happened, place=self._root / name, host=self._host, company=name, pages=pages,
+                    readable=linked, language=self._config.companies[name].language if name else ENGLISH,
+                )  # fmt: skip
                 file.write(said, content)
 
     def readable(self, now: datetime) -> dict[tuple[str, str], Path]:

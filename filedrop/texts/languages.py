@@ -60,6 +60,30 @@ def translated(text: str, language: str) -> str:
     return catalogue(language, SENTENCES).gettext(text)
 
 
+def counted(number: int, singular: str, plural: str, language: str, **values: object) -> str:
+    """An English text about a `{number}` of things, in a language; `values` are those of other placeholders."""
+    if language == ENGLISH:
+        form = singular if number == 1 else plural
+    else:
+        form = catalogue(language, SENTENCES).ngettext(singular, plural, number)
+    return form.format(number=grouped(number, language), **values)
+
+
+def grouped(number: int, language: str) -> str:
+    """A whole number as it is written in a language."""
+    return f"{number:,}".replace(",", SEPARATORS[language][0])
+
+
+def marked(text: str) -> str:
+    """The text itself, which is translated where it is shown."""
+    return text
+
+
+def plural(singular: str, plural: str) -> tuple[str, str]:
+    """Both texts, for `counted`."""
+    return singular, plural
+
+
 def date(when: datetime, language: str = ENGLISH, form: str = "moment") -> str:
     """A moment as people write it, in this computer's time zone (`25 November 2026, 19:07`); `form`: of `DATES`."""
     local = here(when)

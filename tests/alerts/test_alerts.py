@@ -250,6 +250,19 @@ def test_companies_are_told_of_their_own(make_telling: Callable[..., Telling]) -
     assert "Not resolved yet, reported before\n- fjord: 1 failed" in mail.part("plain")
 
 
+def test_mail_in_a_companys_language(make_telling: Callable[..., Telling]) -> None:
+    """A mail to a company is in its language, and that to who is told of everything is in English."""
+    company = '{participants: ["0192:123456785"], mail: books@fjord.example, language: nb}'
+    telling = make_telling(companies={"fjord": company})
+    fail_in(telling, "fjord")
+    everything, own = telling.told(HOUR)
+    assert "fjord: 1 failed" in everything.subject
+    assert "fjord: 1 mislyktes" in own.subject
+    assert "(Les notatet til hver fil, og gj\u00f8r det som st\u00e5r der)" in own.part("plain")
+    assert '<html lang="nb">' in own.part("html")
+    assert "failed:" not in own.part("plain")
+
+
 def fail_in(telling: Telling, company: str) -> None:
     """Let a document of this company fail."""
     path = telling.world.root / company / "outbound" / f"{company}.xml"

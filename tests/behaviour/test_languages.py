@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
-from support.documents import SELLER
+from support.documents import SELLER, invoice
 
 from filedrop.storage.sidecar import RULE
 
@@ -38,3 +39,23 @@ def test_sidecar_stays_english(make_world: Callable[..., World]) -> None:
     world.run_once()
     sidecar = json.loads((world.outbound / "failed" / "bad.xml.json").read_text("utf-8"))
     assert sidecar["error"]["message"] == "The file is empty."
+
+
+def test_page_of_a_company(make_world: Callable[..., World]) -> None:
+    """A company's page is in its language, with its dates; the page for all is English."""
+    world = make_world(outbound={"incomplete_after": "0s"}, companies={"acme": FRENCH})
+    world.drop("fine.xml", invoice("2"))
+    world.drop("bad.xml", b"")
+    with world.daemon():
+        page, whole = world.root / "acme" / "STATUS.html", world.root / "STATUS.html"
+        world.until(lambda: page.exists() and "Facture 2" in page.read_text("utf-8"))
+        world.until(lambda: "1 en \u00e9chec" in page.read_text("utf-8"))
+        text, english = page.read_text("utf-8"), whole.read_text("utf-8")
+    assert '<html lang="fr">' in text
+    assert re.search(r"<h1>\u00c0 traiter\xa0: 1 document\.</h1>", text)
+    assert re.search(r"Mis \u00e0 jour le <time [^>]*>\d+ [^ ]+ \d{4} \u00e0 \d\d:\d\d</time>\.", text)
+    assert "Sa note dit ce qui ne va pas" in text
+    assert 'href="outbound/failed/bad.xml.why.txt">Lire la note</a>' in text
+    assert not re.search(r"administrator|failed<|Needs attention|Everything|delivered<", text.partition("<script>")[0])
+    assert '<html lang="en">' in english
+    assert "1 document needs attention." in english

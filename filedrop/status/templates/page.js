@@ -5,8 +5,8 @@
     var minutes = Math.floor((Date.now() - written) / 60000);
     stale.hidden = !(minutes >= 5);
     if (!stale.hidden) {
-      stale.textContent = "This page is " + (minutes < 120 ? minutes + " minutes" : Math.floor(minutes / 60) + " hours") +
-        " old: filedrop isn't running, or can't write here. What follows may have changed since.";
+      stale.textContent = minutes < 120 ? stale.dataset.minutes.replace("{number}", minutes)
+        : stale.dataset.hours.replace("{number}", Math.floor(minutes / 60));
     }
     if (written && Date.now() - used >= 60000) reload();
   }
@@ -24,7 +24,7 @@
       row.hidden = !has(row, wanted) && !(around && has(around, wanted));
       number += !row.hidden && row.localName !== "article";
     });
-    found.textContent = wanted ? (number ? number + " found" : "Nothing here matches.") : "";
+    found.textContent = wanted ? (number ? found.dataset.some.replace("{number}", number) : found.dataset.none) : "";
   }
   document.getElementById("filter").hidden = false;
   words.addEventListener("input", function () { used = Date.now(); filter(); });
