@@ -184,7 +184,7 @@ class OutboundPipeline:
             return False
         if self.health.trouble:
             return True
-        if self.due() <= steady or self.scanner.ready or self.scanner.waits_for_writers():
+        if self.due() <= steady or self._reporter.is_stale or self.scanner.ready or self.scanner.waits_for_writers():
             return False
         counts = self._shared.journal.counts(self.folder.id)
         if not self.was_compared or counts.get(State.SENDING):

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.readiness import Seen
     from filedrop.outbound.strays import Stray, Strays
 
-FEW = 1000  # files that weren't ready: choosing the newest of so many costs less than a millisecond
-EVERY = 1.0  # seconds between two such choices where there are more: of 100,000, one costs 28 milliseconds
+EVERY = 1.0  # seconds between two choices of the newest waiting files: each costs milliseconds, of 100,000 files 30
 
 
 class Reporter:
@@ -33,15 +32,23 @@ class Reporter:
         self._strays = strays
         self._chosen = -math.inf  # when the waiting files were chosen
 
+    @property
+    def is_stale(self) -> bool:
+        """Whether the newest waiting files are still to be chosen. Thread-safe."""
+        return self.next < math.inf
+
     def renew(self) -> None:
         """Replace the report."""
         desk, before, health = self._desk, self.report, self._desk.health
         unready, steady = desk.scanner.seen, desk.shared.steady()
-        if len(unready) <= FEW or steady >= self._chosen + EVERY:
+        waiting, has_faults, self.next = before.waiting, before.has_faults, math.inf
+        if not unready:
+            waiting, has_faults = (), False
+        elif steady >= self._chosen + EVERY:
             waiting, has_faults = waiting_files(desk), any(seen.fault for seen in unready.values())
-            self._chosen, self.next = steady, math.inf
+            self._chosen = steady
         else:
-            waiting, has_faults, self.next = before.waiting, before.has_faults, self._chosen + EVERY
+            self.next = self._chosen + EVERY
         self.report = FolderReport(
             before.path,
             before.company,

@@ -8,7 +8,7 @@ from support.documents import invoice
 from support.stepping import RULES, Life
 
 from filedrop.model.report import LISTED
-from filedrop.outbound.reporting import EVERY, FEW
+from filedrop.outbound.reporting import EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,25 +45,27 @@ def test_report_of_files_that_wait(make_world: Callable[..., World], clock: Cloc
 
 
 def test_report_of_many_files_that_wait(make_world: Callable[..., World], clock: Clock) -> None:
-    """The newest of very many files are chosen once a second, and then without another event; counts are current."""
+    """The newest waiting files are chosen once a second, and then without another event; their number is current."""
     world = make_world(outbound=RULES | {"settle": "0s"}, inbound={"poll": "5m"}, clock=clock.true)
     life = Life(world, clock)
     life.go_on(10)
-    for nth in range(FEW + 1):
+    for nth in range(LISTED + 1):
         (world.outbound / f"{nth}.xml").write_bytes(INCOMPLETE)
     life.touch()
-    life.go_on(EVERY)
+    life.do_each("step")
     before = life.pipeline.report
-    assert (before.unready, len(before.waiting)) == (FEW + 1, LISTED)
+    assert (before.unready, len(before.waiting)) == (LISTED + 1, LISTED)
     newest = world.outbound / "newest.xml"
     newest.write_bytes(INCOMPLETE)
     life.touch()
     life.do_each("step")
-    assert (life.pipeline.report.unready, life.pipeline.report.waiting) == (FEW + 2, before.waiting)
+    assert (life.pipeline.report.unready, life.pipeline.report.waiting) == (LISTED + 2, before.waiting)
+    assert not life.pipeline.is_done()
     assert life.pipeline.due() <= clock.steady() + EVERY
     clock.pass_on(EVERY)
     life.do_each("step")
     assert life.pipeline.report.waiting[0].path == newest
+    assert life.pipeline.is_done()
     assert life.pipeline.due() > clock.steady() + EVERY
     life.drop()
 
