@@ -38,6 +38,13 @@ _CDAR = (
 )
 _D16A, _D16B = (f"ReusableAggregateBusinessInformationEntity:{version}}}" for version in (19, 100))  # of CII
 _STYLESHEETS = {_CII: "cii.xsl", _CDAR: "cdar.xsl"}
+_LINES = [
+    f"{{*}}{name}"
+    for name in (
+        "InvoiceLine", "CreditNoteLine", "OrderLine", "DespatchLine", "SubInvoiceLine", "SubCreditNoteLine",
+        "SubLineItem", "IncludedSupplyChainTradeLineItem",
+    )
+]  # fmt: skip
 _FOLDER = Path(__file__).parent
 
 
@@ -117,6 +124,7 @@ def sheet(file: BinaryIO, language: str = "en") -> Sheet:
         return _outline(root, said)
     from lxml import etree  # noqa: PLC0415 - loaded already by the tree
 
+    left_out = _without_last_lines(root)
     for place, element in enumerate(root.iter()):
         element.tag = str(element.tag).replace(_D16A, _D16B)
         if not len(element) and not element.get(NUMBER):
@@ -125,7 +133,17 @@ def sheet(file: BinaryIO, language: str = "en") -> Sheet:
         result = _stylesheet(name)(etree.ElementTree(root)).getroot()
     except etree.LxmlError as error:
         raise NotReadable(f"can't be shown by {name}: {error}") from error
-    return _Filling(result, said).sheet(root)
+    return _Filling(result, said, left_out).sheet(root)
+
+
+def _without_last_lines(root: _Element) -> int:
+    """Remove the lines that no page has room for, which a stylesheet would take long for. Returns how many they are."""
+    left_out = list(root.iter(*_LINES))[MOST_ROWS:]
+    for line in left_out:
+        parent = line.getparent()
+        if parent is not None:
+            parent.remove(line)
+    return len(left_out)
 
 
 def sheet_of(told: Mapping[str, Any]) -> Sheet:
@@ -158,8 +176,9 @@ def _stylesheet(name: str) -> XSLT:
 class _Filling:
     """Makes words of what a stylesheet has given (its form: common.xsl)."""
 
-    def __init__(self, result: _Element, said: Words) -> None:
+    def __init__(self, result: _Element, said: Words, left_out: int) -> None:
         self._result = result
+        self._left_out = left_out  # lines
         self._said = said
         self._kind = result.get("kind", "")
         self._currency = clean(result.get("currency"))
@@ -229,8 +248,9 @@ class _Filling:
         filled = [nth for nth in range(len(columns)) if any(row[nth].text or row[nth].details for row in rows)]
         block.columns = [(self._said.label(columns[nth][0]), columns[nth][1]) for nth in filled]
         block.rows = [[row[nth] for nth in filled] for row in rows]
-        if len(stated) > MOST_ROWS:
-            block.more = self._said.label("more").format(number=len(stated) - MOST_ROWS)
+        left_out = len(stated[MOST_ROWS:]) + (self._left_out if part.get("key") == "lines" else 0)
+        if left_out:
+            block.more = self._said.label("more").format(number=left_out)
             for row in stated[MOST_ROWS:]:  # they are counted here, and so are not listed once more
                 self.shown.update(element.get(PLACE, "") for element in row.iter())
 
