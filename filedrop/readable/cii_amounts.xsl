@@ -35,9 +35,10 @@
     <detail list="tax_category"><xsl:call-template name="category"/></detail>
   </xsl:template>
 
-  <!-- Of a tax category: the tax, and its kind. -->
+  <!-- Of a tax category: the tax, where it isn't VAT, and its kind. -->
   <xsl:template name="category">
-    <xsl:copy-of select="ram:TypeCode"/><xsl:copy-of select="ram:CategoryCode"/>
+    <shown><xsl:copy-of select="ram:TypeCode[. = 'VAT']"/></shown>
+    <xsl:copy-of select="ram:TypeCode[. != 'VAT']"/><xsl:copy-of select="ram:CategoryCode"/>
     <xsl:copy-of select="ram:ExemptionReason[not(parent::*/parent::ram:ApplicableHeaderTradeSettlement)]"/>
     <xsl:copy-of select="ram:ExemptionReasonCode[not(parent::*/parent::ram:ApplicableHeaderTradeSettlement)]"/>
   </xsl:template>

@@ -116,6 +116,7 @@ LABELS = {
     "rounding": "Rounding",
     "payable": "To be paid",
     "payable.CreditNote": "To be credited",
+    "payable.Order": "Expected total",
     "payment": "Payment",
     "payment_means": "How",
     "payment_id": "Payment reference",

@@ -34,9 +34,9 @@
         </xsl:choose>
         <fact key="account"><xsl:copy-of select="cac:PaymentMeans[cac:PayeeFinancialAccount][1]/cac:PayeeFinancialAccount/cbc:ID"/></fact>
       </head>
+      <xsl:apply-templates select="cac:DocumentResponse"/>
       <facts><xsl:call-template name="facts"/></facts>
       <xsl:call-template name="parties"/>
-      <xsl:apply-templates select="cac:DocumentResponse"/>
       <xsl:apply-templates select="cac:Shipment"/>
       <xsl:call-template name="lines"/>
       <xsl:call-template name="allowances"/>

@@ -61,9 +61,10 @@
     </detail>
   </xsl:template>
 
-  <!-- Of a tax category: the tax, and its kind. -->
+  <!-- Of a tax category: the tax, where it isn't VAT, and its kind. -->
   <xsl:template name="category">
-    <xsl:copy-of select="cac:TaxScheme/*[self::cbc:ID or self::cbc:Name or self::cbc:TaxTypeCode]"/>
+    <shown><xsl:copy-of select="cac:TaxScheme/cbc:ID[. = 'VAT']"/></shown>
+    <xsl:copy-of select="cac:TaxScheme/*[self::cbc:ID[. != 'VAT'] or self::cbc:Name or self::cbc:TaxTypeCode]"/>
     <xsl:copy-of select="cbc:ID"/><xsl:copy-of select="cbc:Name"/>
     <xsl:copy-of select="cbc:TaxExemptionReason[ancestor::cac:Item]"/><xsl:copy-of select="cbc:TaxExemptionReasonCode[ancestor::cac:Item]"/>
   </xsl:template>

@@ -72,7 +72,9 @@
     </xsl:for-each>
     <fact key="tracking"><xsl:copy-of select="cbc:TrackingID"/></fact>
     <xsl:for-each select="cac:Shipment">
-      <fact key="shipment"><xsl:copy-of select="cbc:ID"/></fact>
+      <!-- NA is written where a shipment has no number of its own. -->
+      <shown><xsl:copy-of select="cbc:ID[. = 'NA']"/></shown>
+      <fact key="shipment"><xsl:copy-of select="cbc:ID[. != 'NA']"/></fact>
       <fact key="priority"><xsl:copy-of select="cbc:ShippingPriorityLevelCode"/></fact>
       <fact key="instructions"><xsl:copy-of select="cbc:HandlingInstructions | cbc:Information | cbc:SpecialInstructions"/></fact>
       <fact key="shipping_marks"><xsl:copy-of select="cac:TransportHandlingUnit/cbc:ShippingMarks"/></fact>

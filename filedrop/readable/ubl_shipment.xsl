@@ -70,10 +70,8 @@
   <!-- The packages that a line is in. -->
   <xsl:template match="cac:Shipment" mode="details">
     <!-- NA is written where a line's shipment has no number of its own. -->
-    <xsl:choose>
-      <xsl:when test="normalize-space(cbc:ID) = 'NA'"><shown><xsl:copy-of select="cbc:ID"/></shown></xsl:when>
-      <xsl:otherwise><detail key="shipment"><xsl:copy-of select="cbc:ID"/></detail></xsl:otherwise>
-    </xsl:choose>
+    <shown><xsl:copy-of select="cbc:ID[. = 'NA']"/></shown>
+    <detail key="shipment"><xsl:copy-of select="cbc:ID[. != 'NA']"/></detail>
     <detail key="gross_weight"><xsl:copy-of select="cbc:GrossWeightMeasure"/></detail>
     <detail key="net_weight"><xsl:copy-of select="cbc:NetWeightMeasure"/></detail>
     <detail key="volume"><xsl:copy-of select="cbc:GrossVolumeMeasure | cbc:NetVolumeMeasure"/></detail>

@@ -79,7 +79,7 @@ def test_on_a_screen(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_on_paper(browser: Browser, tmp_path: Path) -> None:
-    """Wherever a page ends, no heading ends it, and a table goes on below its head."""
+    """Wherever a page ends, no heading ends it, and a table goes on below its head; each page has its number."""
     to_text = shutil.which("pdftotext")
     if not to_text:
         pytest.skip("no pdftotext: apt-get install poppler-utils")
@@ -94,6 +94,9 @@ def test_on_paper(browser: Browser, tmp_path: Path) -> None:
         (tmp_path / "page.pdf").write_bytes(browser.printed())
         text = subprocess.run([to_text, "-layout", tmp_path / "page.pdf", "-"], check=True, capture_output=True).stdout
         pages = [page.strip().splitlines() for page in text.decode().split("\f") if page.strip()]
+        numbers = [page.pop().replace(" ", "") for page in pages]
+        assert numbers == [f"{number}/{len(pages)}" for number in range(1, len(pages) + 1)]
+        pages = ["\n".join(page).strip().splitlines() for page in pages]
         ends |= {page[-1].split()[0] for page in pages[:-1]}
         begins |= {page[0].split()[0] for page in pages[1:]}
     assert not ends & {"LINES", "TAX", "PAYMENT", "NOTES", "No.", "Category"}

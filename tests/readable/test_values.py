@@ -78,6 +78,12 @@ def test_copies_and_tests() -> None:
     assert "Copy No" in said(original)
 
 
+def test_what_is_no_vat() -> None:
+    """A tax that isn't VAT is named where its rate is."""
+    assert "25 % GST Standard rate (S)" in said(invoice().replace(b">VAT</cbc:ID>", b">GST</cbc:ID>"))
+    assert "GST" not in said(invoice())
+
+
 def test_exchange_rates() -> None:
     """From which currency into which, at what rate, and of which day."""
     rate = """<cac:TaxExchangeRate><cbc:SourceCurrencyCode>NOK</cbc:SourceCurrencyCode>

@@ -36,6 +36,7 @@ _NO_VALUES = ("UBLExtensions", "Signature")  # of a computer for a computer: sig
 _YES = {"true": "yes", "1": "yes", "false": "no", "0": "no"}
 # What the type of a document stands for: the label says it.
 _TYPES = {"50": ("tender", "project"), "130": ("invoiced_object",), "916": ("attachments",)}
+_VAT = ("TaxScheme/ID", "TradeTax/TypeCode", "IncludedTradeTax/TypeCode")  # VAT is the tax that a label means
 _DAY = re.compile(r"(\d{4})(\d{2})(\d{2})")
 
 
@@ -101,6 +102,8 @@ def _forms(value: Value) -> Iterator[str]:
     yield from (said.number(text, decimals) for decimals in range(4))
     if "Date" in value.path and _DAY.match(text):
         yield _DAY.sub(r"\1-\2-\3", text[:8])
+    if value.path.endswith(_VAT) and text == "VAT":
+        yield said.label("tax_rate")
     if value.path.endswith("TypeCode") and text in _TYPES:
         yield from (said.label(key) for key in _TYPES[text])
     if value.path.endswith("ChargeIndicator") or value.path.endswith("ChargeIndicator/Indicator"):
