@@ -65,7 +65,7 @@ _SHORT_TITLES: dict[Kind, str] = {
     "account": marked("filedrop can't log in to the access point"),
 }
 _WITH_REASONS = ("failed", "rejected", "stray")  # kinds whose items have reasons for these people
-_IN_NOTE = marked("its note says what is wrong")
+_IN_NOTE = marked("its note says what is wrong.")
 _MESSAGE, _STUCK = re.compile(r"\(message (\d+)\)"), re.compile(r"message (\d+) from (.*)")
 
 
