@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ def compile_catalogues(root: Path) -> None:
     for source in root.joinpath(CATALOGUES).rglob("*.po"):
         with source.open("rb") as file:
             catalogue = read_po(file)
+        catalogue.creation_date = datetime(1970, 1, 1, tzinfo=UTC)  # else it is now: two builds would differ
         draft = source.with_suffix(".new")
         with draft.open("wb") as file:
             write_mo(file, catalogue)
