@@ -435,19 +435,19 @@ def test_a_verdict_is_kept(make_world: Callable[..., World], clock: Clock, tmp_p
     life.go_on(10)
     pipelines = life.service.accounts[0].pipelines
     for pipeline in pipelines:
-        for nth in range(2):
+        for nth in range(20):
             world.put(pipeline.folder.path / f"{nth}.xml", invoice(f"{pipeline.folder.company} {nth}"))
         touch(pipeline)
     for _ in range(20):
         life.turn()
         life.do_all(but="send")
         clock.pass_on(10)
-    assert life.jobs == ["send", "send"]
-    assert seen.read_text().count("x") == 4
-    assert all(len(under_way(pipeline)) == 2 for pipeline in pipelines)
+    assert life.jobs == ["send"] * life.service.accounts[0].context.window.size
+    assert seen.read_text().count("x") == 40
+    assert all(len(under_way(pipeline)) == 20 for pipeline in pipelines)
     life.go_on(60)
-    assert len(world.front.asked("POST /outbox")) == 4
-    assert seen.read_text().count("x") == 4
+    assert len(world.front.asked("POST /outbox")) == 40
+    assert seen.read_text().count("x") == 40
     assert not any(under_way(pipeline) for pipeline in pipelines)
     life.stop()
 
