@@ -10,8 +10,8 @@ from filedrop.cli.checking import CONFIGURATION, CheckResult
 from filedrop.cli.opening import open_access_point
 from filedrop.errors import AccessPointError, ConfigError
 from filedrop.process.lock import is_running
+from filedrop.status import daemon_file
 from filedrop.status.reasons import asked_again
-from filedrop.status.status_file import read, told_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +32,8 @@ def account(config: Config, account: Account) -> Iterator[CheckResult]:
 
 def _login(config: Config, account: Account) -> Iterator[CheckResult]:
     about = f"account {account.name}"
-    told = told_in(read(config.root)).accounts.get(account.name) if is_running(config.state) is not False else None
-    again = asked_again(told, datetime.now().astimezone()) if told else ""
+    known = daemon_file.read(config.state).accounts.get(account.name) if is_running(config.state) is not False else None
+    again = asked_again(known, datetime.now().astimezone()) if known else ""
     with open_access_point(account) as access_point:
         try:
             access_point.probe()

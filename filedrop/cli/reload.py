@@ -15,10 +15,9 @@ from filedrop.cli.opening import WHO_MAY, act_as_owner, open_config
 from filedrop.cli.show import say
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.files.disk import shortage
-from filedrop.files.patience import within
 from filedrop.process.clock import now
 from filedrop.process.lock import is_running, running_process
-from filedrop.status import status_file
+from filedrop.status import daemon_file
 from filedrop.times import moment
 
 if TYPE_CHECKING:
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LONGEST = 60.0  # seconds; a large document on the wire may take longer
+A_WHILE = 5.0  # seconds after which a disk that can't be written to is why nothing is reported
 OFTEN = 0.1  # seconds between looks at what the daemon says
-A_WHILE = 5.0  # seconds after which a share that can't be written to is why nothing is said
 
 
 @click.command(epilog="\b\nExample: filedrop reload")
@@ -44,18 +43,18 @@ def reload(config_option: str | None) -> None:
         config = open_config(config_option)
     except ConfigError as error:
         raise _with_refusal(error, path) from error
-    _reload(path, config.root, config.state)
+    _reload(path, config.state)
     say("filedrop uses the configuration as it is now.")
 
 
 def _with_refusal(mistakes: ConfigError, path: Path) -> ConfigError:
     """The mistakes, after the running daemon was told of them: `status`, page and alerts show only what it knows."""
-    root, state = (configuration.named_folder(key, path) for key in ("root", "state"))
-    if root is None or state is None:
+    state = configuration.named_folder("state", path)
+    if state is None:
         return mistakes
     try:
         act_as_owner(state)
-        _reload(path, root, state)
+        _reload(path, state)
     except ConfigError:
         return ConfigError([*mistakes.complaints, "filedrop still uses the old configuration"])
     except FiledropError:  # none runs, or it can't be asked: the mistakes are what matters
@@ -63,14 +62,14 @@ def _with_refusal(mistakes: ConfigError, path: Path) -> ConfigError:
     return mistakes
 
 
-def _reload(path: Path, root: Path, state: Path) -> None:
+def _reload(path: Path, state: Path) -> None:
     """Have the daemon of this state read its configuration again, and wait until it has. Raises FiledropError.
 
     ConfigError is raised where the daemon did not take up the configuration.
     """
     asked = now()
     _ask(state, path)
-    _wait(root, state, asked)
+    _wait(state, asked)
 
 
 if sys.platform == "win32":
@@ -96,34 +95,26 @@ else:
             raise FiledropError(f"you may not signal filedrop's process: run this as {WHO_MAY}") from None
 
 
-def _wait(root: Path, state: Path, asked: datetime) -> None:
+def _wait(state: Path, asked: datetime) -> None:
     """Wait until the daemon has read its configuration after `asked`. Raises ConfigError where it didn't take it up."""
     begun = time.monotonic()
     until = begun + LONGEST
     while time.monotonic() < until:
-        told = status_file.told_in(status_file.read(root))
-        read = moment(told.configured)
+        daemon = daemon_file.read(state)
+        read = moment(daemon.configured)
         if read is not None and read >= asked:
-            if why := told.troubles.get("configuration"):
+            if why := daemon.troubles.get("configuration"):
                 raise ConfigError([why])
             return
         if is_running(state) is False:
             raise FiledropError("filedrop stopped in the meantime: see its log")
-        if time.monotonic() > begun + A_WHILE and (why := _why_silent(root)):
+        if time.monotonic() > begun + A_WHILE and (short := shortage(state)):
             raise FiledropError(
-                f"filedrop was asked to reload, but can't report the result: {root / status_file.NAME} can't be "
-                f"written: {why}. If its log shows configuration.changed, it uses the new configuration"
+                f"filedrop was asked to reload, but can't report the result in {state}: {short}. If its log shows "
+                "configuration.changed, it uses the new configuration"
             )
         time.sleep(OFTEN)
     raise FiledropError(
         f"filedrop still uses the old configuration after {LONGEST:.0f} seconds. It may be sending a large document. "
-        f"`configured` in {root / status_file.NAME} shows when it has read the new one"
+        "Its log shows configuration.changed when it uses the new one"
     )
-
-
-def _why_silent(root: Path) -> str:
-    """Why a daemon can't write what it has to say, "" where it can."""
-    try:
-        return within(status_file.PATIENCE, lambda: shortage(root))
-    except OSError as error:
-        return error.strerror or str(error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
@@ -19,8 +19,8 @@ from filedrop.files import is_missing, may_use
 from filedrop.files.disk import shortage
 from filedrop.model.report import LISTED
 from filedrop.process.lock import is_running
-from filedrop.status import status_file
-from filedrop.status.matters import AWAY, heading, in_a_line, line_of, unlisted, verdict
+from filedrop.status import daemon_file, status_file
+from filedrop.status.matters import heading, in_a_line, line_of, unlisted, verdict
 from filedrop.status.model import COUNTS
 from filedrop.status.reasons import asked_again
 from filedrop.status.survey import Survey
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 MATTERS = ("overdue", "failed", "stuck")  # counts of what needs attention in any case
 SILENT = timedelta(minutes=5)  # a daemon reports each minute
+_WRITTEN = "`state` and `root`"
 _FOLDERS: tuple[Literal["root", "state"], ...] = ("root", "state")
 
 
@@ -47,8 +48,9 @@ _FOLDERS: tuple[Literal["root", "state"], ...] = ("root", "state")
 def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
     """Show what needs attention, and how many documents each company has in each state, with reasons.
 
-    The daemon writes status.json in the root. What it says about the access point and the unread messages comes from
-    that file. So does everything else if you may not read the daemon's state, or if the configuration has a mistake.
+    What only the daemon knows, such as the unread messages, comes from daemon.json in the daemon's state. If you may
+    not read the state, or if the configuration has a mistake, this shows what the daemon wrote to status.json in the
+    root.
 
     With --check the exit status is 0 if everything is working, 1 if something needs attention, filedrop isn't running
     or it reported nothing for five minutes, 2 if the configuration is wrong, and 3 if an account can't be used: the
@@ -60,18 +62,31 @@ def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
         if not (is_check or as_json):
             _show_by_the_one_before(configuration.find(config_option))
         raise
-    try:
-        now = _look(config)
-        if as_json:
-            show_json(now)
-        if is_check:
-            line, exit_status = checked(now, datetime.now().astimezone())
-            if not as_json:
-                say(line)
-            raise SystemExit(exit_status)
+    if is_missing(config.state) or may_use(config.state):
+        _answer(_look(config), is_check=is_check, as_json=as_json)
+    else:
+        with _by_anybody():
+            _answer(_reported(config), is_check=is_check, as_json=as_json)
+
+
+def _answer(now: Status, *, is_check: bool, as_json: bool) -> None:
+    if as_json:
+        show_json(now)
+    if is_check:
+        line, exit_status = checked(now, datetime.now().astimezone())
         if not as_json:
-            _show(now)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:  # anybody may write to the share
+            say(line)
+        raise SystemExit(exit_status)
+    if not as_json:
+        _show(now)
+
+
+@contextmanager
+def _by_anybody() -> Iterator[None]:
+    """A context in which a status.json is shown: anybody may have written it. Raises FiledropError for a wrong form."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise FiledropError(f"{status_file.NAME} is damaged; the daemon writes it again within a minute") from error
 
 
@@ -91,30 +106,30 @@ def _silent(status: Status, now: datetime) -> str:
         return ""
     since = f" since {local(heard)}" if heard else ""
     if status["running"]:
-        is_root_away = any(matter["kind"] == "folder" and matter["what"] == AWAY for matter in status["matters"])
-        silent = f"filedrop runs, but reported nothing{since}: check that it can write to `root`. Its last report: "
-        return "" if is_root_away else silent  # which the matter says
-    return f"filedrop reported nothing{since}: check that it runs and can write to `root`. Its last report: "
+        return f"filedrop runs, but reported nothing{since}: check that it can write to {_WRITTEN}. Its last report: "
+    return f"filedrop reported nothing{since}: check that it runs and can write to {_WRITTEN}. Its last report: "
+
+
+def _reported(config: Config) -> Status:
+    """What the daemon wrote to status.json, for who may not use its state."""
+    status, short = status_file.read(config.root), ""
+    with suppress(OSError):  # nor may we ask about the folder that it is in
+        short = shortage(config.state)
+    why = f"{config.state} can't be used: {short}" if short else f"you may not read {config.state}"
+    if status is None:
+        raise FiledropError(f"{why}, and there is no {status_file.NAME} in {config.root}: run this as {WHO_MAY}")
+    complain(f"{why}: this is what filedrop reported at {status['written']}")
+    return status
 
 
 def _look(config: Config) -> Status:
-    told = status_file.read(config.root)
-    if not is_missing(config.state) and not may_use(config.state):
-        short = ""
-        with suppress(OSError):  # nor may we ask about the folder that it is in
-            short = shortage(config.state)
-        why = f"{config.state} can't be used: {short}" if short else f"you may not read {config.state}"
-        if told is None:
-            raise FiledropError(f"{why}, and there is no {status_file.NAME} in {config.root}: run this as {WHO_MAY}")
-        complain(f"{why}: this is what filedrop reported at {told['written']}")
-        return told
-    running, heard = is_running(config.state), status_file.told_in(told)
-    if not running:  # it has told the trouble that it had, not what there is now
-        heard = replace(
-            heard,
-            journal="",
-            troubles={about: why for about, why in heard.troubles.items() if about != "configuration"},
-        )
+    """The status now, by a look at everything, and what only the daemon knows."""
+    running, part = is_running(config.state), daemon_file.read(config.state)
+    if not running:  # it reported the trouble that it had, not what there is now
+        troubles = {about: why for about, why in part.troubles.items() if about != "configuration"}
+        part = replace(part, journal="", troubles=troubles)
+    elif not part.journal and (short := shortage(config.state)):  # of which the daemon can write nothing there
+        part = replace(part, journal=f"the journal can't be written in {config.state}: {short}; nothing is posted")
     journal = None
     with ExitStack() as stack:
         try:
@@ -122,8 +137,8 @@ def _look(config: Config) -> Status:
             if journal and not running:  # a daemon has done so at its start
                 journal.check_integrity()
         except JournalError as error:
-            journal, heard = None, replace(heard, journal=str(error))
-        return Survey(config, journal).take(heard, running=running, now=datetime.now().astimezone())
+            journal, part = None, replace(part, journal=str(error))
+        return Survey(config, journal).take(part, running=running, now=datetime.now().astimezone())
 
 
 def _show_by_the_one_before(path: Path) -> None:
@@ -132,16 +147,16 @@ def _show_by_the_one_before(path: Path) -> None:
     if state and is_running(state) is False:
         say("filedrop isn't running, and can't start with this configuration.")
         return
-    told = status_file.read(root) if root else None
-    if told is None or not told["running"]:
+    status = status_file.read(root) if root else None
+    if status is None or not status["running"]:
         return
-    with suppress(KeyError, TypeError, AttributeError, ValueError):  # anybody may write to the share
-        written, read = datetime.fromisoformat(told["written"]), datetime.fromisoformat(told["configured"])
+    with suppress(FiledropError), _by_anybody():  # the mistake is what matters
+        written, read = datetime.fromisoformat(status["written"]), datetime.fromisoformat(status["configured"])
         if abs(datetime.now().astimezone() - written) > SILENT:
             return
-        which = "the configuration before that" if told["troubles"].get("configuration") else "that one"
+        which = "the configuration before that" if status["troubles"].get("configuration") else "that one"
         say(f"filedrop read its configuration at {local(read)}, and uses {which}. It reported at {local(written)}:")
-        _show(told)
+        _show(status)
 
 
 def _show(now: Status) -> None:

@@ -1,7 +1,7 @@
-"""status.json in the root, beside the page: the state of it all for programs, and what only the daemon knows.
+"""status.json in the root, beside the page: the state of it all, for programs and for who may not read `state`.
 
-It is written by a thread of its own, when something has changed and at least each minute, whole or not at all. A share
-that is away or hangs costs the daemon nothing but this file.
+It is written by threads of its own, when something has changed and at least each minute, whole or not at all. A share
+that is away or hangs costs the daemon nothing but this file: daemon.json in `state` is written by another thread.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, cast
 
 from filedrop.files import Directory, clear_drafts, replace_whole
 from filedrop.files.patience import within
+from filedrop.files.rights import explain
 from filedrop.process.loop import attempt
 from filedrop.process.systemd import notify
-from filedrop.status import strays
+from filedrop.status.daemon_file import DaemonFile
 from filedrop.status.matters import in_a_line
-from filedrop.status.model import NO_REPORT, VERSION, AccountStatus, Status, folders_of
+from filedrop.status.model import VERSION, Status
 from filedrop.status.page_file import ANYWAY, Pages, is_at_home, without_trifles
-from filedrop.status.reasons import Left
-from filedrop.status.survey import DaemonPart, Survey, part_of
+from filedrop.status.survey import Survey, part_of
 from filedrop.storage import checked
 
 if TYPE_CHECKING:
@@ -70,6 +70,9 @@ class StatusFile:
         self._survey = Survey(config, journal)
         self._log = log
         self._thread: threading.Thread | None = None
+        self._writer: threading.Thread | None = None  # into the root, which may hang
+        self._daemon_file = DaemonFile(config.state)
+        self._trouble = ""  # why status.json can't be written
         self._next = self._next_anyway = 0.0
         self._news: object = None
         self._last: Status | None = None
@@ -80,9 +83,10 @@ class StatusFile:
         self._table_troubles: Sequence[str] = ()
 
     def follow(self, former: StatusFile) -> None:
-        """Write nothing while this one, which a share may hold up, is still writing into the same folder."""
+        """Write nothing while this one is still writing; a share may hold it up."""
+        self._thread = former._thread
         if former._root == self._root:
-            self._thread = former._thread
+            self._writer = former._writer
 
     def report(self, report: DaemonReport) -> None:
         """Write what has changed, soon; returns at once."""
@@ -118,26 +122,53 @@ class StatusFile:
         self._pages.prepare()
         begun = time.monotonic()
         now = datetime.now().astimezone()
-        told = replace(part_of(report), tables=self._troubles_of_tables(), alerts=self._alerts())
+        part = replace(part_of(report), tables=self._troubles_of_tables(), alerts=self._alerts())
+        if self._trouble:
+            part = replace(part, troubles={**part.troubles, NAME: self._trouble})
+        with suppress(OSError):  # the journal, which is there, too, reports a disk that is full
+            self._daemon_file.write(part)
         asked_for = self._pages.readable(now).values()
-        self._last = status = self._survey.take(told, running=running, now=now, asked_for=asked_for)
+        self._last = status = self._survey.take(part, running=running, now=now, asked_for=asked_for)
         self._tell_manager(status)
-        with suppress(OSError):  # the ways in and out say so already, and loud enough
-            self._write_down(status, now)
+        if not (self._writer and self._writer.is_alive()):
+            writer = threading.Thread(
+                target=self._write_into_root, args=(status, now), name=f"{NAME}-root", daemon=True
+            )
+            writer.start()
+            self._writer = writer
+            writer.join(PATIENCE)
         ended = time.monotonic()
         self._next, self._next_anyway = (ended + min(ANYWAY - 1, rest * (ended - begun)) for rest in (REST, LONG_REST))
 
+    def _write_into_root(self, status: Status, now: datetime) -> None:
+        def write() -> None:
+            with suppress(OSError):  # the ways in and out report a root that is away
+                self._write_down(status, now)
+
+        attempt(self._log, NAME, write)
+
     def _write_down(self, status: Status, now: datetime) -> None:
-        """Write status.json and the pages, where they are due and the root is ours."""
+        """Write status.json and the pages, where they are due and the root is ours. Raises OSError."""
         root = Directory.open(self._root)
-        if not is_at_home(root / NAME, status, self._journal):
+        if is_at_home(root / NAME, status, self._journal):
+            self._write_status(root, status)
+            self._write_pages(status, now)
+
+    def _write_status(self, root: Directory, status: Status) -> None:
+        news = without_trifles(status)
+        if news == self._written and time.monotonic() < self._written_next:
             return
-        said = without_trifles(status)
-        if said != self._written or time.monotonic() >= self._written_next:
+        try:
             if not self._written:
                 clear_drafts(root)
             replace_whole(root / NAME, json.dumps(status, indent=1).encode() + b"\n")
-            self._written, self._written_next = said, time.monotonic() + ANYWAY
+        except OSError as error:
+            self._trouble = f"{self._root / NAME} can't be written: {explain(error, self._root, to_write=True)}"
+        else:
+            self._trouble = ""
+            self._written, self._written_next = news, time.monotonic() + ANYWAY
+
+    def _write_pages(self, status: Status, now: datetime) -> None:
         there = frozenset[Path]().union(*(snapshot.there for snapshot in self._survey.snapshots.values()))
         self._pages.write(status, now, there, self._reported())
 
@@ -165,35 +196,3 @@ def read(root: Path) -> Status | None:
     if status is None or status.keys() != Status.__annotations__.keys() or status["filedrop"] != VERSION:
         return None
     return cast("Status", status)
-
-
-def told_in(status: Status | None) -> DaemonPart:
-    """What the daemon has told in a status.json; nothing where its form is wrong: anybody may write to the share."""
-    if status is None:
-        return DaemonPart()
-    try:
-        documents = [one for company in status["companies"].values() for one in company["documents"]]
-        return DaemonPart(
-            heard=str(status["written"]),
-            accounts={name: one for name, one in status["accounts"].items() if _is_of_an_account(one)},
-            tables=[*map(str, status["tables"])],
-            troubles={about: str(why) for about, why in status["troubles"].items()},
-            alerts=[*map(str, status["alerts"])],
-            warnings={str(one["path"]): str(one["warning"]) for _, one in folders_of(status)},
-            refused={str(one["path"]): str(one["refused"]) for _, one in folders_of(status)},
-            waiting={
-                Path(one["path"]): Left(str(one["why"]), str(one["since"]))
-                for one in documents
-                if one["state"] == "waiting"
-            },
-            strays=strays.in_companies(status["companies"]),
-            journal=str(status["journal"]),
-            configured=str(status["configured"]),
-        )
-    except (KeyError, TypeError, AttributeError, ValueError):
-        return DaemonPart()
-
-
-def _is_of_an_account(told: AccountStatus) -> bool:
-    """Whether it has an account's keys, and moments as texts."""
-    return told.keys() == NO_REPORT.keys() and isinstance(told["next_attempt"], str | None)

@@ -7,7 +7,7 @@ import threading
 import time
 from contextlib import suppress
 from heapq import nlargest, nsmallest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.files import Directory
 from filedrop.model.report import LISTED
@@ -18,7 +18,7 @@ from filedrop.storage.marker import is_marked
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
 
     from filedrop.config import Config
@@ -64,23 +64,6 @@ def strays_by_company(folders: Iterable[FolderReport]) -> dict[str, CompanyStray
         listed = nlargest(LISTED, (*before.listed, *here), key=lambda stray: stray["since"])
         found[folder.company] = CompanyStrays(before.number + folder.strays.number, tuple(listed))
     return found
-
-
-def in_companies(companies: Mapping[str, Any]) -> dict[str, CompanyStrays]:
-    """The strays that a status.json reports. Raises KeyError, TypeError, AttributeError for a wrong form."""
-    return {
-        name: CompanyStrays(
-            len(company["strays"]) + int(company["unlisted"].get("strays", 0)),
-            tuple(
-                StrayStatus(
-                    file=str(stray["file"]), path=str(stray["path"]), why=str(stray["why"]), since=str(stray["since"])
-                )
-                for stray in company["strays"]
-            ),
-        )
-        for name, company in companies.items()
-        if company["strays"] is not None
-    }  # fmt: skip
 
 
 class RemovedFolders:

@@ -159,16 +159,18 @@ def test_a_share_that_is_full_before_the_start(small_world: World, disks: Disks)
 
 @hang_up
 def test_a_reload_on_a_full_share(small_world: World, disks: Disks) -> None:
-    """Where the root is full, so that a reload can't be told of, that is said, and not that it wasn't taken up."""
+    """A reload on a full root is reported like any other; on a full state folder, that it can't be reported is."""
     world = small_world
     with world.daemon() as daemon:
         world.until(lambda: (told := status_file.read(world.root)) and told["running"])
         disks["share"].fill()
         world.more = "log: {level: debug}"
+        assert world.filedrop("reload").returncode == 0
+        disks["state"].fill()
+        world.more = ""
         done = world.filedrop("reload")
         assert done.returncode == 1
-        assert f"{world.root / 'status.json'} can't be written: its disk is full: make room there" in done.stderr
-        world.until(lambda: "configuration.changed" in (world.base / "daemon.log").read_text())
+        assert f"can't report the result in {world.state}: its disk is full: make room there" in done.stderr
         make_room(disks)
         world.stop(daemon)
 
@@ -265,7 +267,7 @@ def test_status_says_that_nothing_can_be_recorded(small_world: World, disks: Dis
         world.drop("two.xml", invoice("2"))
         world.until(lambda: service.journal.trouble)
         StatusFile(service.config, service.journal, service._log).close(service.report())
-        why = f"the journal {world.state / 'journal.sqlite'} can't be used: database or disk is full; nothing is posted"
+        why = f"the journal can't be written in {world.state}: its disk is full: make room there; nothing is posted"
         assert why in ask(world, "status").says
         make_room(disks)
         world.until(world.settled)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import invoice
+from support.rights import run_as
 from support.world import PROJECT, World
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def others() -> None:
 
 
 @pytest.fixture
-def open_world(others: None) -> Iterator[World]:  # noqa: ARG001 - it skips
+def open_world() -> Iterator[World]:
     """A world that other users can look into as far as its own modes let them; pytest's folders let nobody."""
     with TemporaryDirectory() as base:
         Path(base).chmod(0o755)
@@ -89,6 +90,23 @@ def test_two_daemons_at_once(world: World) -> None:
 
 
 @as_root
+def test_status_of_another_user(open_world: World) -> None:
+    """Who may not read the state gets status, in words, in a line and as JSON, from what the daemon wrote."""
+    world = open_world
+    world.put(world.outbound / "failing.xml", invoice(receiver=None))
+    assert world.process("run", "--once").returncode == 1
+    where = ("--config", str(world.base / "config.yaml"), "status")
+    shown, line, seen = (run_as(ANOTHER, *where, *option) for option in ((), ("--check",), ("--json",)))
+    assert "acme: 1 failed: " in shown.stdout
+    assert line.returncode == 1
+    assert line.stdout == "filedrop isn't running. 1 document needs attention. (acme: 1 failed)\n"
+    assert json.loads(seen.stdout)["companies"]["acme"]["failed"] == 1
+    for done in (shown, line, seen):
+        assert f"you may not read {world.state}: this is what filedrop reported at" in done.stderr
+
+
+@as_root
+@pytest.mark.usefixtures("others")
 @pytest.mark.parametrize("hidden", [False, True], ids=["the state is closed", "so is the folder that it is in"])
 def test_another_user(open_world: World, *, hidden: bool) -> None:
     """Who isn't the state's owner sees what status.json says, and is told in a sentence what he may not do."""
@@ -102,7 +120,7 @@ def test_another_user(open_world: World, *, hidden: bool) -> None:
     assert world.process("run", "--once").returncode in (0, 1)  # writes status.json
     seen = run(world, "status", "--json", user=ANOTHER)
     assert (seen.returncode, json.loads(seen.stdout)["companies"]["acme"]["failed"]) == (0, 1), seen.stderr
-    assert "this is what the daemon wrote at" in seen.stderr
+    assert "this is what filedrop reported at" in seen.stderr
     for command in (["messages"], ["run", "--once"], ["retry", "--all"], ["resolve", "x", "--send-again"], ["check"]):
         done = run(world, *command, user=ANOTHER)
         assert done.returncode != 0, command
@@ -112,6 +130,7 @@ def test_another_user(open_world: World, *, hidden: bool) -> None:
 
 
 @as_root
+@pytest.mark.usefixtures("others")
 def test_root_beside_a_daemon(open_world: World) -> None:
     """What root does beside another user's daemon leaves nothing behind that the daemon can't use."""
     world = open_world

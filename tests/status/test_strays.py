@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,12 +13,11 @@ from support.documents import invoice
 from support.stepping import Life
 
 from filedrop.outbound.strays import NO_DOCUMENT, PUT_THERE
-from filedrop.status import status_file
+from filedrop.status import daemon_file
 from filedrop.status.company import of_company
 from filedrop.status.matters import heading, unseen, verdict
-from filedrop.status.status_file import told_in
-from filedrop.status.strays import RemovedFolders
-from filedrop.status.survey import DaemonPart, Survey, part_of
+from filedrop.status.strays import CompanyStrays, RemovedFolders
+from filedrop.status.survey import Survey, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from support.stepping import Clock
     from support.world import World
 
-    from filedrop.status.model import Status
+    from filedrop.status.model import Status, StrayStatus
 
 RULES = {"rescan": "30s", "settle": "2s", "doubt": "15m", "track": "1m", "retry": "{first: 5s, longest: 15m}"}
 
@@ -88,14 +88,10 @@ def test_strays_in_the_command(world: World) -> None:
     world.process("run", "--once")
     path = world.outbound / "scan.pdf"
     world.put(path, b"%PDF")
-    told = status_file.read(world.root)
-    assert told is not None
     since = "2026-11-25T12:00:00+00:00"
-    told["companies"]["acme"]["strays"] = [
-        {"file": "scan.pdf", "path": str(path), "why": "no document", "since": since}
-    ]
-    told["companies"]["acme"]["unlisted"] = {"strays": 4}
-    (world.root / "status.json").write_text(json.dumps(told))
+    stray: StrayStatus = {"file": "scan.pdf", "path": str(path), "why": "no document", "since": since}
+    part = replace(daemon_file.read(world.state), strays={"acme": CompanyStrays(5, (stray,))})
+    daemon_file.DaemonFile(world.state).write(part)
     shown = world.filedrop("status").stdout
     assert "acme: 5 files that will never be sent: only XML documents" in shown
     assert "acme: stray: scan.pdf: no document" in shown
@@ -103,16 +99,6 @@ def test_strays_in_the_command(world: World) -> None:
     assert world.filedrop("status", "--check").returncode == 1
     path.unlink()
     assert "scan.pdf" not in world.filedrop("status").stdout
-
-
-@pytest.mark.parametrize("strange", [7, [7], [{"file": "a"}], {"file": "a"}])
-def test_forged_strays(world: World, strange: object) -> None:
-    """Whatever somebody writes into status.json instead of strays, it is read as nothing."""
-    world.process("run", "--once")
-    told = status_file.read(world.root)
-    assert told is not None
-    told["companies"]["acme"]["strays"] = strange  # type: ignore[typeddict-item]
-    assert told_in(told) == DaemonPart()
 
 
 def test_strays_that_are_not_looked_for_yet(world: World, clock: Clock) -> None:

@@ -1,17 +1,24 @@
 """Files that can't be read, for root either.
 
-`as_anyone`: a thread may read only what the files' modes let it (Linux). `opens_unreadable`: a file opens, and its
+`as_anyone`: a thread may read only what the files' modes let it (Linux). `run_as`: a command of another user, for root;
+its Python may lie where only root may read. `opens_unreadable`: a file opens, and its
 content can't be read.
 """
 
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import struct
+import subprocess
 import sys
+import warnings
 from contextlib import contextmanager
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
+
+from support.commands import run_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,6 +43,28 @@ def as_anyone() -> Iterator[None]:
         yield
     finally:
         _succeed(libc.capset(header, before))
+
+
+def run_as(user: int, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run `filedrop WORDS` in a child process that has become another user; what it needs is loaded before."""
+    run_here(*words)
+    with TemporaryFile("w+") as output, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of later Pythons: no thread lives on in the child
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setgroups([])
+                os.setgid(user)
+                os.setuid(user)
+                done = run_here(*words)
+                json.dump([done.returncode, done.stdout, done.stderr], output)
+                output.flush()
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        output.seek(0)
+        returncode, stdout, stderr = json.load(output)
+    return subprocess.CompletedProcess(words, returncode, stdout, stderr)
 
 
 def _succeed(result: int) -> None:
