@@ -94,7 +94,7 @@ def test_account_taken_and_given_up_amid_work(world: World, times: int, monkeypa
             trouble = Trouble(world, service, draw.choice(["", "", "journal", "share"]))
             give_up(world, service)
             assert unfinished(service, world) == 0
-            world.until(lambda: our_holdings() == before, what=f"it has what it had: {before}, not {our_holdings()}")
+            world.until(lambda: our_holdings() == before, what=f"it has what it had: {before}")
             trouble.wait()
         take(world, service)
         world.until(world.settled, 60)
