@@ -202,6 +202,11 @@ class Document:
                 return "sending"
 
     @property
+    def log_facts(self) -> dict[str, str]:
+        """What each line of the log about it has, so that its id finds all of them."""
+        return {"company": self.company, "file": self.file, "document": self.id}
+
+    @property
     def ids(self) -> Ids:
         """The ids for the access point. Raises ValueError where one is missing."""
         if not (self.sender and self.receiver and self.document_id and self.process_id):

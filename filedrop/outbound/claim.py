@@ -162,7 +162,7 @@ def _claim_returned(
     desk.scanner.forget(name)
     _clear_beside(folder, name)
     desk.moves.note_found(document.id)
-    shared.log.info("document.returned", company=folder.company, file=document.file, state=document.state.value)
+    shared.log.info("document.returned", **document.log_facts, state=document.state.value)
     return Claimed(identified_now(desk.shared, desk.identification, document, reading), opened)
 
 
@@ -207,10 +207,10 @@ def _move_in(desk: Desk, name: str, own: str, status: os.stat_result, *, is_know
     if folder.stamp("sending", file) != FileStamp.of(status):
         put_back(folder, file, name)
         return None
-    desk.shared.log.info("document.claimed", company=folder.company, file=file)
     desk.scanner.forget(name)
     _clear_beside(folder, name)
     document, in_failed = new_document(desk.shared, folder, own, file, FileStamp.of(status)), folder.at("failed") / name
+    desk.shared.log.info("document.claimed", **document.log_facts)
     if in_failed.beside(".json").exists() or in_failed.beside(".why.txt").exists():
         desk.moves.note_in_failed(document.id, name)
         if own != name:  # its note has named this file, and must not name the next one

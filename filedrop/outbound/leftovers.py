@@ -45,8 +45,7 @@ class Leftovers:
         key, last = (document.id, document.revision), document.history[-1].event if document.history else ""
         if document.unclear and last.endswith(A_PERSON_SAYS) and key not in self._logged:
             self._logged.add(key)
-            facts = {"company": document.company, "file": document.file}
-            self._shared.log.info("document.resolved", **facts, decision=last, msg_no=document.msg_no)
+            self._shared.log.info("document.resolved", **document.log_facts, decision=last, msg_no=document.msg_no)
 
     def _reopened(self, document: Document) -> Claimed | None:
         """A waiting document with its file opened. None if the file is missing, changed, or can't be read now."""
@@ -86,5 +85,5 @@ def put_back_changed(desk: Desk, document: Document) -> None:
     with desk.health.tolerant():
         put_back(desk.folder, document.file, document.dropped_as)
         shared.journal.record(document.taken(shared.now()))
-        shared.log.info("document.changed", company=document.company, file=document.file)
+        shared.log.info("document.changed", **document.log_facts)
     desk.scanner.wake()

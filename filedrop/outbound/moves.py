@@ -148,8 +148,7 @@ class Moves:
                 self._miss(document)
             except InUse as error:  # retried by each scan, logged once: a missing permission looks the same
                 if document.id not in self._begun:
-                    facts = {"company": document.company, "file": document.file}
-                    self._shared.log.info("document.in_use", **facts, why=error.strerror)
+                    self._shared.log.info("document.in_use", **document.log_facts, why=error.strerror)
                 self._begun.add(document.id)
             except (OSError, JournalError):
                 self._begun.add(document.id)
@@ -180,7 +179,7 @@ class Moves:
             return
         self.note_found(document.id)
         shared.journal.record(document.gone(shared.now()))
-        shared.log.warning("document.taken", company=document.company, file=document.file, state=document.state.value)
+        shared.log.warning("document.taken", **document.log_facts, state=document.state.value)
         if (changed := _changed(shared, folder, document)) is not None:
             shared.journal.record(changed)  # the next step puts it into failed/
 
@@ -195,11 +194,10 @@ def bring_to_disk(folder: OutboundFolder, places: Iterable[str]) -> None:
 
 
 def _log_move(shared: Context, document: Document, after: Document) -> None:
-    facts = {"company": document.company, "file": after.file}
     if document.state is State.FAILED and document.error:
-        shared.log.warning("document.failed", **facts, code=document.error.code, why=document.error.message)
+        shared.log.warning("document.failed", **after.log_facts, code=document.error.code, why=document.error.message)
     else:
-        shared.log.info("document.put_away", **facts, state=document.state.value, msg_no=document.msg_no)
+        shared.log.info("document.put_away", **after.log_facts, state=document.state.value, msg_no=document.msg_no)
 
 
 def _changed(shared: Context, folder: OutboundFolder, document: Document) -> Document | None:

@@ -276,7 +276,7 @@ def _end_or_ask(shared: Context, document: Document) -> None:
         elsewhere = document.identity not in ("", shared.access_point.identity)  # another account: not asked from here
         if document.state is State.WAITING or elsewhere or shared.gone.was_asked(document.id):
             shared.journal.record(document.taken(shared.now()))
-            shared.log.warning("document.taken", company=document.company, file=document.file)
+            shared.log.warning("document.taken", **document.log_facts)
             shared.gone.forget(document.id)
         elif document.id not in shared.gone:
             shared.gone.note(document.id)

@@ -108,7 +108,7 @@ class DoubtResolver:
         # Owners are read last: a request that is no longer in `others` has its answer in the journal.
         decision = decide(documents, self._candidates(documents, listed, others, clocks), clocks, rivals)
         for message, document in decision.surplus:
-            shared.log.error("message.surplus", msg_no=message.msg_no, file=document.file, company=document.company)
+            shared.log.error("message.surplus", **document.log_facts, msg_no=message.msg_no)
             shared.journal.record_surplus(identity, message.msg_no, message.received, document)
         steps = [self._conclude(document, decision, begun) for document in documents]
         return shared.journal.record_all(after for after in steps if after is not None)
@@ -194,7 +194,7 @@ class DoubtResolver:
 
     def _log_conclusion(self, document: Document) -> None:
         """Log what a look has decided, or asks a person. A failure is logged when the document is put away."""
-        facts = {"company": document.company, "file": document.file}
+        facts = document.log_facts
         match document.state:
             case State.SENT:
                 self._shared.log.info("document.found", **facts, msg_no=document.msg_no)

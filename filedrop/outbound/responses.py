@@ -105,7 +105,7 @@ def _conclude(desk: Desk, document: Document, responses: Sequence[Response]) -> 
     desk.shared.journal.record_written(responses)
     for response in responses:
         facts = {"code": response.code, "reason": response.reason, "msg_no": response.msg_no}
-        desk.shared.log.info("document.answered", company=document.company, file=document.file, **facts)
+        desk.shared.log.info("document.answered", **document.log_facts, **facts)
 
 
 def _beside(desk: Desk, document: Document) -> Entry | None:

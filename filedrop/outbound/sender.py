@@ -78,7 +78,7 @@ def _posted(shared: Context, document: Document, opened: OpenedDocument, *, loca
         why = str(error)
         if isinstance(error, WrongAddress) and shared.breaker.ready:  # a probe has just been answered
             why = f"{error.answer} for this document alone, so base_url is right: ask the access point's operator why"
-        shared.log.info("document.held_back", file=document.file, company=document.company, why=why)
+        shared.log.info("document.held_back", **document.log_facts, why=why)
         return Answer(document.never_arrived(shared.now(), why, due=_next_try(shared, document, error.retry_after)))
     except NoClearAnswer as error:
         shared.breaker.record_failure(error, document.id)
@@ -112,14 +112,13 @@ def _ask_directory(shared: Context, document: Document) -> Document:
         return document
     if shared.rules.directory == "refuse":
         return document.failed(shared.now(), objection)
-    shared.log.warning("receiver.doubtful", company=document.company, file=document.file, why=objection.message)
+    shared.log.warning("receiver.doubtful", **document.log_facts, why=objection.message)
     return document.warned(objection.message)
 
 
 def log_doubt(shared: Context, document: Document) -> Document:
     """Log that a document is in doubt now. Returns the same document."""
-    facts = {"company": document.company, "file": document.file, "attempt": document.unclear}
-    shared.log.warning("document.doubted", **facts, why=document.why_in_doubt)
+    shared.log.warning("document.doubted", **document.log_facts, attempt=document.unclear, why=document.why_in_doubt)
     return document
 
 

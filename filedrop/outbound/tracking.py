@@ -74,7 +74,9 @@ class Tracking:
                 except (NoClearAnswer, Unauthorized, Unavailable, WrongAddress) as error:  # only this message fails
                     if not shared.breaker.allows_again():
                         raise
-                    shared.log.warning("message.not_answered", msg_no=document.msg_no, why=str(error))
+                    shared.log.warning(
+                        "message.not_answered", **document.log_facts, msg_no=document.msg_no, why=str(error)
+                    )
                     reports.unclear.add(document.id)
                 else:
                     if message is not None:

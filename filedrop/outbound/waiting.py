@@ -25,7 +25,7 @@ def log_need(log: structlog.stdlib.BoundLogger, document: Document, *, before: D
     """Log what a document waits for, unless it waited for the same `before`."""
     if document.needs is None or (before is not None and before.why_without(document.needs) == document.needs_why):
         return
-    log.warning(_LOGGED[document.needs], company=document.company, file=document.file, why=document.needs_why)
+    log.warning(_LOGGED[document.needs], **document.log_facts, why=document.needs_why)
 
 
 def retry_needy(journal: Journal, log: structlog.stdlib.BoundLogger, folder: str, now: datetime) -> None:

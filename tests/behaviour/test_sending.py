@@ -100,6 +100,23 @@ def test_each_step_has_a_line_in_the_log(world: World) -> None:
     ]
 
 
+def test_a_documents_id_finds_its_story(world: World) -> None:
+    """By its id, which the sidecar has, the log tells all that happened to each of 100 documents."""
+    for number in range(100):
+        world.drop(f"{number:03}.xml", invoice(str(number), receiver=None if number % 10 == 0 else BUYER))
+    world.settle()
+    stories: dict[str, list[str]] = {}
+    for line in world.log():
+        if "document" in line:
+            stories.setdefault(line["document"], []).append(f"{line['event']} {line.get('state', '')}".strip())
+    sidecars = [json.loads(path.read_text("utf-8")) for path in world.outbound.rglob("*.xml.json")]
+    assert len(sidecars) == 100
+    accepted = ["document.claimed", "document.put_away sent", "document.put_away delivered"]
+    for sidecar in sidecars:
+        failed = ["document.claimed", "document.failed"]
+        assert stories[sidecar["id"]] == (failed if sidecar.get("error") else accepted), sidecar
+
+
 def test_the_same_name_every_night(world: World) -> None:
     """`invoice.xml` every night: each is sent, and lies under a name of its own; nothing is overwritten."""
     for night in range(3):

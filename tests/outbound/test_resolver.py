@@ -102,7 +102,7 @@ def test_found(bench: Bench) -> None:
     assert resolver(bench).wait() is None
     assert not resolver(bench).undecided()
     assert told(bench, "document.found") == {
-        "level": "info", "company": "acme", "file": "invoice.xml", "msg_no": message.msg_no,
+        "level": "info", "company": "acme", "file": "invoice.xml", "document": document.id, "msg_no": message.msg_no,
     }  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def test_not_found(bench: Bench) -> None:
     assert (again.state, again.due, again.history[-1].event) == (State.WAITING, None, "not found at the access point")
     assert looks(bench) == 7
     assert told(bench, "document.not_found") == {
-        "level": "warning", "company": "acme", "file": "invoice.xml", "attempt": 2,
+        "level": "warning", "company": "acme", "file": "invoice.xml", "document": document.id, "attempt": 2,
     }  # fmt: skip
     assert resolver(bench).wait() is None
 
@@ -260,7 +260,9 @@ def test_a_document_that_can_not_be_had(bench: Bench) -> None:
     assert question(asked)
     assert abs(asked.history[-1].at - bench.desk.shared.now()) < timedelta(seconds=1)
     assert wait(bench) == 900
-    assert told(bench, "document.undecided") == {"level": "error", "company": "acme", "file": "invoice.xml"}
+    assert told(bench, "document.undecided") == {
+        "level": "error", "company": "acme", "file": "invoice.xml", "document": document.id,
+    }  # fmt: skip
     bench.clock.pass_on(900)
     assert look(bench) == []  # the same question isn't asked twice
     bench.world.front.heal()
@@ -327,7 +329,7 @@ def test_a_message_too_many(bench: Bench) -> None:
     assert bench.life.journal.surplus(identity) == [(second, "invoice.xml")]
     assert (found.id, found.msg_no) == (document.id, first)
     assert told(bench, "message.surplus") == {
-        "level": "error", "company": "acme", "file": "invoice.xml", "msg_no": second,
+        "level": "error", "company": "acme", "file": "invoice.xml", "document": document.id, "msg_no": second,
     }  # fmt: skip
 
 
