@@ -136,7 +136,7 @@ def test_a_mistake(filedrop: Filedrop, world: World) -> None:
         world.more = ""
         world.config_file()
         assert filedrop("reload").returncode == 0
-        assert refused(world) == ""
+        world.until(lambda: refused(world) == "")
         assert events(world, "configuration.unchanged")
         world.stop(daemon)
     world.invariants()
@@ -153,7 +153,7 @@ def test_a_mistake_by_the_command(filedrop: Filedrop, world: World, mistake: str
         assert told.returncode == 2
         assert "config.yaml:" in told.stderr
         assert "filedrop still uses the old configuration" in told.stderr
-        assert "config.yaml:" in refused(world)
+        world.until(lambda: "config.yaml:" in refused(world))
         world.stop(daemon)
     told = filedrop("reload")
     assert told.returncode == 2
