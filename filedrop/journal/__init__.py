@@ -21,7 +21,7 @@ command) is refused with `Changed` and overwrites nothing. No other package but 
 
 from filedrop.journal.connection import SQLITE_VERSION
 from filedrop.journal.copies import Copies
-from filedrop.journal.documents import Duplicate, Newest
+from filedrop.journal.documents import Drop, Duplicate, Newest
 from filedrop.journal.errands import Errand, Errands
 from filedrop.journal.folders import Folders
 from filedrop.journal.lately import Days, Lately, Received, Sent
@@ -38,6 +38,7 @@ __all__ = [
     "SQLITE_VERSION",
     "Answer",
     "Days",
+    "Drop",
     "Duplicate",
     "Errand",
     "Journal",

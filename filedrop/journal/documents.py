@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -21,7 +22,7 @@ from filedrop.model.document import Document, Need, State, same_participant
 from filedrop.model.message import number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from datetime import datetime, timedelta
 
     from filedrop.identify import Reading
@@ -36,6 +37,14 @@ class Duplicate(FiledropError):
     def __init__(self, document: Document) -> None:
         super().__init__(f"the same document was already sent as {document.dropped_as}")
         self.document = document
+
+
+class Drop(NamedTuple):
+    """A dropped file: its name in `outbound/`, the one that it gets in `sending/` if that is free, and its content."""
+
+    name: str
+    file: str
+    sha256: str
 
 
 class Newest(NamedTuple):
@@ -103,17 +112,21 @@ class Documents(Store):
         only one of two identical documents can pass. Each becomes a Document, Duplicate, Changed or JournalError.
         Where the rule is `refuse`, a document with the number of an earlier one gets the `warning` about that one.
         """
+        wanted = list(documents)
+        known_content = self.once_in_each(partial(_known_content, documents=wanted))
 
         def work(connection: sqlite3.Connection, document: Document) -> Document:
-            if duplicates != "allow" and not document.was_let_through:
+            known, content = known_content(connection), _content(document)
+            if duplicates != "allow" and not document.was_let_through and not known.isdisjoint(content):
                 first = _duplicate_of(connection, document, by_number=duplicates == "number")
                 if first:
                     raise Duplicate(first)
                 if earlier := _same_number_as(connection, document):
                     document = document.warned(warning(earlier))
+            known.update(content)
             return put(connection, document)
 
-        return self.write_each([partial(work, document=document) for document in documents])
+        return self.write_each([partial(work, document=document) for document in wanted])
 
     def steps_due(self, folder: str, now: datetime | None, *, longest: timedelta, limit: int) -> list[Document]:
         """Documents of a folder for its next step: left in state sending, not yet put away, or waiting and due.
@@ -171,12 +184,20 @@ class Documents(Store):
         if self.needy(folder, now):
             self.write(lambda connection: connection.execute(statements.RETRY_NEEDY, values))
 
-    def speaks_of(self, folder: str, place: str, file: str) -> bool:
-        """Whether this is the recorded name of an open document.
+    def spoken_of(self, folder: str, places: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Those of these places and file names that are recorded as open documents'.
 
-        Its file may have been moved, and that record lost: another file with the name would be mistaken for it.
+        Their files may have been moved, and the records lost: another file with the name would be mistaken for one.
         """
-        return self.value(statements.NAMED, folder=folder, place=place, file=as_name(file)) is not None
+        by_place = defaultdict[str, list[str]](list)
+        for place, file in places:
+            by_place[place].append(file)
+        spoken = set[tuple[str, str]]()
+        for place, names in by_place.items():
+            listed, files = _parameters("file", names)
+            rows = self.read(statements.NAMED.format(files=listed), folder=folder, place=place, **files)
+            spoken |= {(place, from_name(file)) for (file,) in rows}
+        return spoken
 
     def has_had(self, folder: str, file: str, unnumbered: str) -> bool:
         """Whether a document, open or ended, has this file name in a folder.
@@ -186,13 +207,24 @@ class Documents(Store):
         names = {"file": as_name(file), "unnumbered": as_name(unnumbered)}
         return self.value(statements.HAS_HAD, folder=folder, **names) is not None
 
-    def knows_of(self, folder: str, name: str, file: str, sha256: str) -> bool:
-        """Whether a row may concern a file dropped with this name and these bytes.
+    def known_of(self, folder: str, drops: Collection[Drop]) -> set[str]:
+        """The names of those dropped files that a row may concern.
 
-        That is: an open document with these bytes, one that `speaks_of` the name `file` in `sending/`, or a waiver.
+        That is: an open document with the same bytes, one that is `spoken_of` as `file` in `sending/`, or a waiver.
         """
-        values = {"folder": folder, "name": as_name(name), "place": "sending", "file": as_name(file), "sha256": sha256}
-        return bool(self.value(statements.KNOWS_OF, **values))
+        if not drops:
+            return set()
+        values = {"folder": folder, "place": "sending", "digests": json.dumps([drop.sha256 for drop in drops])}
+        (files, as_files), (names, as_names) = (
+            _parameters(key, [getattr(drop, key) for drop in drops]) for key in ("file", "name")
+        )
+        found = set(self.read(statements.KNOWN_OF.format(files=files, names=names), **values, **as_files, **as_names))
+        kinds = ("sha256", "file", "waiver")
+        return {
+            drop.name
+            for drop in drops
+            if not found.isdisjoint(zip(kinds, (drop.sha256, as_name(drop.file), as_name(drop.name)), strict=True))
+        }
 
     def in_state(self, state: State, *, identity: str | None = None) -> list[Document]:
         """Open documents in this state, oldest first; of one account, where `identity` is given."""
@@ -319,6 +351,24 @@ def _put_all(
         with suppress(Changed):
             written.append(write(connection, document))
     return written
+
+
+def _content(document: Document) -> set[tuple[str, str | None]]:
+    """The content and the number by which a duplicate of a document is found."""
+    return {("meaning", document.meaning), *([("number", document.number)] if document.number else ())}
+
+
+def _known_content(connection: sqlite3.Connection, documents: Iterable[Document]) -> set[tuple[str, str | None]]:
+    """What of these documents' `_content` any row has: mostly nothing, by one question for all."""
+    content = set[tuple[str, str | None]]().union(*map(_content, documents))
+    values = {key: json.dumps([value for kind, value in content if kind == key]) for key in ("meaning", "number")}
+    return set(connection.execute(statements.KNOWN_CONTENT, values))
+
+
+def _parameters(key: str, names: Iterable[str]) -> tuple[str, dict[str, bytes]]:
+    """File names as so many parameters: what stands in the statement, and the values."""
+    values = {f"{key}{nth}": as_name(name) for nth, name in enumerate(names)}
+    return ", ".join(f":{parameter}" for parameter in values), values
 
 
 def _due(now: datetime, longest: timedelta) -> dict[str, float]:

@@ -82,16 +82,21 @@ class Numbers(Documents):
 
         The owner of a number is decided within the transaction: if two requests got the same answer, one keeps it.
         """
+        wanted = list(answers)
+        owned_by_any = self.once_in_each(partial(_owned_by_any, answers=wanted))
 
         def work(connection: sqlite3.Connection, answer: Answer) -> Document:
-            document = answer.document
-            if answer.message is not None and answer.otherwise is not None:
-                with self.reading_with(connection):
-                    if self.is_owned(document.identity, answer.message, document.company):
-                        document = answer.otherwise
+            document, message = answer.document, answer.message
+            if message is not None and answer.otherwise is not None:
+                owned = owned_by_any(connection)
+                if (document.identity, message.msg_no) in owned:
+                    with self.reading_with(connection):
+                        if self.is_owned(document.identity, message, document.company):
+                            document = answer.otherwise
+                owned.add((document.identity, message.msg_no))
             return put(connection, document)
 
-        return self.write_each([partial(work, answer=answer) for answer in answers])
+        return self.write_each([partial(work, answer=answer) for answer in wanted])
 
     def times(self, identity: str) -> list[tuple[datetime, str]]:
         """Of the latest documents accepted at their only request: when that was, by `Date`, and `received`."""
@@ -111,3 +116,18 @@ class Numbers(Documents):
         """Write that the access point has this document once more than intended, as this message."""
         values = {"identity": identity, "msg_no": msg_no, "received": received, "document": document.id}
         self.write(lambda connection: connection.execute(statements.INSERT_SURPLUS, values))
+
+
+def _owned_by_any(connection: sqlite3.Connection, answers: Iterable[Answer]) -> set[tuple[str, int]]:
+    """The accounts and numbers of those messages that any row may own: mostly none, by one question for an account."""
+    numbers = defaultdict[str, list[int]](list)
+    for answer in answers:
+        if answer.message is not None:
+            numbers[answer.document.identity].append(answer.message.msg_no)
+    return {
+        (identity, msg_no)
+        for identity, asked in numbers.items()
+        for (msg_no,) in connection.execute(
+            statements.OWNED_BY_ANY, {"identity": identity, "numbers": json.dumps(asked)}
+        )
+    }

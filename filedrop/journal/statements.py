@@ -62,11 +62,13 @@ HAS_HAD = (
 )
 ANOTHER_COMPANYS = "SELECT 1 FROM documents WHERE open AND folder = :folder AND company <> :company LIMIT 1"
 HAND_TO = "UPDATE documents SET company = :company WHERE open AND folder = :folder AND company <> :company"
-NAMED = f"SELECT 1 FROM documents WHERE {_LIES} AND file = :file LIMIT 1"
-KNOWS_OF = f"""
-    SELECT EXISTS (SELECT 1 FROM documents WHERE open AND sha256 = :sha256 AND folder = :folder)
-        OR EXISTS ({NAMED})
-        OR EXISTS (SELECT 1 FROM waivers WHERE folder = :folder AND file = :name)
+# File names are bytes, which no JSON holds: each is a parameter.
+NAMED = f"SELECT file FROM documents WHERE {_LIES} AND file IN ({{files}})"
+KNOWN_OF = f"""
+    SELECT 'sha256', sha256 FROM documents
+        WHERE open AND folder = :folder AND sha256 IN (SELECT value FROM json_each(:digests))
+    UNION ALL SELECT 'file', file FROM ({NAMED}) AS named
+    UNION ALL SELECT 'waiver', file FROM waivers WHERE folder = :folder AND file IN ({{names}})
 """
 IN_STATE = f"{_ALL} open AND state = :state AND (:identity IS NULL OR identity = :identity) ORDER BY id"
 _UNFINISHED = "SELECT id, company, {kind} AS kind FROM documents WHERE open AND state = "
@@ -132,6 +134,11 @@ OWNED = (
     f"SELECT msg_no, received FROM documents WHERE {_NUMBERED} AND {_BELIEVED}"
     f" UNION ALL SELECT msg_no, received FROM surplus WHERE {_NUMBERED}"
 )
+OWNED_BY_ANY = """
+    SELECT value FROM json_each(:numbers)
+    WHERE EXISTS (SELECT 1 FROM documents WHERE identity = :identity AND msg_no = value)
+        OR EXISTS (SELECT 1 FROM surplus WHERE identity = :identity AND msg_no = value)
+"""
 ELSEWHERE = (
     "SELECT identity, company, state, count(*) FROM documents"
     f" WHERE open AND state IN ('{State.SENDING}', '{State.DOUBT}', '{State.SENT}') AND identity <> ''"
@@ -173,6 +180,11 @@ GIVEN_TO = f"""
         {_GIVEN} AND meaning = :meaning
         UNION ALL {_GIVEN} AND number = :number AND type = :type AND issue_date IS :issue_date
     ) ORDER BY id DESC LIMIT 1
+"""
+# One row for each value, however many documents have it.
+KNOWN_CONTENT = """
+    SELECT 'meaning', value FROM json_each(:meaning) WHERE EXISTS (SELECT 1 FROM documents WHERE meaning = value)
+    UNION ALL SELECT 'number', value FROM json_each(:number) WHERE EXISTS (SELECT 1 FROM documents WHERE number = value)
 """
 SAME_MEANING = f"{_ALL} meaning = :meaning AND id <> :id AND {_BELIEVED}"
 SAME_NUMBER = f"{_ALL} number = :number AND id <> :id AND {_BELIEVED}"

@@ -60,6 +60,7 @@ class Store:
         self._guard: sqlite3.Connection | None = None
         self._checkpoints = migrates
         self._rows = 0  # written until the last checkpoint
+        self._transactions = 0  # begun by the writer
         self._is_behind = True  # is there something in the -wal that the file lacks?
         self._seen = -1  # commits
         with _translated(path):
@@ -165,10 +166,26 @@ class Store:
                 raise ticket.error
         return [ticket.error or ticket.result for ticket in tickets]  # type: ignore[misc] # no other error is left
 
+    def once_in_each(self, ask: Callable[[sqlite3.Connection], _T]) -> Callable[[sqlite3.Connection], _T]:
+        """`ask`, which is called once in each transaction: the works of one `write_each` share its result.
+
+        Works that fail together are done again, each in a transaction of its own.
+        """
+        asked: dict[int, _T] = {}
+
+        def answer(connection: sqlite3.Connection) -> _T:
+            if self._transactions not in asked:
+                asked.clear()
+                asked[self._transactions] = ask(connection)
+            return asked[self._transactions]
+
+        return answer
+
     def _commit(self, batch: list[_Ticket]) -> None:
         try:
             with _translated(self.path):
                 self._say("BEGIN IMMEDIATE")
+                self._transactions += 1
                 for ticket in batch:
                     try:
                         ticket.result = ticket.work(self._writer)

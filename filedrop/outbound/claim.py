@@ -1,17 +1,20 @@
 """Claiming: a dropped file that is ready moves into `sending/` and becomes a document.
 
-A file is read whole before it is moved. A file that isn't ready stays where it is. The scanner remembers what
-was seen of it, so that a large or broken file is read again only after a change.
+Files are read whole before they are moved, and the journal is asked about all of a batch in between. A file that isn't
+ready stays where it is. The scanner remembers what was seen of it, so that a large or broken file is read again only
+after a change.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filedrop.errors import DocumentError
 from filedrop.files import FileStamp, InUse, discard, identity_of, is_closed, place
-from filedrop.journal import Waiver
+from filedrop.journal import Drop, Waiver
 from filedrop.model.document import LET_THROUGH, Document, Event
 from filedrop.model.fault import Fault
 from filedrop.outbound.context import new_document
@@ -26,6 +29,7 @@ from filedrop.storage.own_name import clear_left, own_name
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable, Iterator
 
     from filedrop.identify import Reading
     from filedrop.outbound.desk import Desk
@@ -34,8 +38,58 @@ if TYPE_CHECKING:
 AFTER_ITS_REQUEST = 0.5  # seconds between looks at a returned file while a sender has its document
 
 
-def claim(desk: Desk, name: str) -> Claimed | None:
-    """Claim a dropped file if it is ready. Returns its document with the open file. Raises OSError, JournalError."""
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A dropped file whose writer is done, and the name that it was dropped with.
+
+    Either it was read and is open, or `fault` says why it will never be a document.
+    """
+
+    name: str
+    own: str
+    status: os.stat_result
+    opened: OpenedDocument | None = None
+    fault: DocumentError | None = None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self.opened is not None:
+            self.opened.close()
+
+
+def claim(desk: Desk, names: Iterable[str]) -> Iterator[Claimed]:
+    """Claim those of these dropped files that are ready: their documents, with the open files. Raises JournalError."""
+    files = deque[Ready]()
+    try:
+        for name in names:
+            with desk.health.tolerant():
+                file = _look(desk, name)
+                if file is not None:
+                    files.append(file)
+        known = _known_of(desk, files)
+        while files:
+            claimed = None
+            with desk.health.tolerant():
+                claimed = _claim(desk, files[0], is_known=files[0].name in known)
+            file = files.popleft()
+            if claimed is None or claimed.opened is None:
+                file.close()
+            if claimed is not None:
+                yield claimed
+    finally:
+        for file in files:
+            file.close()
+
+
+def _known_of(desk: Desk, files: Iterable[Ready]) -> set[str]:
+    """The names of those files that rows in the journal may concern: mostly none, by one question for all."""
+    read = {file.name: file.opened.reading.sha256 for file in files if file.opened and file.opened.reading}
+    drops = [Drop(file.name, shortened(file.own), read[file.name]) for file in files if file.name in read]
+    return desk.shared.journal.known_of(desk.folder.id, drops)
+
+
+def _look(desk: Desk, name: str) -> Ready | None:
+    """Read a file if its writer is done. Raises OSError, JournalError."""
     try:
         opened = OpenedDocument.open(desk.folder.at() / name)
     except FileNotFoundError:
@@ -44,16 +98,29 @@ def claim(desk: Desk, name: str) -> Claimed | None:
         _wait_for_others(desk, name, error)
         return None
     except OSError as error:
-        return _claim_unreadable(desk, name, error)
-    claimed = None
+        return _look_at_unreadable(desk, name, error)
+    ready = None
     try:
-        claimed = _claim(desk, name, opened)
+        ready = _look_into(desk, name, opened)
     except InUse as error:
         _wait_for_others(desk, name, error)
     finally:
-        if claimed is None or claimed.opened is None:
+        if ready is None or ready.opened is None:
             opened.close()
-    return claimed
+    return ready
+
+
+def _claim(desk: Desk, file: Ready, *, is_known: bool) -> Claimed | None:
+    """Claim a file that was ready when it was read. `is_known`: what `Journal.known_of` returns of it."""
+    try:
+        if file.fault is not None:
+            return _claim_failed(desk, file, file.fault)
+        if _has_to_wait(desk, file.name, file.status, _clock(desk)):  # it was written again while others were read
+            return None
+        return _claim_whole(desk, file, is_known=is_known)
+    except InUse as error:
+        _wait_for_others(desk, file.name, error)
+        return None
 
 
 def _wait_for_others(desk: Desk, name: str, error: InUse) -> None:
@@ -70,12 +137,9 @@ def _wait_for_others(desk: Desk, name: str, error: InUse) -> None:
     desk.scanner.remember(name, lies_there, now, look_again=look_again(in_use_for), fault=fault)
 
 
-def _claim(desk: Desk, name: str, opened: OpenedDocument) -> Claimed | None:
+def _look_into(desk: Desk, name: str, opened: OpenedDocument) -> Ready | None:
     rules, stamp, now = desk.shared.rules, opened.stamp, _clock(desk)
-    unchanged = desk.scanner.unchanged(name, opened.status, now)
-    wait = _wait(desk, name, opened, unchanged)
-    if wait:
-        desk.scanner.remember(name, stamp, now.steady, look_again=wait, unchanged=unchanged)
+    if _has_to_wait(desk, name, opened.status, now):
         return None
     fault = desk.scanner.fault(name, stamp)
     if fault is None:
@@ -90,38 +154,50 @@ def _claim(desk: Desk, name: str, opened: OpenedDocument) -> Claimed | None:
         except PermissionError as error:  # it could be opened: somebody has locked a part of it
             raise InUse(error.errno, error.strerror) from error
         except OSError as error:
-            return _claim_unreadable(desk, name, error)
+            return _look_at_unreadable(desk, name, error)
         else:
-            return _claim_whole(desk, name, opened, reading)
+            return Ready(name, _own_name(desk, name, reading), opened.status, opened)
+    unchanged = desk.scanner.unchanged(name, opened.status, now)
     patience = rules.incomplete_after.total_seconds() - unchanged
     if fault.code == "not-xml" and patience > 0:
         # Its writer may go on without a file event: look again, but read it only after a change.
         again_in = min(patience, rules.rescan.total_seconds())
         desk.scanner.remember(name, stamp, now.steady, look_again=again_in, unchanged=unchanged, fault=fault)
         return None
-    return _claim_failed(desk, name, opened.status, fault)
+    return Ready(name, _own_name(desk, name), opened.status, fault=fault)
 
 
-def _wait(desk: Desk, name: str, opened: OpenedDocument, unchanged: float) -> float:
+def _has_to_wait(desk: Desk, name: str, status: os.stat_result, now: Clock) -> bool:
+    """Whether a file's writer may not be done; then the scanner remembers it. Raises InUse where it certainly isn't."""
+    unchanged = desk.scanner.unchanged(name, status, now)
+    wait = _wait(desk, name, status, unchanged)
+    if wait:
+        desk.scanner.remember(name, FileStamp.of(status), now.steady, look_again=wait, unchanged=unchanged)
+    return bool(wait)
+
+
+def _wait(desk: Desk, name: str, status: os.stat_result, unchanged: float) -> float:
     """How many more seconds the writer may need, 0 if it is done. Raises InUse where it certainly isn't."""
     entry = desk.folder.at() / name
     if desk.folder.ready_file(name) is None:
         closed = is_closed(entry) and desk.folder.local  # on a server, not everybody is seen who writes
         closed |= desk.scanner.is_closed(name)
         return wait_for_writer(unchanged, settle=desk.shared.rules.settle, closed=closed, local=desk.folder.local)
-    if desk.folder.waits_for(name, opened.status.st_mtime_ns):
+    if desk.folder.waits_for(name, status.st_mtime_ns):
         return desk.shared.rules.rescan.total_seconds()
     is_closed(entry)  # for the InUse that it raises on Windows; asked last: just then nobody else can open it
     return 0.0
 
 
-def _claim_whole(desk: Desk, name: str, opened: OpenedDocument, reading: Reading) -> Claimed | None:
-    journal, own = desk.shared.journal, _own_name(desk, name, reading)
-    is_known = journal.knows_of(desk.folder.id, name, shortened(own), reading.sha256)  # one question: mostly it isn't
+def _claim_whole(desk: Desk, file: Ready, *, is_known: bool) -> Claimed | None:
+    journal, opened, name = desk.shared.journal, file.opened, file.name
+    if opened is None or opened.reading is None:
+        raise ValueError(f"{name} was not read")
+    reading = opened.reading
     for document in journal.open_like(desk.folder.id, reading.sha256) if is_known else ():
         if not lies_at(desk.folder, document):
             return _claim_returned(desk, name, opened, document, reading)
-    new = _move_in(desk, name, own, opened.status, is_known=is_known)
+    new = _move_in(desk, file, is_known=is_known)
     if new is None:
         return None
     waived = False
@@ -166,14 +242,14 @@ def _claim_returned(
     return Claimed(identified_now(desk.shared, desk.identification, document, reading), opened)
 
 
-def _claim_failed(desk: Desk, name: str, status: os.stat_result, fault: DocumentError) -> Claimed | None:
-    document = _move_in(desk, name, _own_name(desk, name), status)
+def _claim_failed(desk: Desk, file: Ready, fault: DocumentError) -> Claimed | None:
+    document = _move_in(desk, file)
     if document is None:
         return None
     return Claimed(document.failed(desk.shared.now(), Fault.of(*fault.texts)), None)
 
 
-def _claim_unreadable(desk: Desk, name: str, error: OSError) -> Claimed | None:
+def _look_at_unreadable(desk: Desk, name: str, error: OSError) -> Ready | None:
     path = desk.folder.path / name
     try:
         status = (desk.folder.at() / name).lstat()
@@ -191,26 +267,24 @@ def _claim_unreadable(desk: Desk, name: str, error: OSError) -> Claimed | None:
             name, FileStamp.of(status), now.steady, look_again=again_in, unchanged=unchanged, fault=fault
         )
         return None
-    return _claim_failed(desk, name, status, unreadable(path, error))
+    return Ready(name, _own_name(desk, name), status, fault=unreadable(path, error))
 
 
-def _move_in(desk: Desk, name: str, own: str, status: os.stat_result, *, is_known: bool = True) -> Document | None:
-    """Rename a file, dropped as `own`, into `sending/`. None if it is gone, or was replaced before the rename.
-
-    `is_known`: what `Journal.knows_of` says of it.
-    """
-    folder = desk.folder
+def _move_in(desk: Desk, ready: Ready, *, is_known: bool = True) -> Document | None:
+    """Rename a file into `sending/`. None if it is gone, or was written or replaced before the rename."""
+    folder, name, own = desk.folder, ready.name, ready.own
     try:
-        file = _moved_in(desk, name, own, status, is_known=is_known)
+        file = _moved_in(desk, name, own, ready.status, is_known=is_known)
     except FileNotFoundError:
         return None
-    if folder.stamp("sending", file) != FileStamp.of(status):
+    if folder.stamp("sending", file) != FileStamp.of(ready.status):
         put_back(folder, file, name)
         return None
     desk.scanner.forget(name)
     _clear_beside(folder, name)
-    document, in_failed = new_document(desk.shared, folder, own, file, FileStamp.of(status)), folder.at("failed") / name
+    document = new_document(desk.shared, folder, own, file, FileStamp.of(ready.status))
     desk.shared.log.info("document.claimed", **document.log_facts)
+    in_failed = folder.at("failed") / name
     if in_failed.beside(".json").exists() or in_failed.beside(".why.txt").exists():
         desk.moves.note_in_failed(document.id, name)
         if own != name:  # its note has named this file, and must not name the next one
@@ -223,7 +297,7 @@ def _moved_in(desk: Desk, name: str, own: str, status: os.stat_result, *, is_kno
 
     def is_spoken_for(file: str) -> bool:
         is_asked = is_known or file != shortened(own)
-        return is_asked and desk.shared.journal.speaks_of(desk.folder.id, "sending", file)
+        return is_asked and bool(desk.shared.journal.spoken_of(desk.folder.id, [("sending", file)]))
 
     return desk.folder.claim(name, is_spoken_for, dropped_as=own, identity=identity_of(status))
 

@@ -18,7 +18,7 @@ from filedrop.storage.names import shortened
 from filedrop.storage.own_name import move
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from filedrop.files import Directory, Draft, Drafts, Entry, Identity
     from filedrop.model.document import Document
@@ -56,7 +56,11 @@ def begin(
 
 
 class Move:
-    """A move that is made in two steps, so that the sidecars of many are brought to the disk together in between."""
+    """A move in three steps, each for many documents: `write`, `reserve`, `complete`.
+
+    In between, the sidecars are brought to the disk together, and the journal is asked about all names at once. It is
+    asked only when the sidecars have reserved them.
+    """
 
     def __init__(self, folder: OutboundFolder, document: Document, source: Entry, identity: Identity) -> None:
         self.document = document
@@ -80,22 +84,38 @@ class Move:
             note = sidecar.why(document, document.error, name, self._ready_file(name), language=self._language)
             self._drafts[".why.txt"] = drafts.write(note)
 
-    def complete(self, drafts: Drafts, is_spoken_for: Callable[[str, str], bool]) -> Document | None:
-        """Place the sidecar, the note and then the file. None where the name is taken after all: write again.
+    @property
+    def target(self) -> tuple[str, str]:
+        """The place and the name that the document gets."""
+        return self.document.home, self._target.name
 
-        `is_spoken_for`: whether a place and file name may be another document's although no file lies there.
-        Raises FileGone, OSError (InUse: nothing was moved).
-        """
-        document, target = self.document, self._target
+    def reserve(self, drafts: Drafts) -> bool:
+        """Place the sidecar and the note. False where the name is taken after all: write again. Raises OSError."""
         placed: list[Entry] = []
         try:
             for suffix, draft in self._drafts.items():
-                drafts.place(draft, target.beside(suffix))
-                placed.append(target.beside(suffix))
-            if not is_spoken_for(document.home, target.name):  # only now: the sidecar has reserved the name
-                self._move_file(target)
-                return document.at(document.home, target.name)
+                drafts.place(draft, self._target.beside(suffix))
+                placed.append(self._target.beside(suffix))
         except FileExistsError:  # a person put a file there meanwhile, which keeps the name
+            _discard(placed)
+            return False
+        except InUse:
+            _discard(placed)
+            raise
+        return True
+
+    def complete(self, *, is_spoken_for: bool) -> Document | None:
+        """Move the file to the reserved name. None where that is taken after all: write again.
+
+        `is_spoken_for`: the name may be another document's although no file lies there. Raises FileGone, OSError
+        (InUse: nothing was moved).
+        """
+        placed = [self._target.beside(suffix) for suffix in self._drafts]
+        try:
+            if not is_spoken_for:
+                self._move_file(self._target)
+                return self.document.at(*self.target)
+        except FileExistsError:  # as above
             pass
         except (FileGone, InUse):
             _discard(placed)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _BROKE_OFF = "it was interrupted; the log shows why"  # a document's validation
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # it is compared with itself alone, not by all of its values
 class Claimed:
     """A document and its open file, read; `opened` is None where the file can't be read as a document.
 

@@ -6,7 +6,6 @@ Until then the journal has the place before the move, and the next start looks t
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.errors import FolderUnavailable, JournalError
@@ -21,7 +20,7 @@ from filedrop.storage.own_name import clear_left
 from filedrop.texts import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from filedrop.files import FileStamp
     from filedrop.outbound.context import Context
@@ -111,7 +110,6 @@ class Moves:
 
     def _make(self, moves: list[Move], drafts: Drafts) -> None:
         """Make the moves; where a name is taken after all, again with the next one. Raises OSError, JournalError."""
-        is_spoken_for = partial(self._shared.journal.speaks_of, self._folder.id)
         taken: set[tuple[str, str]] = set()
         while moves:
             written: list[Move] = []
@@ -120,14 +118,32 @@ class Moves:
                     move.write(drafts, taken)
                     written.append(move)
             drafts.flush()
-            moves = []
-            for move in written:
+            reserved, moves = self._reserve(written, drafts)
+            spoken_of = self._spoken_of(reserved)
+            for move in reserved:
                 with self._moving(move.document):
-                    after = move.complete(drafts, is_spoken_for)
+                    after = move.complete(is_spoken_for=move.target in spoken_of)
                     if after is None:
                         moves.append(move)
                     else:
                         self._made(move.document, after)
+
+    def _reserve(self, moves: Iterable[Move], drafts: Drafts) -> tuple[list[Move], list[Move]]:
+        """Reserve the names of these moves. Returns those that have them, and those whose names are taken after all."""
+        reserved: list[Move] = []
+        taken: list[Move] = []
+        for move in moves:
+            with self._moving(move.document):
+                (reserved if move.reserve(drafts) else taken).append(move)
+        return reserved, taken
+
+    def _spoken_of(self, moves: Sequence[Move]) -> set[tuple[str, str]]:
+        """Those of the moves' targets that may be other documents', although no files lie there."""
+        try:
+            return self._shared.journal.spoken_of(self._folder.id, [move.target for move in moves])
+        except JournalError:
+            self._begun |= {move.document.id for move in moves}
+            raise
 
     def _made(self, document: Document, after: Document) -> None:
         self.note_found(document.id)

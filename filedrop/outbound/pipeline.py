@@ -261,12 +261,10 @@ class OutboundPipeline:
         """Claim the next files that may be ready; no more than there is room for if they are to be sent."""
         claimed: list[Claimed] = []
         try:
-            for name in self.scanner.next_ready(min(BATCH, self._handover.room) if sends else BATCH):
-                with self.health.tolerant():
-                    post = claim(self.desk, name)
-                    if post is not None:
-                        claimed.append(post)
-        finally:  # also when the last one failed
+            names = self.scanner.next_ready(min(BATCH, self._handover.room) if sends else BATCH)
+            for post in claim(self.desk, names):
+                claimed.append(post)  # noqa: PERF402 - also those before one that fails
+        finally:
             self._is_woken |= not self._handover.take_on(claimed, sends=sends)
         waived = [post.waived for post in claimed if post.waived]
         if waived:  # after the rows, which tell by themselves that a person has let these through

@@ -204,7 +204,7 @@ def _adopt(desk: Desk, names: list[str], *, doubtful: bool) -> Generator[None, N
     trouble = None
     for name in filter(desk.folder.names_document, names):
         try:
-            if not desk.shared.journal.speaks_of(desk.folder.id, "sending", name):
+            if not desk.shared.journal.spoken_of(desk.folder.id, [("sending", name)]):
                 document = _adopted(desk, name, doubtful=doubtful)
                 if document is not None:
                     with suppress(Changed):  # a document that came back was just taken a step further

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from dataclasses import replace
@@ -21,7 +22,7 @@ from filedrop.files import FileStamp, InUse
 from filedrop.journal import Waiver
 from filedrop.model.document import Need, State, new_id
 from filedrop.model.fault import Fault
-from filedrop.outbound.claim import _claim, _claim_unreadable
+from filedrop.outbound.claim import _claim, _look_at_unreadable, _look_into
 from filedrop.outbound.identified import identified_in
 from filedrop.storage import sidecar
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from filedrop.model.document import Document
     from filedrop.outbound.handover import Claimed
+    from filedrop.outbound.upload import OpenedDocument
 
 pytestmark = writers_unknown
 SETTLE, RESCAN, PATIENCE = 2.0, 120.0, 600.0  # seconds
@@ -98,14 +100,21 @@ def test_how_long_it_has_lain_there(bench: Bench) -> None:
     assert bench.claim()
 
 
+def claim_of(bench: Bench, name: str, opened: OpenedDocument) -> Claimed | None:
+    """The claim of a file that was opened before."""
+    file = _look_into(bench.desk, name, opened)
+    assert file
+    with contextlib.closing(file):
+        return _claim(bench.desk, file, is_known=False)
+
+
 def test_what_is_gone(bench: Bench) -> None:
     """A file that was taken before it is looked at, or before it is moved, is nobody's."""
     assert bench.claim("gone.xml") is None
     opened = bench.opened(path := bench.put())
     path.unlink()
-    assert _claim(bench.desk, path.name, opened) is None
-    opened.close()
-    assert _claim_unreadable(bench.desk, "gone.xml", PermissionError(EACCES, "not allowed")) is None
+    assert claim_of(bench, path.name, opened) is None
+    assert _look_at_unreadable(bench.desk, "gone.xml", PermissionError(EACCES, "not allowed")) is None
     assert not bench.desk.scanner.seen
     assert bench.lying() == set()
 
@@ -114,8 +123,7 @@ def test_a_file_that_took_its_place(bench: Bench) -> None:
     """A file that takes the place of one that was just read isn't taken for that one: it is left where it is."""
     opened = bench.opened(path := bench.put())
     bench.put(content=invoice("2"))
-    assert _claim(bench.desk, path.name, opened) is None
-    opened.close()
+    assert claim_of(bench, path.name, opened) is None
     assert bench.lying() == {"invoice.xml"}
     assert path.read_bytes() == invoice("2")
 
@@ -124,7 +132,7 @@ def test_written_while_it_is_read(bench: Bench) -> None:
     """A file that changes while it is read has to settle again, though its writer had closed it before."""
     opened = bench.opened(path := bench.put())
     path.write_bytes(invoice("2", note="This one is longer than the other."))
-    assert _claim(bench.desk, path.name, opened) is None
+    assert _look_into(bench.desk, path.name, opened) is None
     opened.close()
     assert bench.desk.scanner._settling["invoice.xml"] - bench.clock.steady() == pytest.approx(SETTLE, abs=0.1)
     assert bench.again_in() == SETTLE

@@ -59,6 +59,13 @@ def claimed(folder: OutboundFolder, name: str = "invoice.xml", **changes: object
     return document
 
 
+def complete(
+    move: Move, drafts: Drafts, is_spoken_for: Callable[[str, str], bool] = lambda _place, _file: False
+) -> Document | None:
+    """The second half of a move: its sidecar gets its name, and then the file."""
+    return move.complete(is_spoken_for=is_spoken_for(*move.target)) if move.reserve(drafts) else None
+
+
 def put_away(
     folder: OutboundFolder,
     document: Document,
@@ -73,7 +80,7 @@ def put_away(
         while after is None:
             move.write(drafts, set())
             drafts.flush()
-            after = move.complete(drafts, is_spoken_for)
+            after = complete(move, drafts, is_spoken_for)
     return after
 
 
@@ -160,10 +167,10 @@ def test_a_name_that_is_taken_at_the_last_moment(folder: OutboundFolder, taken: 
         for path in there:
             path.write_bytes(b"a person's")
         drafts.flush()
-        assert move.complete(drafts, lambda *_: False) is None
+        assert complete(move, drafts) is None
         move.write(drafts, set())
         drafts.flush()
-        after = move.complete(drafts, lambda *_: False)
+        after = complete(move, drafts)
     assert after is not None
     assert after.file == "invoice-2.xml"
     assert [path.read_bytes() for path in there] == [b"a person's"] * len(there)
@@ -256,7 +263,7 @@ def test_exchanged_after_the_look(folder: OutboundFolder) -> None:
         move.write(drafts, set())
         drafts.flush()
         with pytest.raises(FileGone):
-            move.complete(drafts, lambda *_: False)
+            complete(move, drafts)
     assert lying(folder) == {"sending/invoice.xml"}
 
 
@@ -386,7 +393,7 @@ def test_another_comes_in_its_place_at_the_last_moment(folder: OutboundFolder, p
         file.rename(folder.path.parent / "taken.xml")
         file.write_bytes(b"<another/>")
         with pytest.raises(FileGone, match=r"^invoice\.xml$"):
-            move.complete(drafts, lambda *_: False)
+            complete(move, drafts)
     assert file.read_bytes() == b"<another/>"
     assert lying(folder) == (
         {"sending/invoice.xml"} if place == "sending" else {"sent/invoice.xml", "sent/invoice.xml.json"}
@@ -446,7 +453,7 @@ def test_documents_of_one_name_in_one_batch(folder: OutboundFolder, *, know_each
                 assert isinstance(move, Move)
                 move.write(drafts, taken if know_each_other else set())
             drafts.flush()
-            filed |= {move.document.id: after for move in moves if (after := move.complete(drafts, lambda *_: False))}
+            filed |= {move.document.id: after for move in moves if (after := complete(move, drafts))}
             moves = [move for move in moves if move.document.id not in filed]
     assert {document.file for document in filed.values()} == set(files)
     for document in filed.values():

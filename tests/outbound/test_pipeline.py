@@ -225,10 +225,14 @@ def test_a_file_comes_amid_a_step(
 
 
 @writers_unknown
+@pytest.mark.parametrize("others", [0, 2])
 def test_a_file_written_amid_a_step(
-    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch, others: int
 ) -> None:
-    """A file whose writer goes on at any moment of a step before its claim isn't claimed: it has to settle again."""
+    """A file whose writer goes on at any moment of a step before its claim isn't claimed: it has to settle again.
+
+    Also while others are read that are claimed in the same step.
+    """
     clocks = {"steady": clock.steady, "now": clock.now}
     looks, comes_at, was_claimed = 0, 0, False
 
@@ -250,6 +254,9 @@ def test_a_file_written_amid_a_step(
         name = f"{nth}.xml"
         world.drop(name, invoice(name))
         life.report_closed(name)
+        for other in range(others):
+            world.drop(f"{nth}-{other}.xml", invoice(f"{nth}-{other}"))
+            life.report_closed(f"{nth}-{other}.xml")
         looks, comes_at, was_claimed = 0, nth, False
         life.pipeline.step()
         if was_claimed or looks < nth:

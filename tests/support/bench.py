@@ -62,7 +62,7 @@ class Bench:
 
     def claim(self, name: str = "invoice.xml") -> Claimed | None:
         """Claim a file, if it is ready."""
-        claimed = claim(self.desk, name)
+        claimed = next(claim(self.desk, [name]), None)
         if claimed and claimed.opened:
             assert not claimed.opened.file.closed
             claimed.opened.close()
