@@ -41,7 +41,7 @@ The packages; each names its modules. Imports only point down, which tests/test_
     children     processes of our own with limits of memory, time and output
     programs     how every process is started: its environment, where its program is looked for, its time limit
     errors       the tree of errors
-    texts        sentences for people about a document: forms with placeholders, in one place
+    texts        sentences for people about a document: forms with placeholders, and their translations
     times        what a timestamp says, and when something is to be tried again
     text         strangers' words and names, safe to show
     sandbox      apart: an access point of one's own

@@ -55,8 +55,8 @@ def history(
 ) -> None:
     """Show everything that happened to a document or a message, also if its file is gone.
 
-    Write the name of its file, its message number, or the id in its sidecar. Or find it by what it says: the options
-    can be combined. If there are several, the newest comes first.
+    Write the name of its file, its message number, or the id in its sidecar. Or find it by what it contains: the
+    options can be combined. If there are several, the newest comes first.
     """
     if (name is None) == (number is None and party is None and since is None and until is None):
         raise click.UsageError("write either a name, a message number or an id, or options that say what to find")

@@ -1,4 +1,4 @@
-"""How tables are shown, with colours: by rich, which a daemon and most commands don't load."""
+"""Tables, with colours, by rich, which most commands don't load."""
 
 from __future__ import annotations
 

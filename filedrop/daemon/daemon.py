@@ -1,7 +1,8 @@
 """Builds the accounts from the configuration; start and shutdown.
 
-The order of the shutdown: watcher, pages, validators, requests (each on the wire gets its time), recorder, folders,
-commands; whoever opened the journal closes it. A second signal ends the process at once, which is safe.
+The order of the shutdown: watcher and pages, validators, accounts (each request on the wire gets its time, then each
+folder takes its last step), recorder, the other folders, commands; whoever opened the journal closes it. A second
+signal ends the process at once, which is safe.
 """
 
 from __future__ import annotations

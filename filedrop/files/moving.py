@@ -84,7 +84,7 @@ def _moved(move: Callable[[Entry, Entry], None], source: Entry, target: Entry, i
         if is_there:
             return
         if not told or (isinstance(error, FileNotFoundError) and is_here):
-            untold = f"it can't be told what became of it ({error.strerror})"
+            untold = f"it is unknown whether the file was moved ({error.strerror})"
             raise OSError(errno.EIO, untold, str(source)) from error
         raise
 

@@ -168,7 +168,7 @@ else:
         """Place by a link, which replaces nothing, where the file system can't rename without replacing.
 
         A name that others may use is never removed: a share may carry that out late, when another file has the name.
-        So the file first gets a name that nobody else uses. What a killed process leaves under it, `finish_moves` ends.
+        So the file first gets a name that nobody else uses. What a killed process leaves under it, `finish_move` ends.
         """
         if target.exists():
             raise _taken(source, target)
