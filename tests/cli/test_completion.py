@@ -102,7 +102,7 @@ def test_commands_and_options() -> None:
     assert completed("retry", "--a") == ["--all", "--anyway"]
     assert completed("retry", "--all", "--a") == ["--anyway"]
     assert set(completed("service", "")) >= {"install", "remove", "status"}
-    assert completed("show", "--language", "n") == ["nb"]
+    assert completed("show", "--language", "n") == ["nb", "nl"]
 
 
 @pytest.mark.parametrize(
