@@ -1,8 +1,8 @@
 """Threads, start and stop.
 
 daemon          builds the accounts from the configuration; start and shutdown
-account         one account: its pipelines, deliveries and pools, its follower, its poller
-folder_worker   the threads that touch folders
+account         one account: its pipelines, deliveries and pools, its follower, its poller; who is woken when it may post
+folder_worker   the threads that touch folders, and which folders hang
 recorder        the thread that writes answers into the journal
 commands        runs the administrator's programs after something has happened
 copies          a copy of the journal each day
