@@ -232,10 +232,10 @@ def _progress_bar() -> Progress:
 def _leaves(report: DaemonReport, journal: Journal) -> bool:
     """Whether work is left. What is held doesn't count, nor what waits for its writer."""
     return any(
-        folder.has_faults or _unfinished(folder, journal)
+        folder.is_hung or folder.has_faults or _unfinished(folder, journal)
         for account in report.accounts
         for folder in account.outbound
-        if not (folder.trouble or folder.is_hung or folder.is_held)  # the first two have been logged
+        if not (folder.trouble or folder.is_held)  # trouble has been logged
     )
 
 

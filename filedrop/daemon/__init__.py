@@ -1,7 +1,7 @@
 """Threads, start and stop.
 
 daemon          builds the accounts from the configuration; start and shutdown
-account         one account: its pipelines, deliveries and pools, its follower, its poller; who is woken when it may post
+account         one account: its pipelines, deliveries and pools, follower and poller; who is woken when it may post
 folder_worker   the threads that touch folders, and which folders hang
 recorder        the thread that writes answers into the journal
 commands        runs the administrator's programs after something has happened

@@ -121,6 +121,7 @@ class Account:
             is_away=self._is_away,
             validating=common.validating,
             keep_archive=settings.keep.archive_for(),
+            stopped=stopped,
         )
         self.pipelines = [
             self._pipeline(company, outbound_folder(settings, company, path, common.named), common.mapping)

@@ -178,10 +178,17 @@ else:
         own = source
         if not (DRAFT.fullmatch(source.name) or MOVING.fullmatch(source.name)):
             own = target.directory.moving(target.name)
-            _rename(source, own)
+            try:
+                _rename(source, own)
+            except OSError:
+                if not own.exists():  # a share may report an error for what it has done, here and below
+                    raise
         try:
             _link(own, target)
-        except FileExistsError:
+        except OSError:
+            if own.exists() and target.exists() and os.path.samestat(own.lstat(), target.lstat()):
+                own.unlink()
+                return
             if own is not source:
                 _link(own, source)
             raise
@@ -199,7 +206,10 @@ else:
                 raise _taken(own, target) from None
             _rename(own, target)
         else:
-            own.unlink()
+            try:
+                own.unlink()
+            except OSError:
+                own.unlink(missing_ok=True)
 
     def _rename(source: Entry, target: Entry) -> None:
         os.rename(source.name, target.name, src_dir_fd=source.descriptor, dst_dir_fd=target.descriptor)

@@ -265,6 +265,17 @@ class Document:
         first = self.first_attempt if again else clock
         return self._step(State.SENDING, now, "sending", facts, identity=identity, first_attempt=first, due=None)
 
+    def requested(self, clock: datetime | None) -> Document:
+        """The request is made, by the access point's clock: later than `sending` said, since a batch waits its turn."""
+        last = self.history[-1]
+        if clock is None:
+            return self
+        if "clock" in last.facts:
+            again = Event(last.at, last.event, last.facts | {"clock": clock.isoformat()})
+            return self.but(history=(*self.history[:-1], again))
+        is_first = [step.event for step in self.history].count("sending") == 1
+        return self.but(first_attempt=clock) if is_first else self
+
     def sent(
         self, now: datetime, msg_no: int, *, received: str | None, uuid: str | None, event: str = "accepted"
     ) -> Document:

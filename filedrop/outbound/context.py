@@ -127,7 +127,7 @@ class Context:
     be posted and looked for now, `is_away` whether a folder (by id) is unavailable. `submit` has a company's request
     made by another thread, or calls its second argument where the request never begins; the outcome goes to `record`.
     `validating` is None where documents aren't validated; `keep_archive` where the archive is kept
-    for ever.
+    for ever. After `stopped`, what comes back is put away, and nothing else begins.
     """
 
     account: str
@@ -146,6 +146,7 @@ class Context:
     is_away: Callable[[str], bool]
     validating: Validating | None
     keep_archive: timedelta | None
+    stopped: threading.Event
     gone: Gone = field(default_factory=Gone)
 
 

@@ -117,8 +117,8 @@ class OutboundPipeline:
 
     def due(self) -> float:
         """When the next step is due, by the steady clock."""
-        if self._has_mail():
-            return -math.inf
+        if self._has_mail() or self._shared.stopped.is_set():
+            return -math.inf if self._has_mail() else math.inf
         if self._is_woken or self.reconciliation.is_under_way or self._may_claim():
             return self._not_before
         others = (self.reconciliation.next, self._next_documents, self._retention.next, self._reporter.next)

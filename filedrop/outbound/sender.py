@@ -58,7 +58,9 @@ def send(shared: Context, document: Document, opened: OpenedDocument, folder: Ou
     if is_held or not shared.ready():
         return Answer(document.never_arrived(shared.now(), NO_TURN))
     document = _ask_directory(shared, document)
-    return Answer(document) if document.state is State.FAILED else _posted(shared, document, opened, local=folder.local)
+    if document.state is State.FAILED:
+        return Answer(document)
+    return _posted(shared, document.requested(shared.access_point.clock()), opened, local=folder.local)
 
 
 def _posted(shared: Context, document: Document, opened: OpenedDocument, *, local: bool) -> Answer:

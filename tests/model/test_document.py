@@ -148,6 +148,16 @@ def test_backoff(attempts: int, first: int, longest: int) -> None:
     assert backoff(1, timedelta(seconds=first), timedelta(seconds=longest)).total_seconds() == min(first, longest)
 
 
+def test_clock_of_a_request() -> None:
+    """The access point's clock is that of the request, not that of the batch in which it was to wait its turn."""
+    first = drop().sending(NOON, identity=IDENTITY, clock=NOON)
+    assert first.requested(LATER).first_attempt == LATER
+    assert first.requested(None) == first
+    again = first.doubted(NOON, "no answer").not_found(NOON).sending(LATER, identity=IDENTITY, clock=NOON)
+    assert again.requested(LATER).first_attempt == NOON
+    assert again.requested(LATER).history[-1].facts == {"clock": LATER.isoformat()}
+
+
 def test_backoff_doubles() -> None:
     """5 s, 10 s, 20 s and so on."""
     pauses = [backoff(attempt, timedelta(seconds=5), timedelta(minutes=1)) for attempt in range(1, 6)]

@@ -76,6 +76,33 @@ def test_place_never_overwrites(tmp_path: Path, place: Callable[[files.Entry, fi
 
 
 @posix
+@pytest.mark.parametrize(("call", "done"), [("rename", True), ("link", True), ("link", False), ("unlink", False)])
+def test_place_by_a_link_on_a_share_that_errs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, *, done: bool
+) -> None:
+    """Where one call reports an error, done or not, the file has one name, and what is said of it is true."""
+    (tmp_path / "a").write_bytes(b"invoice")
+    plain, number = getattr(os, call), [0]
+
+    def failing(*args: Any, **keys: Any) -> None:
+        number[0] += 1
+        if done or number[0] > 1:
+            plain(*args, **keys)
+        if number[0] == 1:
+            raise OSError(errno.ENOENT if done else errno.EIO, "the share failed")
+
+    monkeypatch.setattr(files.system, "_renameat2", None)
+    monkeypatch.setattr(os, call, failing)
+    if call == "link" and not done:
+        with pytest.raises(OSError, match="the share failed"):
+            files.place(at(tmp_path / "a"), at(tmp_path / "b"))
+        assert names(tmp_path) == ["a"]
+    else:
+        files.place(at(tmp_path / "a"), at(tmp_path / "b"))
+        assert names(tmp_path) == ["b"]
+
+
+@posix
 @pytest.mark.parametrize("place", ways_to_place())
 def test_place_never_replaces_a_link(tmp_path: Path, place: Callable[[files.Entry, files.Entry], None]) -> None:
     """A symbolic link that leads nowhere is a taken name, too."""

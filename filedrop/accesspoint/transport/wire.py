@@ -65,9 +65,10 @@ class Connections(HTTPAdapter):
     def get_connection_with_tls_context(self, request: Any, verify: Any, proxies: Any = None, cert: Any = None) -> Any:
         """The connections to a request's host. The latest ones are remembered: requests looks them up by 25 values."""
         host = urlsplit(request.url)[:2]
-        if self._latest is None or self._latest[0] != host:
-            self._latest = host, super().get_connection_with_tls_context(request, verify, proxies, cert)
-        return self._latest[1]
+        latest = self._latest  # `close` may forget it meanwhile
+        if latest is None or latest[0] != host:
+            latest = self._latest = host, super().get_connection_with_tls_context(request, verify, proxies, cert)
+        return latest[1]
 
     def request_url(self, request: Any, proxies: Any) -> str:  # noqa: ARG002 - requests' signature; only https has a proxy
         """What the request's first line names."""
