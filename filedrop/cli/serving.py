@@ -1,20 +1,23 @@
 """The daemon as a process: what tells of it beside it, the main loop, and a changed configuration taken up.
 
-A reload is a start: what is on the wire ends, and a daemon by the new configuration goes on with the same journal.
-Nothing is dropped: what is asked for meanwhile waits in its folder. Where the new configuration can't be used, the
-daemon that is there goes on.
+A reload that changes only accounts and their companies gives up these accounts, and takes them as they are now; the
+others go on untouched. Any other reload is a start: what is on the wire ends, and a daemon by the new configuration
+goes on with the same journal. Nothing is dropped: what is asked for meanwhile waits in its folder. Where the new
+configuration can't be used, the daemon that is there goes on.
 """
 
 from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from contextlib import suppress
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from filedrop.alerts.teller import Teller
+from filedrop.daemon.change import Change, change_to, check_changed_files, hung_folder
 from filedrop.daemon.daemon import LOOK_EVERY, Configured, Daemon
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.process import logs
@@ -25,13 +28,12 @@ from filedrop.process.systemd import notify, watchdog_interval
 from filedrop.status.status_file import StatusFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, MutableMapping
+    from collections.abc import Callable, Iterable, MutableMapping
 
     import structlog
 
     from filedrop.config import Config
-    from filedrop.identify.mapping import Rules
-    from filedrop.journal import Journal
+    from filedrop.daemon.account import Account
     from filedrop.model.report import DaemonReport
     from filedrop.process.control import Control
 
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 M_ARENA_MAX = -8  # malloc.h of glibc
 A_GLANCE = 0.05  # seconds between checks whether what is on the wire has ended
+ALL = "all"  # accounts
 _CORRECT = "correct it, and run: filedrop reload"
 
 
@@ -60,7 +63,8 @@ def serve(
     _begin_log(log, config)
     try:
         with locked_state(config.state) as journal:
-            Process(Serving(config, journal, log), control, reread, hear, is_up).run()
+            daemon = Daemon(config, journal, stopped=threading.Event(), log=log)
+            Process(Serving(config, daemon, log), control, reread, hear, is_up).run()
     except FiledropError as error:
         log.error("service.failed", why=str(error))  # noqa: TRY400 - a sentence says it
         raise
@@ -80,20 +84,19 @@ def _begin_log(log: structlog.stdlib.BoundLogger, config: Config) -> None:
 
 @dataclass
 class Serving:
-    """A daemon by one configuration, and what tells of it. `former`: the mapping rules before a reload."""
+    """A daemon by one configuration, and what tells of it."""
 
     config: Config
-    journal: Journal
+    daemon: Daemon
     log: structlog.stdlib.BoundLogger
-    former: InitVar[Rules | None] = None
 
-    def __post_init__(self, former: Rules | None) -> None:
-        """Raises FiledropError where the configuration can't be used."""
-        self.daemon = Daemon(self.config, self.journal, stopped=threading.Event(), log=self.log, former=former)
-        self._teller = Teller(self.config, self.journal, self.log)
+    def __post_init__(self) -> None:
+        """Tell by this configuration."""
+        journal = self.daemon.journal
+        self._teller = Teller(self.config, journal, self.log)
         self._status_file = StatusFile(
             self.config,
-            self.journal,
+            journal,
             self.log,
             alerts=self._teller.troubles,
             tables=lambda: self.daemon.mapping.troubles,
@@ -122,18 +125,19 @@ class Serving:
         self.log.info("service.stopped")
 
     def follow(self, former: Serving) -> None:
-        """Take over from a former one that has given way: its commands run on.
+        """Take over from a former one: its commands run on.
 
         Tell only when its telling has ended: a server or a share may hold it up.
         """
-        self.daemon.follow(former.daemon)
+        if self.daemon is not former.daemon:
+            self.daemon.follow(former.daemon)
+        former._teller.close()
         self._teller.follow(former._teller)
         self._status_file.follow(former._status_file)
 
     def give_way(self) -> None:
         """Leave folders, journal and commands to another daemon, when all requests have ended. Raises FiledropError."""
         self.daemon.give_way()
-        self._teller.close()
         self._status_file.wait()
         if self.daemon.workers.is_alive():
             self.daemon.end_commands()
@@ -153,6 +157,7 @@ class Process:
     hear: Hear | None
     is_up: Callable[[], None] | None
     interval: float | None = field(default_factory=watchdog_interval)
+    _looked: float = field(default=0.0, init=False)  # time.monotonic
 
     def run(self) -> None:
         """Look round each second until stopped, and reload when asked. Raises FiledropError."""
@@ -160,13 +165,17 @@ class Process:
         notify("READY=1")
         self._show_life()
         while not self.control.stopped.wait(min(LOOK_EVERY, self.interval or LOOK_EVERY)):
-            self.current.daemon.look_round()
-            self._show_life()
-            self.current.report()
+            self._look_round()
             if self.control.take_reload():
                 self._reload()
         notify("STOPPING=1")
         self.current.close()
+
+    def _look_round(self) -> None:
+        self._looked = time.monotonic()
+        self.current.daemon.look_round()
+        self._show_life()
+        self.current.report()
 
     def _show_life(self) -> None:
         if self.interval and self.current.daemon.is_healthy():
@@ -176,7 +185,7 @@ class Process:
 
     def _reload(self) -> None:
         current, read = self.current, now().isoformat()
-        found: list[Serving | FiledropError] = []
+        found: list[Serving | Change | FiledropError] = []
         attempt(current.log, "reload", lambda: found.append(self._looked_for()))
         following = found[0] if found else FiledropError("an unexpected error, which is in the log; report it")
         if isinstance(following, FiledropError):
@@ -189,7 +198,47 @@ class Process:
             current.daemon.configured = Configured(read)
             current.log.info("configuration.unchanged")
             return
-        current.log.info("configuration.changed")
+        if isinstance(following, Change):
+            self._change(following, read)
+        else:
+            self._replace(following)
+
+    def _change(self, change: Change, read: str) -> None:
+        """Give up the accounts that are changed, and take them as they are now; the others go on."""
+        current, daemon, left = self.current, self.current.daemon, change.given_up
+        current.log.info("configuration.changed", accounts=str(change))
+        while left := tuple(account for account in left if not daemon.give_up(account)):
+            if self.control.stopped.wait(A_GLANCE):
+                return
+            if time.monotonic() - self._looked >= min(LOOK_EVERY, self.interval or LOOK_EVERY):
+                self._say_if_hung(left, read)
+                self._look_round()
+        daemon.use(change.config)
+        for account in change.taken:
+            daemon.take(account)
+        daemon.configured = Configured(read)
+        self._follow(Serving(change.config, daemon, current.log))
+        self.current.report()
+
+    def _say_if_hung(self, left: Iterable[Account], read: str) -> None:
+        """Say that an account which is to be given up waits for a folder."""
+        daemon = self.current.daemon
+        why = ""
+        if hung := hung_folder(left, daemon):
+            why = (
+                f"the changed configuration is not in use yet: {hung} doesn't answer. The account of this folder sends "
+                "and receives nothing until the folder answers. Then filedrop uses the changed configuration. Or "
+                "restart filedrop now"
+            )
+            if why != daemon.configured.why:
+                self.current.log.warning("configuration.delayed", why=why)
+        if why or daemon.configured.why:
+            daemon.configured = Configured(read, why)
+
+    def _replace(self, following: Serving) -> None:
+        """Have a new daemon go on. Raises FiledropError."""
+        current = self.current
+        current.log.info("configuration.changed", accounts=ALL)
         current.daemon.begin_stop()
         while not current.daemon.is_quiet():
             if self.control.stopped.wait(A_GLANCE):
@@ -199,18 +248,21 @@ class Process:
                 notify("WATCHDOG=1")  # its loops are to end, so none is asked whether it is alive
             current.report()
         current.give_way()
-        following.follow(current)
-        self.current = following
-        _begin_log(following.log, following.config)
+        self._follow(following)
         following.start()
 
-    def _looked_for(self) -> Serving | FiledropError:
+    def _follow(self, following: Serving) -> None:
+        following.follow(self.current)
+        self.current = following
+        _begin_log(following.log, following.config)
+
+    def _looked_for(self) -> Serving | Change | FiledropError:
         try:
             return self._following()
         except FiledropError as error:
             return error
 
-    def _following(self) -> Serving:
+    def _following(self) -> Serving | Change:
         """What serves by the configuration as written now; `current` where nothing is new. Raises FiledropError."""
         config, current, daemon = self.reread(), self.current.config, self.current.daemon
         if config == current:
@@ -220,9 +272,14 @@ class Process:
             raise ConfigError([why])
         if daemon.journal.trouble:
             raise FiledropError(f"the journal can't be written now, so reload again later: {daemon.journal.trouble}")
-        if hung := daemon.workers.hung():
+        change = change_to(config, daemon)
+        hung = daemon.workers.hung() if change is None else hung_folder(change.given_up, daemon)
+        if hung:
             raise FiledropError(f"{hung} doesn't answer; reload again when it does, or restart filedrop now")
+        if change:
+            check_changed_files(change.taken, config, current)
+            return change
         log = logs.open_log(config.log, self.hear)
-        following = Serving(config, daemon.journal, log, former=daemon.mapping)
-        following.daemon.check_changed_files(current)
-        return following
+        following = Daemon(config, daemon.journal, stopped=threading.Event(), log=log, former=daemon.mapping)
+        check_changed_files(following.accounts, config, current)
+        return Serving(config, following, log)

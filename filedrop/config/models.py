@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
@@ -243,6 +243,19 @@ class Config(Section):
     def account_option(self, name: str) -> tuple[str, ...]:
         """The option by which a command goes by this account; none where there is no other."""
         return ("--account", name) if len(self.accounts) > 1 else ()
+
+    def part_of(self, account: str) -> tuple[object, ...]:
+        """What it says of one account and its companies, but for their mail: who gets alerts changes no account."""
+        companies = {
+            name: company.model_copy(update={"mail": ()})
+            for name, company in self.companies.items()
+            if company.account == account
+        }
+        return self.accounts.get(account), companies, self.account_option(account)
+
+    def shared_part(self) -> Self:
+        """What it says, but for its accounts, companies and warnings."""
+        return self.model_copy(update={"accounts": {}, "companies": {}, "warnings": ()})
 
     @field_validator("companies", mode="before")
     @classmethod

@@ -8,7 +8,6 @@ signal ends the process at once, which is safe.
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,7 +19,6 @@ from filedrop.daemon.folder_worker import FolderWorkers
 from filedrop.daemon.recorder import Recorder
 from filedrop.daemon.watcher import Watcher
 from filedrop.errors import JournalError
-from filedrop.files.patience import within
 from filedrop.identify.mapping import Rules
 from filedrop.inbound.delivery import InboundDelivery
 from filedrop.inbound.pages import OwedPages, PageMaker
@@ -130,13 +128,19 @@ class Daemon:
         """An account by a configuration, which isn't served yet. Raises FiledropError when it can't be set up."""
         return Account(config, config.accounts[name], self._common)
 
+    def use(self, config: Config) -> None:
+        """Go by a configuration that has other accounts alone, which are given up and taken."""
+        self.config = config
+        self._named.replace(config.folders)
+
     def take(self, account: Account) -> None:
         """Serve an account."""
+        order = list(self.config.accounts)
         self.workers.add(account.folders)
         self.pages.add(account.deliveries)
-        self.accounts = [*self.accounts, account]
+        self.accounts = sorted([*self.accounts, account], key=lambda taken: order.index(taken.name))
         if self._is_started:
-            account.start()
+            self._start([account])
 
     def give_up(self, account: Account) -> bool:
         """Serve an account no longer, as far as that goes without waiting. Returns whether nothing of it is left.
@@ -160,17 +164,6 @@ class Daemon:
         account.close()
         return True
 
-    def check_changed_files(self, former: Config) -> None:
-        """Raise ConfigError where a ca_file can't be used that a former configuration doesn't name.
-
-        One that can't be used at a start, or doesn't answer, holds up its own account alone.
-        """
-        for account in self.accounts:
-            before = former.accounts.get(account.name)
-            if before is None or before.ca_file != self.config.accounts[account.name].ca_file:
-                with suppress(TimeoutError):
-                    within(A_MOMENT, account.access_point.read_ca_file)
-
     def run_once(self, progress: Callable[[Daemon], None]) -> bool:
         """Work until all is done; False if stopped. `progress` is called several times a second, and at the end."""
         self.mapping.await_tables(self._stopped)
@@ -190,15 +183,18 @@ class Daemon:
 
     def start(self) -> None:
         """Start all threads."""
-        for name, sentences in left_behind(self.config, self.journal).items():
-            for why in sentences:
-                self._log.warning("account.changed", account=name, why=why)
         self.commands.start()
         self.recorder.start()
         self.workers.start()
         self._make_pages.start()
         self._is_started = True
-        for account in self.accounts:
+        self._start(self.accounts)
+
+    def _start(self, accounts: Iterable[Account]) -> None:
+        left = left_behind(self.config, self.journal)
+        for account in accounts:
+            for why in left.get(account.name, ()):
+                self._log.warning("account.changed", account=account.name, why=why)
             account.start()
 
     def look_round(self) -> None:
