@@ -37,9 +37,9 @@ ACCEPTED = (
     win32service.SERVICE_ACCEPT_STOP | win32service.SERVICE_ACCEPT_PRESHUTDOWN | win32service.SERVICE_ACCEPT_PARAMCHANGE
 )
 ALARMS = frozenset(  # what a person has to look at
-    {"account.changed", "account.paused", "command.failed", "configuration.delayed", "configuration.refused", "document.failed",
-     "document.undecided", "folder.refuses", "folder.unavailable", "journal.not_copied", "journal.outdated",
-     "message.stuck", "poll.failed", "table.broken", "work.failed"}
+    {"account.changed", "account.paused", "command.failed", "configuration.delayed", "configuration.refused",
+     "document.failed", "document.undecided", "folder.refuses", "folder.unavailable", "journal.not_copied",
+     "journal.outdated", "message.stuck", "poll.failed", "table.broken", "work.failed"}
 )  # fmt: skip
 
 
