@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -291,9 +291,12 @@ def test_a_folder_hangs_when_it_is_asked(beside: Path) -> None:
 def test_a_folder_hangs_at_the_start(two_companies: World, beside: Path) -> None:
     """What is dropped for another company is posted as soon as the one that hangs counts as unavailable, in 30 s."""
     world = two_companies
-    with foreign(beside, "fuse", answers=False), world.service():
-        world.drop("one.xml", invoice("1"))
-        world.until(world.settled, 60)
+    with ExitStack() as hanging:
+        hanging.enter_context(foreign(beside, "fuse", answers=False))
+        with world.service():
+            world.drop("one.xml", invoice("1"))
+            world.until(world.settled, 60)
+            hanging.close()  # so that the folder's thread ends while there is a log
     world.invariants()
 
 

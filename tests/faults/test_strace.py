@@ -233,7 +233,7 @@ def unkept(world: World) -> Iterator[str]:
     if NOBODY in world.dropped and world.error(NOBODY) != "no-receiver":
         yield f"{NOBODY} failed as {world.error(NOBODY)}"
     hidden = {path.name for path in world.root.rglob(".*")} - {".filedrop"}
-    if left := hidden | {path.name for path in world.state.iterdir()} - {"journal.sqlite", "lock"}:
+    if left := hidden | {path.name for path in world.state.iterdir()} - {"journal.sqlite", "lock", "daemon.json"}:
         yield f"left behind: {', '.join(sorted(left))}"
     for folder in world.root.rglob("*/"):
         if folder.stat().st_mode != world.root.stat().st_mode:
