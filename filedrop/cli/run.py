@@ -62,6 +62,7 @@ SENTENCES = {  # by the event's name; for document.put_away, by the document's n
     "poll.failed": "{account}: the inbox can't be listed: {why}",
     "account.changed": "{account}: {why}",
     "account.paused": "{account}: {why}",
+    "configuration.delayed": "{why}",
     "configuration.refused": "{why}",
     "table.broken": "{why}",
     "work.failed": "{what}: {why}",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows never replaces when it renames")
 
 MOVES = ("rename", "link", "unlink")
-TRIED = 6  # kills in a usual run
+TRIED = 4  # kills in a usual run
 
 
 def whole_run(base: Path) -> list[str]:
