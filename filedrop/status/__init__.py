@@ -8,7 +8,7 @@ strays        files that nobody will send, also in folders that have no company 
 matters       what needs attention
 starting      the command that starts filedrop where it doesn't run
 daemon_file   daemon.json in `state`: what only the daemon knows, for the commands of its own user
-status_file   status.json, for whoever opens the share and may not read `state`
+status_file   status.json, for users of the share who may not read `state`
 page_file     STATUS.html in the root and in the companies' folders: when, and where
 company       a company's part of the status, in the words of its people
 page          its content; lately is what happened in the last two weeks; templates has the HTML

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.documents import BUYER, SELLER, invoice
-from support.faults import answered
+from support.faults import Slow
 from support.systems import hang_up
-from support.world import whole_lines
+from support.world import events
 
 from filedrop.cli.serving import serve
 from filedrop.process.control import Control
@@ -31,12 +29,6 @@ if TYPE_CHECKING:
 pytestmark = hang_up
 
 
-def events(world: World, name: str) -> list[dict[str, str]]:
-    """These events of the daemon's log so far."""
-    lines = whole_lines(world.base / "daemon.log")
-    return [event for line in lines if line.startswith("{") and (event := json.loads(line))["event"] == name]
-
-
 def is_up(world: World) -> bool:
     """Has the daemon written its status?"""
     told = status_file.read(world.root)
@@ -47,19 +39,6 @@ def refused(world: World) -> str:
     """Why, by status.json, the configuration isn't in use."""
     told = status_file.read(world.root)
     return told["troubles"].get("configuration", "") if told else ""
-
-
-class Slow:
-    """A request to the access point is answered when `release` is set; `came` says that it is there."""
-
-    def __init__(self) -> None:
-        self.came = threading.Event()
-        self.release = threading.Event()
-
-    def __call__(self, exchange: Exchange) -> None:
-        self.came.set()
-        self.release.wait(60)
-        answered(exchange)
 
 
 def begin_change(world: World, daemon: subprocess.Popen[bytes], slow: Slow) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
 from support.commands import ask
 from support.disks import foreign
 from support.documents import SELLER, invoice, order
-from support.faults import answered
+from support.faults import Slow
 from support.systems import hang_up
-from support.world import PASSWORD, World, whole_lines
+from support.world import PASSWORD, World, events
 
 from filedrop.sandbox import SandboxAccount
 from filedrop.sandbox.dialect import Dialect
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from support.faults import Exchange
 
 pytestmark = hang_up
 ACCOUNTS = ("one", "two", "three", "four", "five")
@@ -70,33 +68,21 @@ def five(tmp_path: Path) -> Iterator[Five]:
         yield world
 
 
-def events(world: World, name: str) -> list[dict[str, str]]:
-    """These events of the daemon's log so far."""
-    lines = whole_lines(world.base / "daemon.log")
-    return [event for line in lines if line.startswith("{") and (event := json.loads(line))["event"] == name]
-
-
 def test_reload_of_one_account_of_five(five: Five) -> None:
     """A request of another account goes on while one is changed, and the changed one posts by its new settings."""
-    came, release = threading.Event(), threading.Event()
-
-    def slow(exchange: Exchange) -> None:
-        came.set()
-        release.wait(60)
-        answered(exchange)
-
+    slow = Slow()
     with five.daemon() as daemon:
         five.until(lambda: (five.root / "five-b" / "outbound").is_dir() and status_file.read(five.root))
         five.front.next("POST /outbox", slow)
         five.drop_for("two-a", "1")
-        assert came.wait(30)
+        assert slow.came.wait(30)
         five.logins["five"] = ", connect_timeout: 7s"
         five.config_file()
         assert five.process("reload").returncode == 0, "the request on the wire of another account isn't waited for"
         five.drop_for("five-a", "2")
         five.until(lambda: five.history_of("five-a", "2"))
         assert not five.history_of("two-a", "1")
-        release.set()
+        slow.release.set()
         five.until(lambda: five.history_of("two-a", "1"))
         assert "doubted" not in five.history_of("two-a", "1")
         assert [event["accounts"] for event in events(five, "configuration.changed")] == ["five"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support import matrix
 from support.documents import BUYER, SELLER, invoice
-from support.faults import answered
+from support.faults import Slow
 from support.holdings import our_holdings
 
 from filedrop.daemon import copies
@@ -23,7 +23,6 @@ from filedrop.model.document import State
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from support.faults import Exchange
     from support.world import World
 
     from filedrop.daemon.daemon import Daemon
@@ -109,25 +108,19 @@ def test_account_taken_and_given_up_amid_work(world: World, times: int, monkeypa
 
 
 def test_given_up_while_a_document_is_on_the_wire(make_world: Callable[..., World]) -> None:
-    """The request goes on to its answer, which is recorded; what had not begun waits for whoever takes the account."""
+    """The request goes on to its answer, which is recorded; what had not begun waits for the next time."""
     world = make_world(outbound={"workers": "1"})
-    came, release = threading.Event(), threading.Event()
-
-    def slow(exchange: Exchange) -> None:
-        came.set()
-        release.wait(30)
-        answered(exchange)
-
+    slow = Slow()
     world.front.next("POST /outbox", slow)
     for number in range(3):
         world.drop(f"{number}.xml", invoice(f"{number}"))
     with world.service() as service:
-        assert came.wait(30)
+        assert slow.came.wait(30)
         (account,) = service.accounts
         assert not service.give_up(account)
         world.until(lambda: service.journal.counts(account.pipelines[0].folder.id).get(State.SENDING, 0) == 1)
         assert not service.give_up(account)
-        release.set()
+        slow.release.set()
         give_up(world, service)
         assert sum(world.accepted().values()) == 1
         assert unfinished(service, world) == 0

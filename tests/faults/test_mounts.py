@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from support.disks import foreign, share
 from support.documents import SELLER, invoice
 from support.faults import answered
 from support.stepping import RULES, Clock, Life
-from support.world import PROJECT, World, unavailable, whole_lines
+from support.world import PROJECT, World, events, unavailable
 
 from filedrop import config
 from filedrop.daemon.folder_worker import FolderWorkers
@@ -324,19 +323,15 @@ def test_no_watches_left(world: World, limit: str) -> None:
         daemon.terminate()
         daemon.wait()
         log.close()
-    said = [line for line in logged(world) if line["event"] == "folder.scanned"]
+    said = events(world, "folder.scanned")
     assert len(said) == 1
     assert "fs.inotify" in said[0]["why"]
     world.invariants()
 
 
 def started(world: World, daemon: subprocess.Popen[bytes]) -> bool:
-    world.until(lambda: daemon.poll() is not None or any(line["event"] == "service.started" for line in logged(world)))
+    world.until(lambda: daemon.poll() is not None or events(world, "service.started"))
     return daemon.poll() is None
-
-
-def logged(world: World) -> list[dict[str, str]]:
-    return [json.loads(line) for line in whole_lines(world.base / "daemon.log") if line.startswith("{")]
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from support.documents import invoice
-from support.faults import answered
+from support.faults import Slow
 
 from filedrop.journal import JOURNAL
 from filedrop.model.document import State
@@ -16,7 +16,6 @@ from filedrop.model.document import State
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from support.faults import Exchange
     from support.world import World
 
 
@@ -43,20 +42,14 @@ def test_a_stop_while_a_document_is_about_to_be_posted(world: World) -> None:
 def test_a_stop_with_very_many_waiting(make_world: Callable[..., World]) -> None:
     """A stop ends what is on its way, and claims nothing more: the rest stays in outbound/ for the next start."""
     world = make_world(outbound={"workers": "1"})
-    came, release = threading.Event(), threading.Event()
-
-    def slow(exchange: Exchange) -> None:
-        came.set()
-        release.wait(60)
-        answered(exchange)
-
+    slow = Slow()
     world.front.next("POST /outbox", slow)
     for number in range(300):
         world.drop(f"{number}.xml", invoice(f"{number}"))
     with world.service() as service:
-        world.until(came.is_set)
+        world.until(slow.came.is_set)
         service.begin_stop()
-        release.set()
+        slow.release.set()
     assert len(list(world.outbound.glob("*.xml"))) > 200
     world.settle(60)
     world.invariants()

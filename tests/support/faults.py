@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import itertools
 import socket
+import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -113,6 +114,19 @@ def answered(exchange: Exchange) -> None:
     skipped = {"content-length", "date", "connection"}
     headers = [(name, value) for name, value in answer.headers if name.lower() not in skipped]
     exchange.answer(answer.status, answer.body, headers)
+
+
+class Slow:
+    """No fault: a request to the access point is answered when `release` is set; `came` says that it is there."""
+
+    def __init__(self) -> None:
+        self.came = threading.Event()
+        self.release = threading.Event()
+
+    def __call__(self, exchange: Exchange) -> None:
+        self.came.set()
+        self.release.wait(60)
+        answered(exchange)
 
 
 def announced(exchange: Exchange) -> None:

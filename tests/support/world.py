@@ -411,6 +411,12 @@ def whole_lines(file: Path) -> list[str]:
     return file.read_text().rpartition("\n")[0].splitlines()
 
 
+def events(world: World, name: str) -> list[dict[str, str]]:
+    """These events of the daemon's log so far."""
+    lines = whole_lines(world.base / "daemon.log")
+    return [event for line in lines if line.startswith("{") and (event := json.loads(line))["event"] == name]
+
+
 def unavailable(service: Daemon) -> list[Path]:
     """The inbound folders that nothing can be put into now, as the daemon reports them."""
     report = service.report()
