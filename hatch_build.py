@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ def compile_catalogues(root: Path) -> None:
         with source.open("rb") as file:
             catalogue = read_po(file)
         catalogue.creation_date = datetime(1970, 1, 1, tzinfo=UTC)  # else it is now: two builds would differ
-        draft = source.with_suffix(".new")
+        draft = source.with_suffix(f".{os.getpid()}")  # another build may run beside this one
         with draft.open("wb") as file:
             write_mo(file, catalogue)
         draft.replace(source.with_suffix(".mo"))

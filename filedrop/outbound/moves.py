@@ -80,9 +80,11 @@ class Moves:
         for document in documents:
             if document.home != document.place:
                 with self._moving(document):
-                    move = self._begin(document, (posted or {}).get(document.id), left=left)
-                    if isinstance(move, Document):
-                        self._made(document, move)
+                    # Not of each document that is left: what was begun is looked for among all names of the new place.
+                    resumed = (left and self._may_resume) or document.id in self._begun or document.id in self._missed
+                    move = self._begin(document, (posted or {}).get(document.id), resumed=resumed)
+                    if isinstance(move, Document):  # not resumed: read from the journal, before its letter was read
+                        self._made(document, move, is_logged=not resumed)
                     else:
                         moves.append(move)
         if moves:
@@ -101,11 +103,9 @@ class Moves:
             self._begun |= {document.id for document, _ in moved}  # another file may lie where the journal has theirs
             self._shared.log.warning("moves.not_flushed", folder=str(self._folder.path), why=str(error))
 
-    def _begin(self, document: Document, posted: FileStamp | None, *, left: bool) -> Move | Document:
+    def _begin(self, document: Document, posted: FileStamp | None, *, resumed: bool) -> Move | Document:
         """The move of a document; the document in its new place, where an earlier attempt has made it."""
         self._clear_left(document)
-        # Not of each document that is found there: what was begun is looked for among all names of the new place.
-        resumed = (left and self._may_resume) or document.id in self._begun or document.id in self._missed
         return begin(self._folder, document, resumed=resumed, posted=posted)
 
     def _make(self, moves: list[Move], drafts: Drafts) -> None:
@@ -145,10 +145,11 @@ class Moves:
             self._begun |= {move.document.id for move in moves}
             raise
 
-    def _made(self, document: Document, after: Document) -> None:
+    def _made(self, document: Document, after: Document, *, is_logged: bool = False) -> None:
         self.note_found(document.id)
         self._begun.discard(document.id)
-        _log_move(self._shared, document, after)
+        if not is_logged:
+            _log_move(self._shared, document, after)
         self._moved.append((document, after))
         self.total += 1
         if len(self._moved) >= AT_ONCE:

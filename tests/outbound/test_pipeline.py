@@ -18,7 +18,7 @@ from support.systems import by_os_open, writers_unknown
 
 from filedrop.errors import Unavailable
 from filedrop.model.document import Need
-from filedrop.outbound.mailbox import MayPost
+from filedrop.outbound.mailbox import MayPost, Returned
 from filedrop.outbound.scanner import FEW, LISTED
 
 if TYPE_CHECKING:
@@ -73,6 +73,25 @@ def test_more_files_than_a_listing_has(make_world: Callable[..., World], clock: 
     life.do_each("step")
     assert len(life.pipeline.scanner.seen) == LISTED + 1
     life.drop()
+
+
+def test_a_delivery_that_the_journal_tells_first(make_world: Callable[..., World], clock: Clock) -> None:
+    """Where a scan finds a delivered document before the follower's letter comes, the log tells of one move."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.take(world, "a.xml")
+    (document,) = life.journal.called("a.xml", "a.xml")
+    now = life.pipeline.desk.shared.now()
+    delivered = life.journal.record(document.delivered_at(now, now.isoformat(), None))
+    life.touch()
+    step_while_due(life)
+    assert world.places()["a.xml"].startswith("archive/")
+    life.pipeline.put(Returned(delivered))
+    life.go_on(60)
+    life.stop()
+    moves = [line["state"] for line in world.log() if line["event"] == "document.put_away"]
+    assert moves == ["sent", "delivered"]
+    assert world.places()["a.xml"].startswith("archive/")
 
 
 @by_os_open
