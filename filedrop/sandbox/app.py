@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 from datetime import timedelta
+from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from werkzeug.routing import Map
+
     from filedrop.sandbox.dialect import Dialect
     from filedrop.sandbox.network import SandboxAccount
     from filedrop.sandbox.store import Store
@@ -36,6 +39,40 @@ _DOWNLOAD_WITHIN = timedelta(seconds=60)
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _UNREAD = Search(direction=Direction.IN, listed=True)
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
+
+
+_ROUTES = (  # method, path, and the endpoint's name in `AccessPoint`
+    ("POST", "/outbox", "post"),
+    ("GET", "/outbox", "outbox"),
+    ("GET", "/outbox/<msg_no>", "outbox_message"),
+    ("GET", "/outbox/<msg_no>/xml-document", "outbox_document"),
+    ("GET", "/inbox", "inbox"),
+    ("GET", "/inbox/count", "inbox_count"),
+    ("GET", "/inbox/<msg_no>", "inbox_message"),
+    ("POST", "/inbox/<msg_no>/read", "read"),
+    ("GET", "/inbox/<msg_no>/xml-document", "inbox_document"),
+    ("GET", "/messages", "messages"),
+    ("GET", "/messages/count", "messages_count"),
+    ("GET", "/messages/<msg_no>", "message"),
+    ("GET", "/messages/<msg_no>/xml-document", "xml_document"),
+    ("GET", "/directory/<participant>", "participant"),
+    ("GET", "/directory/<participant>/<local_name>", "accepted"),
+    ("GET", "/statistics", "statistics"),
+)
+_BLOB = ("GET", "/blobs/<token>", "blob")
+
+
+@cache
+def _compile_routes(elsewhere: bool) -> Map:  # noqa: FBT001 - a quirk of the dialect
+    """The paths of every access point, compiled once: an access point needs nothing else that takes as long.
+
+    `elsewhere`: documents are downloaded from another path.
+    """
+    flask = Flask(__name__, static_folder=None)
+    flask.url_map.strict_slashes = False  # field notes, Paths
+    for method, path, endpoint in (*_ROUTES, _BLOB) if elsewhere else _ROUTES:
+        flask.add_url_rule(path, endpoint, methods=[method])
+    return flask.url_map
 
 
 class AccessPoint:
@@ -56,29 +93,9 @@ class AccessPoint:
         self._numbers = {account.name: number for number, account in enumerate(accounts, 1)}
         self._tokens = URLSafeSerializer(secrets.token_bytes(32))
         self.flask = Flask(__name__, static_folder=None)
-        self.flask.url_map.strict_slashes = False  # field notes, Paths
+        self.flask.url_map = _compile_routes(dialect.download_elsewhere)
         Front(self.flask, accounts, dialect, clock, upload=self.post.__name__, public=self.blob.__name__)
-        for method, path, endpoint in (
-            ("POST", "/outbox", self.post),
-            ("GET", "/outbox", self.outbox),
-            ("GET", "/outbox/<msg_no>", self.outbox_message),
-            ("GET", "/outbox/<msg_no>/xml-document", self.outbox_document),
-            ("GET", "/inbox", self.inbox),
-            ("GET", "/inbox/count", self.inbox_count),
-            ("GET", "/inbox/<msg_no>", self.inbox_message),
-            ("POST", "/inbox/<msg_no>/read", self.read),
-            ("GET", "/inbox/<msg_no>/xml-document", self.inbox_document),
-            ("GET", "/messages", self.messages),
-            ("GET", "/messages/count", self.messages_count),
-            ("GET", "/messages/<msg_no>", self.message),
-            ("GET", "/messages/<msg_no>/xml-document", self.xml_document),
-            ("GET", "/directory/<participant>", self.participant),
-            ("GET", "/directory/<participant>/<local_name>", self.accepted),
-            ("GET", "/statistics", self.statistics),
-        ):
-            self.flask.add_url_rule(path, endpoint.__name__, endpoint, methods=[method])
-        if dialect.download_elsewhere:
-            self.flask.add_url_rule("/blobs/<token>", self.blob.__name__, self.blob)
+        self.flask.view_functions.update({name: getattr(self, name) for _, _, name in (*_ROUTES, _BLOB)})
 
     def post(self) -> Response:
         """Queues a document; the form is read to disk, and from there in pieces."""

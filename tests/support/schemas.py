@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from jsonschema import Draft202012Validator
+# jsonschema would compile the grammar of IRIs, two seconds in each process. No schema or SBOM here has an IRI.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment] # "not installed"
+from jsonschema import Draft202012Validator  # noqa: E402 - as above
 
-from filedrop.cli.config import FORMS
+del sys.modules["rfc3987_syntax"]
+
+from filedrop.cli.config import FORMS  # noqa: E402 - as above
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
