@@ -72,9 +72,9 @@ class ReceiverDirectory:
 
         The codes are `receiver-unknown` and `not-accepted`; the message is one line. Waits a short time for an answer.
         """
-        objection = _objection(self._known(ids, self._cache), ids, self._lookup)
+        objection = objection_to(self._known(ids, self._cache), ids, self._lookup)
         if objection and self._cache > REST:
-            return _objection(self._known(ids, REST), ids, self._lookup)
+            return objection_to(self._known(ids, REST), ids, self._lookup)
         return objection
 
     def _known(self, ids: Ids, oldest: float) -> DirectoryAnswer:
@@ -108,10 +108,21 @@ class ReceiverDirectory:
         return answer.result()
 
 
-def look_up(access_point: AccessPoint, receiver: str, document: str) -> DirectoryAnswer:
-    """Ask about a receiver and documents with this local name ("": any). Raises AccessPointError."""
-    accepts = access_point.accepted(receiver, document) if document else None
-    return DirectoryAnswer(True if accepts else access_point.directory(receiver), accepts)
+def look_up(
+    access_point: AccessPoint, receiver: str, document: str, *, pause: Callable[[], None] = lambda: None
+) -> DirectoryAnswer:
+    """Ask about a receiver and documents with this local name ("": any). Raises AccessPointError.
+
+    `pause` is called before each request.
+    """
+    accepts = None
+    if document:
+        pause()
+        accepts = access_point.accepted(receiver, document)
+    if accepts:
+        return DirectoryAnswer(connected=True, accepts=accepts)
+    pause()
+    return DirectoryAnswer(access_point.directory(receiver), accepts)
 
 
 def takes(pair: Pair, document_id: str, process_id: str) -> bool:
@@ -138,7 +149,7 @@ def nearest(accepts: Iterable[Pair], document_id: str, process_id: str) -> list[
     return sorted(dict.fromkeys(accepts), key=distance)
 
 
-def _objection(known: DirectoryAnswer, ids: Ids, lookup: Sequence[str]) -> Fault | None:
+def objection_to(known: DirectoryAnswer, ids: Ids, lookup: Sequence[str]) -> Fault | None:
     """The objection to sending a document with these ids; `lookup` begins the command that tells more."""
     receiver, kind = ids.receiver, local_name(ids.document_id)
     if known.connected is False and not known.accepts:

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filedrop.config import Company, Config
-    from filedrop.files import Entry
+    from filedrop.files import Entry, Where
     from filedrop.journal import Journal
+    from filedrop.model.fault import Fault
     from filedrop.storage.folders import OutboundFolder
     from filedrop.validation import Validator
 
@@ -70,7 +71,7 @@ def _rows(config: Config, journal: Journal | None, validator: Validator | None) 
                 for name in sorted(folder.dropped()):
                     document, verdict, why = _judged(config, folder, by, name, journal)
                     if verdict == SENDS and validator is not None:
-                        verdict, why = _validated(config, validator, company, folder.at() / name, why)
+                        verdict, why, _ = validated(config, validator, company, folder.at() / name, why)
                     there = folder.stamp("", name)
                     if verdict == SENDS and there and (lacks := folder.waits_for(name, there.modified)):
                         verdict, why = NOT_READY, "; ".join(filter(None, (f"it waits for {lacks}", why)))
@@ -116,19 +117,22 @@ def _judged(
     return document, NOT_READY if waits else SENDS, waits or "; ".join(document.warnings)
 
 
-def _validated(config: Config, validator: Validator, company: Company, entry: Entry, why: str) -> tuple[str, str]:
+def validated(
+    config: Config, validator: Validator, company: Company, where: Where, why: str
+) -> tuple[str, str, Fault | None]:
     """What would become of a document that would be sent but for the rules; `why` is what else is said of it."""
     refuses = config.outbound.validate_ == "refuse"
     try:
-        with closing(OpenedDocument.open(entry)) as opened:
+        with closing(OpenedDocument.open(where)) as opened:
             opened.read(config.outbound.max_size)
             verdict = ask(validator, opened, company.name, local=True)
     except (NoVerdict, Changing, DocumentError, OSError) as error:
         said = f"it can't be validated: {error}"
-        return (NOT_READY, said) if refuses else (SENDS, "; ".join(filter(None, (why, said))))
+        return (NOT_READY, said, None) if refuses else (SENDS, "; ".join(filter(None, (why, said))), None)
     if refuses and not verdict.is_valid:
-        return FAILS, invalid(verdict, company.name).message
-    return SENDS, "; ".join(filter(None, (why, *warnings(verdict))))
+        fault = invalid(verdict, company.name)
+        return FAILS, fault.message, fault
+    return SENDS, "; ".join(filter(None, (why, *warnings(verdict)))), None
 
 
 def as_claimed(

@@ -1,0 +1,244 @@
+"""What a rehearsal finds out: what would become of each document, and which receivers the directory knows.
+
+A document is read, identified and validated as a run does it. Each that could be sent goes into a journal of its own,
+so that duplicates among them are found. The access point is only asked; nothing is posted.
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from filedrop.accesspoint.directory import DirectoryAnswer, look_up, objection_to
+from filedrop.cli.dryrun import FAILS, NOT_READY, SENDS, duplicate_of, validated
+from filedrop.cli.opening import journal_if_any, open_access_point
+from filedrop.errors import AccessPointError, DocumentError, FiledropError
+from filedrop.files.rights import explain
+from filedrop.identify import participants
+from filedrop.identify.mapping import Rules
+from filedrop.journal import JOURNAL, Journal
+from filedrop.model.document import Document, Need, local_name, new_id, participant_key
+from filedrop.model.fault import Fault
+from filedrop.outbound.context import identification_of
+from filedrop.outbound.identified import identified
+from filedrop.outbound.sender import duplicate
+from filedrop.outbound.upload import Changing, OpenedDocument
+from filedrop.storage.own_name import told_beside
+from filedrop.validation import validator_before_sending
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from filedrop.accesspoint import AccessPoint
+    from filedrop.config import Company, Config
+    from filedrop.identify import Reading
+    from filedrop.outbound.context import Identification
+
+REACHABLE, UNREACHABLE, UNKNOWN = "reachable", "unreachable", "unknown"
+PAUSE = 0.2  # seconds between two questions, so that a rehearsal is no burden for an access point
+
+
+class Rehearsed(NamedTuple):
+    """A document, what a run would make of it (`verdict`, as in a dry run), and whether its receiver can be reached.
+
+    `fault` is why it would fail, as its note would say it; `why` is what else is said of it.
+    """
+
+    file: Path
+    document: Document
+    verdict: str
+    reach: str
+    why: str = ""
+    fault: Fault | None = None
+
+
+class Receiver(NamedTuple):
+    """A row of a table of receivers: the id ("" where the row has none), whether it can be reached, and why not."""
+
+    row: int
+    participant: str
+    reach: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an account's directory said of a receiver and a kind of document."""
+
+    known: DirectoryAnswer
+    lookup: tuple[str, ...]
+
+    def objection(self, document: Document) -> Fault | None:
+        """Why the receiver would not get this document; None where no reason is known."""
+        return objection_to(self.known, document.ids, self.lookup)
+
+    def reach(self, document: Document) -> str:
+        """Whether the receiver can be reached and takes this document."""
+        if self.objection(document) is not None:
+            return UNREACHABLE
+        return REACHABLE if self.known.connected else UNKNOWN
+
+
+class Directories:
+    """The directories of all accounts. Each question is asked once, and at most five requests are made a second."""
+
+    def __init__(self, config: Config, stack: ExitStack) -> None:
+        """`stack` closes the access points."""
+        self.troubles: dict[str, str] = {}
+        """By account, why its directory can't be asked; it isn't asked again."""
+        self._config = config
+        self._stack = stack
+        self._access_points: dict[str, AccessPoint] = {}
+        self._answers: dict[tuple[str, str, str], DirectoryAnswer] = {}
+        self._next = 0.0
+
+    def ask(self, account: str, receiver: str, kind: str) -> Asked:
+        """Ask an account's directory about a receiver and documents with this local name. Raises ConfigError."""
+        key = account, participant_key(receiver), kind
+        if key not in self._answers:
+            self._answers[key] = self._look_up(account, receiver, kind)
+        several = ["--account", account] if len(self._config.accounts) > 1 else []
+        return Asked(self._answers[key], ("filedrop", "lookup", *several))
+
+    def _look_up(self, account: str, receiver: str, kind: str) -> DirectoryAnswer:
+        if account in self.troubles:
+            return DirectoryAnswer()
+        if account not in self._access_points:
+            opened = open_access_point(self._config.accounts[account])
+            self._access_points[account] = self._stack.enter_context(opened)
+        try:
+            return look_up(self._access_points[account], receiver, kind, pause=self._pause)
+        except AccessPointError as error:
+            self.troubles[account] = str(error)
+            return DirectoryAnswer()
+
+    def _pause(self) -> None:
+        time.sleep(max(0.0, self._next - time.monotonic()))
+        self._next = time.monotonic() + PAUSE
+
+
+class Rehearsal:
+    """Judges documents one after the other, in a `with`."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.rules = Rules(config.mapping, config.tables, source=config.source)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        config, stack = self.config, self._stack
+        self.directories = Directories(config, stack)
+        self._journal = stack.enter_context(journal_if_any(config))
+        own = Path(stack.enter_context(TemporaryDirectory(prefix="filedrop-rehearsal-")))
+        self._sent = stack.enter_context(closing(Journal(own / JOURNAL)))
+        self._validator = validator_before_sending(config)
+        if self._validator is not None:
+            stack.enter_context(closing(self._validator))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def judge(self, file: Path, company: Company) -> Rehearsed:
+        """What would become of a file if this company dropped it after those before. Raises ConfigError."""
+        document = _document(file, company)
+        by = identification_of(company, self.rules)
+        try:
+            document = self.identify(file, company, self.read(file, by.xpaths), by)
+            if document.error is None:
+                document = self._checked_for_duplicates(document)
+        except DocumentError as error:
+            document = document.failed(document.claimed, Fault.of(*error.texts))
+        except (Changing, FileNotFoundError):
+            return Rehearsed(file, document, NOT_READY, UNKNOWN, "somebody is writing it, or removed it")
+        except OSError as error:
+            document = document.failed(document.claimed, Fault("unreadable", f"{explain(error)}."))
+        if document.error:
+            return Rehearsed(file, document, FAILS, UNKNOWN, document.error.message, document.error)
+        if waits := document.why_without(Need.IDS):
+            return Rehearsed(file, document, NOT_READY, UNKNOWN, waits)
+        return self._ask_others(file, document, company)
+
+    def read(self, file: Path, xpaths: Collection[str]) -> Reading:
+        """A file's content. Raises DocumentError, Changing, OSError."""
+        with closing(OpenedDocument.open(file)) as opened:
+            return opened.read(self.config.outbound.max_size, xpaths)
+
+    def identify(self, file: Path, company: Company, reading: Reading, by: Identification) -> Document:
+        """What was read of a file as this company's document; FAILED where its ids don't do."""
+        document = _document(file, company)
+        return identified(by, document, reading, self.config.outbound, document.claimed)
+
+    def ask(self, document: Document) -> Asked:
+        """What the directory says of a document's receiver. Raises ConfigError."""
+        return self.directories.ask(document.account, document.receiver or "", local_name(document.document_id))
+
+    def _checked_for_duplicates(self, document: Document) -> Document:
+        for journal in filter(None, (self._journal, self._sent)):
+            if first := duplicate_of(self.config, document, journal):
+                return document.failed(document.claimed, duplicate(first))
+        return document
+
+    def _ask_others(self, file: Path, document: Document, company: Company) -> Rehearsed:
+        """What validator and directory say of a document that would be sent but for them."""
+        verdict, why, fault = SENDS, "; ".join(document.warnings), None
+        if self._validator is not None:
+            verdict, why, fault = validated(self.config, self._validator, company, file, why)
+        asked = self.ask(document)
+        reach, objection = asked.reach(document), asked.objection(document)
+        if verdict == SENDS and objection is not None:
+            if self.config.outbound.directory == "refuse":
+                verdict, fault = FAILS, objection
+            why = "; ".join(filter(None, (why, objection.message)))
+        if verdict == SENDS:
+            self._sent.record(document.sending(document.claimed, identity="", clock=None))
+        return Rehearsed(file, document, verdict, reach, why, fault)
+
+    def look_for(self, table: Path, account: str, kind: str) -> Iterator[Receiver]:
+        """Whether each receiver of a table can be reached, and accepts this kind. Raises FiledropError."""
+        for row, receiver in _receivers(table):
+            if not receiver:
+                yield Receiver(row, "", UNKNOWN, "no cell of this row is a ParticipantID, such as 0192:123456785")
+                continue
+            known = self.directories.ask(account, receiver, kind).known
+            if known.connected is False and not known.accepts:
+                yield Receiver(row, receiver, UNREACHABLE, "it is not in the directory")
+            elif known.accepts == ():
+                yield Receiver(row, receiver, UNREACHABLE, f"it accepts no {kind}")
+            else:
+                yield Receiver(row, receiver, REACHABLE if known.connected else UNKNOWN)
+
+
+def _document(file: Path, company: Company) -> Document:
+    now = datetime.now().astimezone()
+    name = told_beside(file) or file.name
+    return Document(
+        id=new_id(now),
+        company=company.name,
+        folder="",
+        account=company.account,
+        file=file.name,
+        dropped_as=name,
+        claimed=now,
+    )
+
+
+def _receivers(table: Path) -> Iterator[tuple[int, str]]:
+    """Each row below the header with its number, and the first ParticipantID in it. Raises FiledropError."""
+    try:
+        lines = table.read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = explain(error) if isinstance(error, OSError) else "it is not written in UTF-8"
+        raise FiledropError(f"{table} can't be read: {why}") from error
+    header = lines[0] if lines else ""
+    rows = csv.reader(lines, delimiter=max(",;\t", key=header.count))
+    for number, row in enumerate(rows, 1):
+        ids = [id_ for cell in row if participants.fault(id_ := participants.spelled_out(cell.strip())) is None]
+        if any(row) and (ids or number > 1):
+            yield number, ids[0] if ids else ""

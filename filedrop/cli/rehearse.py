@@ -1,0 +1,204 @@
+"""`filedrop rehearse`: who can be reached and what would fail, before anything is sent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from filedrop.cli import FAILED
+from filedrop.cli.dryrun import FAILS, NOT_READY, SENDS
+from filedrop.cli.identify import company_of
+from filedrop.cli.opening import open_config
+from filedrop.cli.proposing import propose
+from filedrop.cli.rehearsal import REACHABLE, UNKNOWN, UNREACHABLE, Rehearsal
+from filedrop.cli.show import say, show_json, tell
+from filedrop.errors import FiledropError
+from filedrop.text import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from filedrop.cli.proposing import Proposal
+    from filedrop.cli.rehearsal import Receiver, Rehearsed
+    from filedrop.config import Company, Config
+
+SHOWN = 5  # names after which a list ends with "and 7 more"
+IDS = ("sender", "receiver", "document_id", "process_id")
+_VERDICTS = {  # what is said of a verdict and, where the document would be sent, of its receiver
+    (SENDS, REACHABLE): "would be sent; the receiver can be reached",
+    (SENDS, UNKNOWN): "would be sent; the directory doesn't say whether the receiver can be reached",
+    (SENDS, UNREACHABLE): "would be sent, but the receiver can't be reached",
+    (NOT_READY, ""): "would wait",
+    (FAILS, ""): "would fail",
+}
+_REACHES = {REACHABLE: "can be reached", UNREACHABLE: "can't be reached", UNKNOWN: "unknown"}
+
+
+class Cause(NamedTuple):
+    """The documents that would fail with the same code, and the rule that corrects most of them."""
+
+    code: str
+    documents: Sequence[Rehearsed]
+    proposal: Proposal | None
+
+
+@click.command(epilog="\b\nExample: filedrop rehearse --company acme export/")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@click.option("--company", metavar="NAME", help="Treat the files as files of this company.")
+@click.option("--document", metavar="TYPE", default="Invoice", help="What receivers in a CSV file are to accept.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def rehearse(
+    config_option: str | None, files: Sequence[Path], *, company: str | None, document: str, as_json: bool
+) -> None:
+    """Show which receivers can be reached, and which documents would fail and why. Nothing is sent.
+
+    A FILE is a document, a folder of documents, or a CSV file with a ParticipantID in each row. filedrop asks the
+    access point's directory at most five times a second. For documents that fail for the same reason, it proposes the
+    mapping rule that corrects most of them, if the directory confirms it.
+
+    The exit status is 0 if every document would be sent and every receiver can be reached.
+    """
+    config = open_config(config_option)
+    documents: list[Rehearsed] = []
+    receivers: list[Receiver] = []
+    with Rehearsal(config) as rehearsal:
+        for file in _each(files):
+            whose = _company(file, company, config)
+            if file.suffix.lower() == ".csv":
+                receivers += rehearsal.look_for(file, whose.account, document)
+            else:
+                documents.append(rehearsal.judge(file, whose))
+        causes = list(_causes(rehearsal, documents))
+        troubles = rehearsal.directories.troubles
+    if as_json:
+        show_json(_as_json(documents, receivers, causes, troubles))
+    else:
+        _show(documents, receivers, causes, troubles)
+    is_well = all(rehearsed.verdict == SENDS and rehearsed.reach == REACHABLE for rehearsed in documents)
+    raise SystemExit(0 if is_well and all(receiver.reach == REACHABLE for receiver in receivers) else FAILED)
+
+
+def _each(files: Iterable[Path]) -> Iterator[Path]:
+    """The files, and those directly in each folder, by name. Raises FiledropError."""
+    for file in files:
+        if file.is_dir():
+            yield from sorted(path for path in file.iterdir() if path.is_file() and not path.name.startswith("."))
+        elif file.exists():
+            yield file
+        else:
+            raise FiledropError(f"there is no file {file}; name documents, folders, or CSV files")
+
+
+def _company(file: Path, name: str | None, config: Config) -> Company:
+    """The company of this name, that in whose outbound folder the file is, or the only one. Raises UsageError."""
+    whose = company_of(file, name, config.companies)
+    if whose is None and len(config.companies) == 1:
+        (whose,) = config.companies.values()
+    if whose is None:
+        names = listed(sorted(config.companies))
+        raise click.UsageError(f"{file} is in no company's outbound folder; write --company and one of {names}")
+    return whose
+
+
+def _causes(rehearsal: Rehearsal, documents: Sequence[Rehearsed]) -> Iterator[Cause]:
+    """What would fail, by its code, the most frequent first."""
+    codes = Counter(rehearsed.fault.code for rehearsed in documents if rehearsed.fault)
+    for code, _ in codes.most_common():
+        alike = [rehearsed for rehearsed in documents if rehearsed.fault and rehearsed.fault.code == code]
+        others = [rehearsed for rehearsed in documents if not rehearsed.fault or rehearsed.fault.code != code]
+        yield Cause(code, alike, propose(rehearsal, alike, others))
+
+
+def _show(
+    documents: Sequence[Rehearsed], receivers: Sequence[Receiver], causes: Iterable[Cause], troubles: dict[str, str]
+) -> None:
+    if documents:
+        say(f"{_counted(len(documents), 'document')}; nothing was sent.")
+    for words, count in _counts(documents).items():
+        say(f"  {count:>6}  {words}")
+    for cause in causes:
+        _show_cause(cause)
+    for rehearsed in documents:
+        if rehearsed.verdict == NOT_READY:
+            tell(f"{rehearsed.file} would wait: {rehearsed.why}")
+    if receivers:
+        _show_receivers(receivers)
+    for account, why in troubles.items():
+        tell(f"The directory of account {account} can't be asked: {why}")
+
+
+def _show_receivers(receivers: Sequence[Receiver]) -> None:
+    say(f"{_counted(len(receivers), 'receiver')}:")
+    counts = Counter(receiver.reach for receiver in receivers)
+    for reach, words in _REACHES.items():
+        if counts[reach]:
+            say(f"  {counts[reach]:>6}  {words}")
+    for receiver in receivers:
+        if receiver.why:
+            say(f"  row {receiver.row}: {receiver.participant or '-'}: {receiver.why}")
+
+
+def _counts(documents: Iterable[Rehearsed]) -> dict[str, int]:
+    """How many documents these words are true of."""
+    counts = Counter((one.verdict, one.reach if one.verdict == SENDS else "") for one in documents)
+    return {words: counts[key] for key, words in _VERDICTS.items() if counts[key]}
+
+
+def _show_cause(cause: Cause) -> None:
+    first, count = cause.documents[0], len(cause.documents)
+    say()
+    say(f"{cause.code}: {_counted(count, 'document')}: {_cut([one.file.name for one in cause.documents])}")
+    tell(f"  {first.file.name}: {first.why}")
+    if cause.proposal is None:
+        tell(f"  {first.fault.hint if first.fault else ''}")
+    else:
+        confirmed = _counted(cause.proposal.receivers, "receiver")
+        tell(f"  This rule corrects {cause.proposal.corrects} of {count}. The directory confirms {confirmed}:")
+        for line in cause.proposal.lines:
+            say(f"    {line}")
+
+
+def _cut(names: Sequence[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:SHOWN])} and {more} more"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _as_json(
+    documents: Iterable[Rehearsed], receivers: Iterable[Receiver], causes: Iterable[Cause], troubles: dict[str, str]
+) -> dict[str, Any]:
+    return {
+        "documents": [
+            {
+                "file": str(one.file),
+                "company": one.document.company,
+                "verdict": one.verdict,
+                "reach": one.reach,
+                **{name: getattr(one.document, name) for name in IDS},
+                "code": one.fault.code if one.fault else None,
+                "why": one.why or None,
+            }
+            for one in documents
+        ],
+        "causes": [
+            {
+                "code": cause.code,
+                "documents": len(cause.documents),
+                "rule": None if cause.proposal is None else "\n".join(cause.proposal.lines),
+                "corrects": 0 if cause.proposal is None else cause.proposal.corrects,
+            }
+            for cause in causes
+        ],
+        "receivers": [
+            {"row": one.row, "participant": one.participant or None, "reach": one.reach, "why": one.why or None}
+            for one in receivers
+        ],
+        "unasked": troubles,
+    }

@@ -1,0 +1,233 @@
+"""`filedrop rehearse`: its verdicts are those of a run, it posts nothing, and the rule that it proposes helps."""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.commands import ask
+from support.documents import BUYER, SELLER, credit_note, invoice
+from support.faults import answered, instead
+from support.matrix import is_full
+
+from filedrop.cli import rehearsal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.faults import Exchange
+    from support.world import World
+
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
+STRANGER = "0192:974760673"  # in good form, and in no directory here
+TAX_NUMBER = b"NO810418052MVA"  # the buyer's, in each invoice
+
+
+@pytest.fixture(autouse=True)
+def _without_pauses(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "with_pauses" not in request.fixturenames:
+        monkeypatch.setattr(rehearsal, "PAUSE", 0.0)
+
+
+@pytest.fixture
+def with_pauses() -> None:
+    """The pauses between two questions stay as they are."""
+
+
+@pytest.fixture
+def refusing(make_world: Callable[..., World]) -> World:
+    """A world whose directory stops what it objects to."""
+    return make_world(outbound={"directory": "refuse"})
+
+
+def rehearsed(world: World, **documents: bytes) -> dict[str, Any]:
+    """What is said of these documents, which lie in a folder of their own. Nothing is posted, whatever they are."""
+    folder = world.base / "export"
+    folder.mkdir(exist_ok=True)
+    for name, content in documents.items():
+        (folder / f"{name}.xml").write_bytes(content)
+    said: dict[str, Any] = json.loads(ask(world, "rehearse", str(folder), "--json").output)
+    assert not world.front.asked("POST")
+    return said
+
+
+def without_receiver(number: str, tax_number: bytes = TAX_NUMBER) -> bytes:
+    """An invoice whose customer has a tax number, and no ParticipantID."""
+    return invoice(number, receiver=None).replace(TAX_NUMBER, tax_number)
+
+
+def test_what_can_be_sent(world: World) -> None:
+    """A document whose receiver takes it is all that it takes for status 0."""
+    (world.base / "a.xml").write_bytes(invoice())
+    said = ask(world, "rehearse", str(world.base / "a.xml"))
+    assert (said.status, said.says) == (
+        0,
+        "1 document; nothing was sent. 1 would be sent; the receiver can be reached",
+    )
+
+
+def test_as_the_manual_shows_it(refusing: World) -> None:
+    """The page of the manual has what the command prints, the rule included."""
+    folder = refusing.base / "export"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"INV-{1001 + number}.xml").write_bytes(without_receiver(str(number)))
+    for number in range(2):
+        (folder / f"INV-{1101 + number}.xml").write_bytes(invoice(f"{number + 10}"))
+    (folder / "INV-1201.xml").write_bytes(invoice("20", receiver=STRANGER))
+    page = (Path(__file__).parents[2] / "docs" / "mapping.md").read_text("utf-8")
+    assert ask(refusing, "rehearse", "--company", "acme", str(folder)).output in page
+
+
+def test_one_rule_for_all(make_world: Callable[..., World]) -> None:
+    """What fails for the same reason is told once, with a rule that corrects it when it is applied."""
+    world = make_world(outbound={"directory": "refuse"})
+    documents = {f"i{number}": without_receiver(str(number)) for number in range(3)} | {"good": invoice("9")}
+    said = rehearsed(world, **documents)
+    assert [(cause["code"], cause["documents"], cause["corrects"]) for cause in said["causes"]] == [
+        ("no-receiver", 3, 3)
+    ]
+    world.more = said["causes"][0]["rule"] + "\n"
+    after = rehearsed(world)
+    assert {one["verdict"] for one in after["documents"]} == {"would send"}
+    assert {one["receiver"] for one in after["documents"]} == {BUYER}
+    shown = ask(world, "rehearse", str(world.base / "export"))
+    assert shown.status == 0
+
+
+def test_a_rule_sets_only_what_is_confirmed(refusing: World) -> None:
+    """A customer who isn't in the directory is left out of the rule; where none is in it, no rule is proposed."""
+    some = rehearsed(refusing, a=without_receiver("1"), b=without_receiver("2", b"NO974760673MVA"))
+    (cause,) = some["causes"]
+    assert (cause["documents"], cause["corrects"]) == (2, 1)
+    refusing.more = cause["rule"] + "\n"
+    after = {Path(one["file"]).name: one["receiver"] for one in rehearsed(refusing)["documents"]}
+    assert after == {"a.xml": BUYER, "b.xml": None}
+    refusing.more = ""
+    refusing.sandbox.store.connect({SELLER: "acme"})
+    assert [cause["rule"] for cause in rehearsed(refusing)["causes"]] == [None]
+
+
+def test_a_rule_changes_no_other_document(refusing: World) -> None:
+    """A rule that would set an id of a document that has its ids is not proposed."""
+    wrong = invoice("1", process="urn:fdc:peppol.eu:2017:poacc:billing:99:1.0")
+    alone = rehearsed(refusing, wrong=wrong)
+    assert [(cause["code"], cause["corrects"]) for cause in alone["causes"]] == [("not-accepted", 1)]
+    among = rehearsed(refusing, wrong=wrong, good=invoice("2"))
+    assert [(cause["code"], cause["rule"]) for cause in among["causes"]] == [("not-accepted", None)]
+
+
+def test_duplicates(world: World) -> None:
+    """One of two equal documents would fail, and so would what was sent before."""
+    world.drop("sent.xml", invoice("1"))
+    world.run_once()
+    world.front.requests.clear()
+    said = rehearsed(world, a=invoice("1"), b=invoice("2"), c=invoice("2"))
+    assert [(one["verdict"], one["code"]) for one in said["documents"]] == [
+        ("would fail", "duplicate"),
+        ("would send", None),
+        ("would fail", "duplicate"),
+    ]
+
+
+@pytest.mark.parametrize(("rule", "verdict"), [("refuse", "would fail"), ("warn", "would send"), ("off", "would send")])
+def test_who_is_in_no_directory(make_world: Callable[..., World], rule: str, verdict: str) -> None:
+    """Whether a document would fail by it is the configuration's; that its receiver can't be reached is said anyway."""
+    world = make_world(outbound={"directory": rule})
+    (one,) = rehearsed(world, a=invoice(receiver=STRANGER))["documents"]
+    assert (one["verdict"], one["reach"]) == (verdict, "unreachable")
+
+
+def test_unknown_is_not_reachable(refusing: World) -> None:
+    """While the directory can't be asked, nobody is reachable; it is asked once, and why it can't be asked is said."""
+    refusing.front.always("GET /directory", instead(500))
+    folder = refusing.base / "export"
+    said = rehearsed(refusing, a=invoice("1"), b=invoice("2", receiver=STRANGER))
+    assert [(one["verdict"], one["reach"]) for one in said["documents"]] == [("would send", "unknown")] * 2
+    assert list(said["unasked"]) == ["main"]
+    shown = ask(refusing, "rehearse", str(folder))
+    assert shown.status == 1
+    assert "2 would be sent; the directory doesn't say whether the receiver can be reached" in shown.says
+    assert "The directory of account main can't be asked" in shown.says
+
+
+def test_a_table_of_receivers(world: World) -> None:
+    """Each row of a CSV file is looked for, by the ParticipantID in it."""
+    table = world.base / "customers.csv"
+    table.write_text(f"Number;Name;PeppolID\n1042;Kjøper;{BUYER}\n1043;Nobody;{STRANGER}\n1044;Bær AS;\n", "utf-8")
+    said = ask(world, "rehearse", str(table), "--json")
+    receivers = json.loads(said.output)["receivers"]
+    assert [(one["row"], one["participant"], one["reach"]) for one in receivers] == [
+        (2, BUYER, "reachable"),
+        (3, STRANGER, "unreachable"),
+        (4, None, "unknown"),
+    ]
+    assert said.status == 1
+    shown = ask(world, "rehearse", str(table)).says
+    assert "3 receivers: 1 can be reached 1 can't be reached 1 unknown" in shown
+    assert f"row 3: {STRANGER}: it is not in the directory" in shown
+    assert ask(world, "rehearse", str(table), "--document", "Sonnet").says.count("it accepts no Sonnet") == 1
+
+
+@pytest.mark.usefixtures("with_pauses")
+def test_five_questions_a_second(world: World) -> None:
+    """The directory gets at most five requests a second, and each question once."""
+    table = world.base / "customers.csv"
+    table.write_text("id\n" + "".join(f"0192:{number}\n" for number in (987654321, 987654322, 987654321)))
+    moments: list[float] = []
+
+    def noted(exchange: Exchange) -> None:
+        moments.append(time.monotonic())
+        answered(exchange)
+
+    world.front.always("GET /directory", noted)
+    began = time.monotonic()
+    ask(world, "rehearse", str(table))
+    assert len(moments) == 4  # two for each: what it accepts, and whether it is there
+    assert moments[-1] - began >= 3 * rehearsal.PAUSE  # a request may be late, but none is early
+
+
+def test_half_a_document(world: World) -> None:
+    """What isn't well-formed would fail, once it has been left alone for long enough."""
+    (one,) = rehearsed(world, half=invoice()[:500])["documents"]
+    assert (one["verdict"], one["code"]) == ("would fail", "not-xml")
+
+
+def test_whose_a_file_is(make_world: Callable[..., World]) -> None:
+    """Among several companies, a file outside of their folders needs --company."""
+    world = make_world(companies={"fjord": '{participants: ["0192:974760673"]}'})
+    (world.base / "a.xml").write_bytes(credit_note())
+    said = ask(world, "rehearse", str(world.base / "a.xml"))
+    assert said.status == 2
+    assert "write --company and one of acme and fjord" in said.says
+    assert ask(world, "rehearse", "--company", "acme", str(world.base / "a.xml")).status == 0
+
+
+def settled(world: World) -> bool:
+    return all(place.split("/")[0] in ("archive", "failed") for place in world.places().values())
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
+def test_the_corpus(make_world: Callable[..., World]) -> None:
+    """What is said of real documents is what a run then does with them."""
+    world = make_world(outbound={"directory": "refuse"}, companies={"acme": "{participants: []}"})
+    with (CORPUS / "expected.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    chosen = rows if is_full() else rows[:: len(rows) // 30]
+    known = {row["receiver"].lower(): "buyer" for row in chosen[::2] if row["receiver"]}
+    world.sandbox.store.connect(known | {SELLER: "acme", BUYER: "buyer"})
+    documents = {f"{number:03}": (CORPUS / "documents" / row["file"]).read_bytes() for number, row in enumerate(chosen)}
+    said = {Path(one["file"]).name: one for one in rehearsed(world, **documents)["documents"]}
+    for name, content in documents.items():
+        world.drop(f"{name}.xml", content)
+    with world.service():
+        world.until(lambda: settled(world), 900 if is_full() else 100, what="each document is in archive/ or failed/")
+    for name, one in said.items():
+        code = (world.sidecar(name).get("error") or {}).get("code")
+        assert one["verdict"] == ("would fail" if code else "would send"), name
+        # Of two equal documents, a run may refuse the second before it knows that the first one fails.
+        assert code in (one["code"], "duplicate"), name
