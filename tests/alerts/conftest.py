@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from support.world import World
 
 IT = "it@example.com"
-LOOKS = 60  # in one length of time that is `LONG`: more tell nothing new
+LOOKS = 30  # in one length of time that is `LONG`: more tell nothing new
 LONG = 1800.0  # seconds
 
 

@@ -96,7 +96,8 @@ def test_a_message_where_received_changes_its_digits(
         if then == "killed":
             life.drop()
             life = Life(world, clock)
-        life.go_on(3600)
+        life.go_on(3600, until=lambda: not world.sandbox.store.inbox("acme"))
+        life.go_on(300)  # it isn't delivered again
         (row,) = life.journal.numbered(number)
         assert row.state == "read"
         assert not world.sandbox.store.inbox("acme")

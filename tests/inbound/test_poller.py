@@ -223,7 +223,7 @@ def test_messages_that_stay_unread_hide_no_others(make_world: Callable[..., Worl
     assert said.startswith("26 unread messages were already delivered here: ")
     assert {403: "login and address are right", 500: "answered 500", 204: "still lists them"}[answer] in said
     world.front.heal()
-    life.go_on(300)
+    life.go_on(300, until=lambda: not account_status(life.service.accounts[0].report())["lists"])
     assert not account_status(life.service.accounts[0].report())["lists"]
     world.invariants()
     life.stop()
@@ -238,7 +238,8 @@ def test_a_page_that_is_not_given_out(make_world: Callable[..., World], clock: C
     world.front.always(lambda request: request.path == "/inbox" and "index=2" in request.target, instead(answer))
     for number in range(30):
         world.receive(invoice(str(number)))
-    life.go_on(3600)
+    life.go_on(3600, until=lambda: len(world.delivered()) == 30)
+    life.go_on(300)
     assert len(world.delivered()) == 30
     world.invariants()
     life.stop()
@@ -292,7 +293,8 @@ def test_an_archive_that_is_not_given_out(make_world: Callable[..., World], cloc
     world.receive_for_nobody(1)
     for number in range(30):
         world.receive(invoice(str(number)))
-    life.go_on(3600)
+    life.go_on(3600, until=lambda: len(world.delivered()) == 30)
+    life.go_on(300)
     assert len(world.delivered()) == 30
     world.invariants()
     life.stop()

@@ -247,13 +247,13 @@ class Life:
         while name in self.jobs:
             self.do(self.jobs.index(name))
 
-    def go_on(self, seconds: float) -> None:
-        """Let so much time pass, and everything be done that is due meanwhile."""
-        until = self._clock.passed + seconds
-        while self._clock.passed < until:
+    def go_on(self, seconds: float, *, until: Callable[[], object] = lambda: False) -> None:
+        """Let so much time pass, and everything be done that is due meanwhile; no longer than until this holds."""
+        end = self._clock.passed + seconds
+        while self._clock.passed < end and not until():
             wait = self.turn()
             self.do_all()
-            self._clock.pass_on(min(max(wait, 0.01), max(until - self._clock.passed, 0.0)))
+            self._clock.pass_on(min(max(wait, 0.01), max(end - self._clock.passed, 0.0)))
 
     def touch(self) -> None:
         """Report that something has happened in the only outbound folder, as a file event does."""
