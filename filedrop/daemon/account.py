@@ -20,7 +20,7 @@ from filedrop.inbound.poller import InboxPoller
 from filedrop.model.document import Document, State, participant_key
 from filedrop.model.report import AccountReport
 from filedrop.outbound.context import Context, Window, identification_of
-from filedrop.outbound.mailbox import MayPost, Returned
+from filedrop.outbound.mailbox import Returned
 from filedrop.outbound.pipeline import OutboundPipeline, Unwatched
 from filedrop.process.loop import Loop, attempt
 from filedrop.storage.folders import inbound_folder, outbound_folder
@@ -79,7 +79,7 @@ class Account:
         self._steady = clockwork.steady
         self._poll_every = settings.inbound.poll.total_seconds()
         self._next_poll = -math.inf
-        self._was_ready = self._has_compared = False
+        self._has_compared = False
         self.journal = journal
         companies = [company for company in settings.companies.values() if company.account == account.name]
         self.access_point = AccessPoint(
@@ -191,10 +191,7 @@ class Account:
     def ready(self) -> bool:
         """Whether documents may be posted and looked for. First, all folders must show what was sent before."""
         is_running = not self.journal.trouble and not self._stopped.is_set()
-        is_ready = self.breaker.ready and is_running and self._is_compared()
-        if not is_ready:  # whoever hears that waits to be woken, however soon it is over
-            self._was_ready = False
-        return is_ready
+        return self.breaker.ready and is_running and self._is_compared()
 
     def look_round(self) -> None:
         """Look for work that can be done now. Called each second. Thread-safe."""
@@ -205,13 +202,14 @@ class Account:
             self._follow.wake()
 
     def _wake_if_ready(self) -> None:
-        """Wake pipelines and follower if documents may be posted now that could not be before."""
-        is_ready = self.ready()
-        was_ready, self._was_ready = self._was_ready, is_ready
-        if is_ready and not was_ready:
-            for pipeline in self.pipelines:
-                pipeline.put(MayPost())
-            self._follow.wake()
+        """Wake pipelines and follower that could not go on when they asked, if they can now."""
+        if self._is_compared():
+            self._has_compared = True  # also if a folder that hangs now, and so counts as compared, answers later
+        if self.ready():
+            if any(pipeline.is_hindered for pipeline in self.pipelines):
+                self._workers.wake()
+            if self.follower.is_hindered:
+                self._follow.wake()
 
     def follow(self) -> float:
         """Follow documents as far as that is due. Returns the seconds until it is due again."""
@@ -302,10 +300,8 @@ class Account:
 
     def _is_compared(self) -> bool:
         """Whether each folder has been compared with the journal since the start, or is unavailable."""
-        if not self._has_compared:
-            is_hung = self._workers.is_hung
-            self._has_compared = all(pipeline.was_compared or is_hung(pipeline) for pipeline in self.pipelines)
-        return self._has_compared
+        is_hung = self._workers.is_hung
+        return self._has_compared or all(pipeline.was_compared or is_hung(pipeline) for pipeline in self.pipelines)
 
     def _is_away(self, folder: str) -> bool:
         """Whether an outbound folder (by id) is unavailable, or hangs."""
@@ -315,8 +311,7 @@ class Account:
 
     def _stepped(self, *, has_news: bool) -> None:
         """Wake the follower if a pipeline's step has news for it."""
-        if not self._was_ready:
-            self._wake_if_ready()
+        self._wake_if_ready()
         if has_news:
             self._follow.wake()
 

@@ -22,11 +22,15 @@ A_TENTH = 10  # or this part of `track`, if that is shorter
 
 
 class Follower:
-    """Follows one account's documents; `turn` is for one thread. `concluded` is called with each changed document."""
+    """Follows one account's documents; `turn` is for one thread. `concluded` is called with each changed document.
+
+    `is_hindered`: documents could not be looked for in the last turn; as soon as they can, a turn is due.
+    """
 
     def __init__(self, shared: Context, concluded: Callable[[Document], None]) -> None:
         self.resolver = DoubtResolver(shared)
         self.tracking = Tracking(shared)
+        self.is_hindered = False
         self._shared = shared
         self._concluded = concluded
         self._pause = min(AFTER_FAILURE, shared.rules.retry.longest.total_seconds())
@@ -38,10 +42,19 @@ class Follower:
     def turn(self) -> float:
         """Do what is due. Returns the seconds until the next turn."""
         breaker = self._shared.breaker
+        self.is_hindered = True  # before the questions: when their answers change, the account looks at this
         if not breaker.ready and not breaker.allows():
             return breaker.rest() or DISTANT
-        if not self._shared.ready():  # not all folders are compared yet: the last comparison wakes us
+        if not self._shared.ready():
             return DISTANT
+        self.is_hindered = False
+        try:
+            return self._follow()
+        finally:
+            self.is_hindered = not self._shared.ready()
+
+    def _follow(self) -> float:
+        breaker = self._shared.breaker
         waits = [
             self._go("look", self.resolver.resolve, self.resolver.wait, apart=0.0),
             self._go("track", self.tracking.track, self.tracking.wait, apart=self._together),

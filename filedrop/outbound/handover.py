@@ -161,7 +161,7 @@ class Handover:
         """The document that isn't posted now, as it is to be recorded; None where filedrop is stopping."""
         if validated.judgement is not None:
             return validated.judgement.document
-        if not validated.is_logged:
+        if validated.never_began:
             return None
         now = self._shared.now()
         return validated.document.waits_for(now, Need.VERDICT, _BROKE_OFF, due=now + self._shared.rules.rescan)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from filedrop.accesspoint.breaker import LONGEST_RETRY_AFTER
 from filedrop.errors import DocumentError
 from filedrop.files.rights import explain
 from filedrop.model.document import A_PERSON_SAYS, Document, Need, State
@@ -16,19 +18,60 @@ from filedrop.outbound.waiting import log_need
 
 if TYPE_CHECKING:
     from filedrop.outbound.desk import Desk
+    from filedrop.outbound.reconcile import Reconciliation
+
+READ_AT_ONCE = 200  # documents read from the journal in one step: bounds the memory
 
 
 class Leftovers:
-    """Continues the documents in one folder's `sending/`."""
+    """Continues the documents in one folder's `sending/`.
 
-    def __init__(self, desk: Desk) -> None:
+    `next`: when the next of them are due, by the steady clock. `has_more`: some are due that found no room.
+    """
+
+    def __init__(self, desk: Desk, reconciliation: Reconciliation) -> None:
+        self.next = math.inf
+        self.has_more = False
         self._desk = desk
+        self._reconciliation = reconciliation
         self._shared = desk.shared
         self._moves = desk.moves
         self._logged: set[tuple[str, int]] = set()
 
-    def take_up(self, document: Document) -> Claimed | None:
-        """Continue a document that lies in `sending/`. Returns it if it is to be posted."""
+    def continue_due(self, *, sends: bool) -> None:
+        """Continue what a crash, an outage or a hindrance has left, and what a person has decided."""
+        desk, shared, room = self._desk, self._shared, self._desk.handover.room if sends else 0
+        now, longest = shared.now() if room > 0 else None, max(shared.rules.retry.longest, LONGEST_RETRY_AFTER)
+        due = shared.journal.steps_due(desk.folder.id, now, longest=longest, limit=READ_AT_ONCE)
+        documents = [document for document in due if not desk.handover.has(document.id)]
+        documents.sort(key=lambda document: document.claimed)  # in the order of the drops, as far as known
+        reopened: list[Claimed] = []
+        has_more = sends and room == 0  # not known: waiting documents weren't read
+        try:
+            for document in documents:
+                if document.state is State.WAITING and len(reopened) >= room:
+                    has_more = sends
+                    continue
+                if self._moves.is_missing(document.id) and self._reconciliation.handles(document):
+                    continue
+                with desk.health.tolerant():
+                    post = self._continue_document(document)
+                    if post is not None:
+                        reopened.append(post)
+        finally:
+            has_more |= not desk.handover.take_on(reopened, sends=sends)
+        if len(due) < READ_AT_ONCE:
+            self._moves.end_resuming()
+        self.has_more = has_more
+        moment = shared.journal.next_due(desk.folder.id) if sends and not has_more else None
+        self.next = math.inf
+        if len(due) >= READ_AT_ONCE:
+            self.next = shared.steady() + 1.0
+        elif moment is not None:
+            self.next = shared.steady() + max(1.0, (moment - shared.now()).total_seconds())
+
+    def _continue_document(self, document: Document) -> Claimed | None:
+        """Continue one document. Returns it if it is to be posted."""
         shared = self._shared
         self._desk.handover.forget_put_off([document.id])
         if document.state is State.SENDING:  # no sender has it: a crash came before its answer

@@ -43,9 +43,10 @@ class Validated(NamedTuple):
     judgement: Judgement | None
     is_logged: bool = False
 
-
-class MayPost(NamedTuple):
-    """Documents may be posted now that could not be before."""
+    @property
+    def never_began(self) -> bool:
+        """Whether the validation never began, because nothing may be posted now."""
+        return self.judgement is None and not self.is_logged
 
 
 class Closed(NamedTuple):
@@ -67,7 +68,7 @@ class Touched(NamedTuple):
 
 
 FileEvent = Closed | Written | Touched
-Letter = Returned | Validated | MayPost | FileEvent
+Letter = Returned | Validated | FileEvent
 
 
 class Taken(NamedTuple):
@@ -125,7 +126,6 @@ class Mailbox:
         self.events = FileEvents()
         self._returned: deque[Returned] = deque()
         self._validated: deque[Validated] = deque()
-        self._may_post = False
         self._wake = wake
 
     def put(self, letter: Letter) -> None:
@@ -135,8 +135,6 @@ class Mailbox:
                 self._returned.append(letter)
             case Validated():
                 self._validated.append(letter)
-            case MayPost():
-                self._may_post = True
             case event:
                 self.events.add(event)
         if not isinstance(letter, Written):
@@ -146,10 +144,6 @@ class Mailbox:
         """Whether documents have come back. Thread-safe."""
         return bool(self._returned or self._validated)
 
-    def has_mail(self) -> bool:
-        """Whether there is a letter other than file events. Thread-safe."""
-        return self.has_documents() or self._may_post
-
     def take_returned(self, most: int) -> list[Returned]:
         """The next documents that have come back from senders and follower, at most `most`."""
         return [self._returned.popleft() for _ in range(min(most, len(self._returned)))]
@@ -157,10 +151,3 @@ class Mailbox:
     def take_validated(self) -> list[Validated]:
         """The documents that have come back from their validation."""
         return [self._validated.popleft() for _ in range(len(self._validated))]
-
-    def take_may_post(self) -> bool:
-        """Whether documents may be posted now that could not be when this was asked last."""
-        if not self._may_post:
-            return False
-        self._may_post = False  # only now: a letter that comes before this counts for what the worker does next
-        return True

@@ -11,7 +11,6 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from filedrop.accesspoint.breaker import LONGEST_RETRY_AFTER
 from filedrop.errors import FolderUnavailable
 from filedrop.files.rights import explain
 from filedrop.model.document import State
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from filedrop.storage.folders import OutboundFolder
 
 BATCH = 32  # documents claimed in one step
-READ_AT_ONCE = 200  # documents read from the journal in one step: bounds the memory
 
 
 class Watch(Protocol):
@@ -76,7 +74,8 @@ class OutboundPipeline:
 
     What others have for it comes by `put`. `watch` has the folder's file events; `stepped` is called after each step.
     `was_scanned`: a scan was tried since the start, with or without success. `was_compared`: the folder was compared
-    with the journal since then, or was found to be unavailable.
+    with the journal since then, or was found to be unavailable. `is_hindered`: nothing could be posted when the worker
+    last asked; as soon as something can, a step is due.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class OutboundPipeline:
         self._handover = Handover(shared, folder, health, self._moves, mailbox.put)
         self.desk = desk = Desk(shared, folder, identification, self.scanner, health, self._moves, self._handover)
         self.put, self.folder = mailbox.put, folder
-        self.was_scanned = self.was_compared = False
+        self.was_scanned = self.was_compared = self.is_hindered = False
         self.reconciliation = Reconciliation(desk, partial(answers, self))
         self._reporter = Reporter(desk, self.reconciliation.strays)
         self._shared = shared
@@ -105,9 +104,9 @@ class OutboundPipeline:
         self._watch = watch
         self._stepped = stepped
         self._moved_before = 0  # moves up to the scan that last forgot refusals
-        self._not_before, self._next_documents = -math.inf, math.inf
-        self._is_woken = self._has_documents = False  # documents may have become due; some are known to be
-        self._leftovers = Leftovers(desk)
+        self._not_before = -math.inf
+        self._is_woken = False  # documents may have become due
+        self._leftovers = Leftovers(desk, self.reconciliation)
         self._retention = Retention(desk)
 
     @property
@@ -121,7 +120,7 @@ class OutboundPipeline:
             return -math.inf if self._has_mail() else math.inf
         if self._is_woken or self.reconciliation.is_under_way or self._may_claim():
             return self._not_before
-        others = (self.reconciliation.next, self._next_documents, self._retention.next, self._reporter.next)
+        others = (self.reconciliation.next, self._leftovers.next, self._retention.next, self._reporter.next)
         return max(self._not_before, min(self.scanner.due(), *others))
 
     def step(self) -> None:
@@ -132,6 +131,9 @@ class OutboundPipeline:
                 has_news = self._read_mail()
                 if self.due() <= self._shared.steady():
                     self._take_step()
+        except BaseException:
+            self.is_hindered |= not self._shared.ready()
+            raise
         finally:
             self._reporter.renew()
         self._stepped(has_news=(has_news or self._moves.total > moved) and self._handover.is_idle())
@@ -196,14 +198,17 @@ class OutboundPipeline:
             return True
 
     def _has_mail(self) -> bool:
-        return self._mailbox.has_mail() or self._handover.may_post_passed()
+        return self._mailbox.has_documents() or self._handover.may_post_passed() or self._may_go_on()
+
+    def _may_go_on(self) -> bool:
+        return self.is_hindered and self._shared.ready()
 
     def _may_claim(self) -> bool:
         """Whether something is to be claimed or sent again, and there is room for half a window.
 
         Any room is enough for a folder that has nothing under way, and while nothing can be sent.
         """
-        if not (self.scanner.ready or self._has_documents):
+        if not (self.scanner.ready or self._leftovers.has_more):
             return False
         room, half = self._handover.room, self._shared.window.size // 2
         return room > 0 and (room >= half or self._handover.is_idle() or not self._shared.ready())
@@ -244,15 +249,17 @@ class OutboundPipeline:
     def _take_further(self) -> None:
         is_woken, self._is_woken = self._is_woken, False
         sends = self._may_send()
-        if is_woken or self._has_documents or self._next_documents <= self._shared.steady():
-            self._take_up_documents(sends=sends)
+        if is_woken or self._leftovers.has_more or self._leftovers.next <= self._shared.steady():
+            self._leftovers.continue_due(sends=sends)
         self._claim(sends=sends)
         if self._retention.next <= self._shared.steady():
             self._retention.step()
 
     def _may_send(self) -> bool:
         try:
-            return self._shared.ready() and not self.folder.held_by(self._shared.steady())
+            is_ready = self._shared.ready()
+            self.is_hindered |= not is_ready
+            return is_ready and not self.folder.held_by(self._shared.steady())
         except OSError as error:
             self.health.report_refusal(error)
             return False
@@ -270,42 +277,11 @@ class OutboundPipeline:
         if waived:  # after the rows, which tell by themselves that a person has let these through
             self._shared.journal.end_waivers(self.folder.id, waived)
 
-    def _take_up_documents(self, *, sends: bool) -> None:
-        """Continue what a crash, an outage or a hindrance has left in `sending/`, and what a person has decided."""
-        shared, room = self._shared, self._handover.room if sends else 0
-        now, longest = shared.now() if room > 0 else None, max(shared.rules.retry.longest, LONGEST_RETRY_AFTER)
-        due = shared.journal.steps_due(self.folder.id, now, longest=longest, limit=READ_AT_ONCE)
-        documents = [document for document in due if not self._handover.has(document.id)]
-        documents.sort(key=lambda document: document.claimed)  # in the order of the drops, as far as known
-        reopened: list[Claimed] = []
-        has_more = sends and room == 0  # not known: waiting documents weren't read
-        try:
-            for document in documents:
-                if document.state is State.WAITING and len(reopened) >= room:
-                    has_more = sends
-                    continue
-                if self._moves.is_missing(document.id) and self.reconciliation.handles(document):
-                    continue
-                with self.health.tolerant():
-                    post = self._leftovers.take_up(document)
-                    if post is not None:
-                        reopened.append(post)
-        finally:
-            has_more |= not self._handover.take_on(reopened, sends=sends)
-        if len(due) < READ_AT_ONCE:
-            self._moves.end_resuming()
-        self._has_documents = has_more
-        moment = shared.journal.next_due(self.folder.id) if sends and not has_more else None
-        self._next_documents = math.inf
-        if len(due) >= READ_AT_ONCE:
-            self._next_documents = shared.steady() + 1.0
-        elif moment is not None:
-            self._next_documents = shared.steady() + max(1.0, (moment - shared.now()).total_seconds())
-
     def _read_mail(self) -> bool:
         """Put away what has come back, and post what was validated. Returns whether there was any."""
         mailbox = self._mailbox
-        if mailbox.take_may_post():
+        if self._may_go_on():
+            self.is_hindered = False
             self._is_woken, self._not_before = True, -math.inf  # after an error, too
         has_news = mailbox.has_documents() or self._handover.may_post_passed()
         while batch := mailbox.take_returned(BATCH):
@@ -313,7 +289,9 @@ class OutboundPipeline:
         if mailbox.has_documents() or self._handover.may_post_passed():
             sends = not self.health.trouble and self._may_send()
             # Where none has a verdict, they may break off again at once: the next scan tries.
-            self._is_woken |= self._handover.go_on(mailbox.take_validated(), sends=sends)
+            validated = mailbox.take_validated()
+            self.is_hindered |= any(post.never_began for post in validated)
+            self._is_woken |= self._handover.go_on(validated, sends=sends)
         self._moves.flush()
         return has_news
 

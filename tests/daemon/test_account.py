@@ -11,6 +11,7 @@ from support.faults import answered, exactly, failed_after, instead
 from support.plug import tapped
 from support.stepping import RULES, Life
 
+from filedrop.errors import Unavailable
 from filedrop.model.document import State
 from filedrop.outbound.resolver import IN_MEMORY
 
@@ -99,6 +100,31 @@ def test_a_folder_that_is_away(make_world: Callable[..., World], clock: Clock) -
     world.outbound.with_name("away").rename(world.outbound)
 
 
+def test_readiness_of_an_account_that_others_ask_for(make_world: Callable[..., World], clock: Clock) -> None:
+    """The question whether an account is ready changes nothing: a folder that had nothing to post takes no step for it.
+
+    A folder whose document could not be posted takes one as soon as the account is ready again.
+    """
+    world = make_world(outbound=RULES | {"settle": "0s", "rescan": "1h"}, inbound={"poll": "1h"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    account = life.service.accounts[0]
+    for is_hindered in (False, True):
+        account.breaker.record_failure(Unavailable("away"))
+        if is_hindered:
+            world.drop("invoice.xml", invoice("1"))
+            life.touch()
+            life.do_all()
+        assert not account.ready()
+        clock.pass_on(10)
+        assert account.breaker.allows()
+        account.look_round()
+        assert ("step" in life.jobs) is is_hindered
+    life.do_all()
+    assert world.accepted()["invoice.xml"] == 1
+    life.stop()
+
+
 def test_a_document_meets_a_probe(make_world: Callable[..., World], clock: Clock) -> None:
     """What isn't posted while the access point is asked whether only one message fails is posted right after that."""
     world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true)
@@ -120,7 +146,7 @@ def test_a_document_meets_a_probe(make_world: Callable[..., World], clock: Clock
 
     world.front.next(exactly("GET", "/statistics"), amid)
     life.do_each("fetched")
-    assert (life.jobs, world.places()) == ([], {"invoice.xml": "sending"})
+    assert (life.jobs, world.places()) == (["step"], {"invoice.xml": "sending"})
     life.go_on(5)
     assert world.front.asked("POST /outbox")
     life.stop()

@@ -22,7 +22,7 @@ from support.systems import processes_shown
 from filedrop.errors import JournalError
 from filedrop.journal import Waiver
 from filedrop.model.document import State
-from filedrop.outbound.mailbox import MayPost, Returned
+from filedrop.outbound.mailbox import Returned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -527,7 +527,6 @@ def test_what_the_follower_concluded_comes_late(world: World, life: Life, clock:
         life.do_each("step")
     (document,) = life.journal.in_state(State.SENDING)
     life.pipeline.put(Returned(document.but(state=State.WAITING)))
-    life.pipeline.put(MayPost())
     life.do_each("step")
     assert [row.state for row in life.journal.documents([document.id])] == [State.SENDING]
     life.go_on(60)

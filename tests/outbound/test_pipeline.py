@@ -18,7 +18,7 @@ from support.systems import by_os_open, writers_unknown
 
 from filedrop.errors import Unavailable
 from filedrop.model.document import Need
-from filedrop.outbound.mailbox import MayPost, Returned
+from filedrop.outbound.mailbox import Returned
 from filedrop.outbound.scanner import FEW, LISTED
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def test_a_file_comes_amid_a_step(
     life.go_on(10)
     for nth in range(1, 100):
         looks, comes_at, name = 0, nth, f"{nth}.xml"
-        life.pipeline.put(MayPost())
+        life.touch()
         life.pipeline.step()
         if name not in world.dropped:
             break
