@@ -2,8 +2,9 @@
 
 The facts are files in codelists/, made by tests/support/codelists.py; a new code list is a change of data. What the
 lists leave open stands beside them, written by hand from the specifications: roles.csv (who sends and who receives),
-versions.csv (specifications with documents that aren't listed) and checks.csv (schemes with check digits). Each file is
-read when it is first asked for.
+versions.csv (specifications with documents that aren't listed), checks.csv (schemes with check digits) and forms.csv
+(schemes whose values have another form than the list gives, by the rules of Peppol BIS 3 or the list's own examples).
+Each file is read when it is first asked for.
 """
 
 from __future__ import annotations
@@ -28,11 +29,15 @@ class Version(NamedTuple):
 
 
 class Scheme(NamedTuple):
-    """One entry of the participant scheme list; `instead` is the code that has taken its place."""
+    """One entry of the participant scheme list; `instead` is the code that has taken its place.
+
+    `form`: what a value looks like, as a regular expression for upper and lower case; None where the list doesn't say.
+    """
 
     name: str
     state: str
     instead: str | None
+    form: str | None
 
 
 class Roles(NamedTuple):
@@ -76,6 +81,11 @@ def document_entry(document_id: str) -> Version | None:
     return next((entry for entry in versions(document) if entry.version == version), None)
 
 
+def knows_document(document_id: str) -> bool:
+    """Whether the list or versions.csv knows a whole document id."""
+    return document_entry(document_id) is not None or version(document_id.rpartition("::")[0]) is not None
+
+
 def process_state(process_id: str) -> str | None:
     """`active`, `deprecated`, `removed`; None for a process that isn't listed."""
     state: str | None = _list("processes").get(process_id)
@@ -85,7 +95,10 @@ def process_state(process_id: str) -> str | None:
 def scheme(code: str) -> Scheme | None:
     """What the list says of a participant scheme's code, such as `0192`."""
     entry = _list("schemes").get(code)
-    return Scheme(*entry) if entry else None
+    if not entry:
+        return None
+    name, state, instead, form = entry
+    return Scheme(name, state, instead, next((row["form"] for row in _rows("forms") if row["scheme"] == code), form))
 
 
 def scheme_code(name: str) -> str | None:
@@ -117,7 +130,7 @@ def _list(name: str) -> dict[str, Any]:
 
 @lru_cache
 def _scheme_codes() -> dict[str, str]:
-    return {name.upper(): instead or code for code, (name, _, instead) in _list("schemes").items()}
+    return {name.upper(): instead or code for code, (name, _, instead, _) in _list("schemes").items()}
 
 
 @lru_cache

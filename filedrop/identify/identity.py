@@ -79,9 +79,12 @@ def _doubts(ids: Mapping[str, str]) -> list[str]:
     for role in ("sender", "receiver"):
         if role in ids and participants.fault(ids[role]) is None:
             doubts += participants.doubts(role, ids[role])
-    entry = codelist.document_entry(ids.get("document_id", ""))
+    document_id = ids.get("document_id", "")
+    entry = codelist.document_entry(document_id)
     if entry is not None and entry.state != "active":
         doubts.append(f"document_id: the Peppol code list has {entry.state} this document type")
+    if document_id and not codelist.knows_document(document_id):
+        doubts.append("document_id: no code list knows this document type")
     state = codelist.process_state(ids.get("process_id", ""))
     if state is not None and state != "active":
         doubts.append(f"process_id: the Peppol code list has {state} this process")

@@ -1,7 +1,8 @@
 """ParticipantIDs: `0192:123456785`, a scheme's code and a value (Peppol policy for identifiers).
 
-A scheme that was given by name becomes its code by the code list. What the list has removed or doesn't know, and check
-digits that don't fit, are warnings: the receiver's registration decides, not we.
+A scheme that was given by name becomes its code by the code list. What the list has removed or doesn't know, values
+that don't have the form of their scheme, and check digits that don't fit, are warnings: the receiver's registration
+decides, not we.
 """
 
 from __future__ import annotations
@@ -75,12 +76,31 @@ def doubts(role: str, participant: str) -> tuple[str, ...]:
         said.append(
             f"{role} {participant}: the Peppol code list has {listed.state} the scheme {code} ({listed.name}){use}"
         )
-    checks = codelist.checks(code)
-    if listed is not None and checks and not any(_fits(check, value, country=listed.name[:2]) for check in checks):
-        said.append(f"{role} {participant}: the check digit does not fit")
+    if listed is not None and (wrong := _wrong(code, listed, value)):
+        said.append(f"{role} {participant}: {wrong}")
     return tuple(said)
 
 
-def _fits(check: str, value: str, *, country: str) -> bool:
+def _wrong(code: str, scheme: codelist.Scheme, value: str) -> str:
+    """What is wrong with a value of a scheme; "" where nothing is."""
+    no_form = f"it doesn't have the form of the scheme {code} ({scheme.name})"
+    if scheme.form and not re.fullmatch(scheme.form, value, re.IGNORECASE):
+        return no_form
+    errors = [_error(check, value, country=scheme.name[:2]) for check in codelist.checks(code)]
+    if not all(errors) or not errors:
+        return ""
+    return "the check digit does not fit" if "InvalidChecksum" in errors else no_form
+
+
+def _error(check: str, value: str, *, country: str) -> str:
+    """The name of what python-stdnum says of a value; "" where it is valid."""
     module: Any = import_module(f"stdnum.{check}")
-    return bool(module.is_valid(value) or (check == "eu.vat" and module.is_valid(f"{country}{value}")))
+    errors = []
+    for written in (value, f"{country}{value}") if check == "eu.vat" else (value,):
+        try:
+            module.validate(written)
+        except ValueError as error:
+            errors.append(type(error).__name__)
+        else:
+            return ""
+    return "InvalidChecksum" if "InvalidChecksum" in errors else errors[0]

@@ -1,4 +1,4 @@
-"""Ids that the Peppol code lists have given up, and numbers whose check digit is wrong: said, never refused."""
+"""Ids that the Peppol code lists have given up or don't know, and numbers of a wrong form: a warning, no refusal."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ DOUBTFUL = {  # receiver, customization, process -> what is said
     "deprecated scheme.xml": ({"receiver": "0193:whoever"}, "deprecated the scheme 0193 (UBLBE); use 0208 instead"),
     "unlisted scheme.xml": ({"receiver": "0299:whoever"}, "scheme 0299 is not in the Peppol code list"),
     "check digit.xml": ({"receiver": "0192:810418053"}, "receiver 0192:810418053: the check digit does not fit"),
+    "form.xml": ({"receiver": "0208:BE0123456749"}, "it doesn't have the form of the scheme 0208 (BE:EN)"),
+    "form without a rule.xml": ({"receiver": "9930:DE1234"}, "it doesn't have the form of the scheme 9930 (DE:VAT)"),
+    "unlisted document.xml": ({"customization": "urn:ours"}, "document_id: no code list knows this document type"),
     "fine.xml": ({"receiver": "0088:7300010000001"}, None),
 }
 

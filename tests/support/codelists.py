@@ -5,7 +5,7 @@
 Facts only, one to a line:
 
 - documents.json: `root##customization` -> its versions, the one to use first: [version, state, processes, name]
-- schemes.json: code -> [name, state, the code to use instead]
+- schemes.json: code -> [name, state, the code to use instead, the form of a value as a regular expression]
 - processes.json: process id -> state
 
 `state` is `active`, `deprecated` or `removed`. The CSV files beside them are written by hand.
@@ -21,6 +21,7 @@ from typing import Any
 
 OURS = Path(__file__).parents[2] / "filedrop" / "identify" / "codelists"
 _BEST_FIRST = ("active", "deprecated", "removed")
+_FORM = re.compile(r"RegEx: (\S+)")
 _INSTEAD = re.compile(r"(?:use|replaced by|in favour of) (\d{4})", re.IGNORECASE)
 
 
@@ -41,7 +42,8 @@ def schemes(published: dict[str, Any]) -> dict[str, Any]:
     listed = {}
     for entry in published["values"]:
         instead = _INSTEAD.search(entry.get("usage", "")) if entry["state"] != "active" else None
-        listed[entry["iso6523"]] = [entry["schemeid"], entry["state"], instead[1] if instead else None]
+        form = "|".join(_FORM.findall(entry.get("validation-rules", ""))) or None
+        listed[entry["iso6523"]] = [entry["schemeid"], entry["state"], instead[1] if instead else None, form]
     return dict(sorted(listed.items()))
 
 
