@@ -212,6 +212,13 @@ SITUATIONS = {
             Drop("3.xml", invoice("3", FJORD), billed(sender=(FJORD, "document")), folder="root/fjord/outbound"),
         ),
     ),
+    "The receiver is registered under its other id": Situation(
+        meant=(
+            Drop("1.xml", invoice("1", receiver="0208:0123456749"),
+                 billed(receiver=("9925:BE0123456749", "mapping 1"))),
+        ),
+        others=(Drop("2.xml", invoice("2"), billed()),),
+    ),
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from filedrop.errors import AccessPointError
 from filedrop.identify import codelist
 from filedrop.model.document import local_name, participant_key, without_scheme
 from filedrop.model.fault import Fault
+from filedrop.model.twins import twin
 from filedrop.text import command
 from filedrop.texts import Text
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from filedrop.accesspoint import AccessPoint, Pair
     from filedrop.model.document import Ids
 
+UNKNOWN = "receiver-unknown"
 REST = 60.0  # seconds
 MOST = 10_000  # receivers in the cache
 MOST_PAIRS = 100_000  # accepted pairs in the cache
@@ -74,7 +76,10 @@ class ReceiverDirectory:
         """
         objection = objection_to(self._known(ids, self._cache), ids, self._lookup)
         if objection and self._cache > REST:
-            return objection_to(self._known(ids, REST), ids, self._lookup)
+            objection = objection_to(self._known(ids, REST), ids, self._lookup)
+        other = twin(ids.receiver) if objection and objection.code == UNKNOWN else None
+        if objection and other and self._known(replace(ids, receiver=other), self._cache).connected:
+            return Fault.of(*objection.texts, Text.of("receiver-unknown/twin", twin=other))
         return objection
 
     def _known(self, ids: Ids, oldest: float) -> DirectoryAnswer:
@@ -153,7 +158,7 @@ def objection_to(known: DirectoryAnswer, ids: Ids, lookup: Sequence[str]) -> Fau
     """The objection to sending a document with these ids; `lookup` begins the command that tells more."""
     receiver, kind = ids.receiver, local_name(ids.document_id)
     if known.connected is False and not known.accepts:
-        return Fault.of(Text.of("receiver-unknown", receiver=receiver, lookup=command(*lookup, receiver)))
+        return Fault.of(Text.of(UNKNOWN, receiver=receiver, lookup=command(*lookup, receiver)))
     if known.accepts is None or any(takes(pair, ids.document_id, ids.process_id) for pair in known.accepts):
         return None
     if not known.accepts:

@@ -229,6 +229,7 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
             submit=lambda task, _: task(),
             record=lambda _: None,
             wake_pages=lambda: None,
+            company_of_twin=config.company_of_twin,
         )
         fetched = fetch(context, folder, message, set())
         folder.at().sync()
@@ -280,7 +281,9 @@ def _folder(config: Config, message: Message) -> InboundFolder:
             return inbound_folder(config, company)
     if unassigned := unassigned_folder(config):
         return unassigned
+    twin_of = config.company_of_twin(receiver)
+    whose = f"no company, but the other id of {twin_of}: add it there" if twin_of else "no company: add it to one"
     raise FiledropError(
-        f"message {message.msg_no} is for {receiver}, which is a participant of no company: add it to one, set "
-        "`unassigned`, or write -o FILE instead of --deliver"
+        f"message {message.msg_no} is for {receiver}, which is a participant of {whose}, set `unassigned`, or write "
+        "-o FILE instead of --deliver"
     )

@@ -15,6 +15,7 @@ from filedrop.cli.tables import show_table
 from filedrop.errors import FiledropError, WrongAddress
 from filedrop.identify import codelist, participants
 from filedrop.model.document import local_name, without_scheme
+from filedrop.model.twins import twin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +49,8 @@ def lookup(
     with open_access_point(choose_account(open_config(config_option), account)) as access_point:
         try:
             known = look_up(access_point, receiver, name)
+            other = twin(receiver) if known.connected is False else None
+            other = other if other and look_up(access_point, other, "").connected else None
         except WrongAddress as error:
             access_point.probe()  # raises where base_url is wrong
             raise FiledropError(str(error)) from error
@@ -55,9 +58,14 @@ def lookup(
     if as_json:
         accepts = [{"document_id": document_id, "process_id": process} for document_id, process in pairs]
         said = None if known.accepts is None else accepts
-        show_json({"participant": receiver, "connected": known.connected, "document": name or None, "accepts": said})
+        show_json(
+            {"participant": receiver, "connected": known.connected, "twin": other, "document": name or None}
+            | {"accepts": said}
+        )
     else:
         _show(receiver, known, name, wanted, pairs)
+        if other:
+            say(f"The same company is in it as {other}.")
     raise SystemExit(0 if _is_good(known, name, wanted) else FAILED)
 
 

@@ -42,6 +42,8 @@ from filedrop.config.values import (
     VariableName,
     one_or_several,
 )
+from filedrop.model.document import same_participant
+from filedrop.model.twins import twin
 from filedrop.texts.languages import ENGLISH, Language
 
 _MB = 10**6
@@ -239,6 +241,16 @@ class Config(Section):
     def language_of(self, company: str) -> Language:
         """The language of a company's people; the common one for what belongs to no company."""
         return self.companies[company].language if company in self.companies else self.language
+
+    def company_of_twin(self, participant: str) -> str | None:
+        """The company that has the twin of this ParticipantID as a participant."""
+        other = twin(participant)
+        companies = (
+            company.name
+            for company in self.companies.values()
+            if any(same_participant(own, other) for own in company.participants)
+        )
+        return next(companies, None) if other else None
 
     def account_option(self, name: str) -> tuple[str, ...]:
         """The option by which a command goes by this account; none where there is no other."""

@@ -156,6 +156,7 @@ class Account:
                 submit=self.fetchers.submit,
                 record=common.recorder.put,
                 wake_pages=common.wake_pages,
+                company_of_twin=settings.company_of_twin,
             ),
             {
                 participant_key(participant): inbound[company.name]

@@ -27,6 +27,7 @@ class InboundContext:
     `allows` and `allows_again` are the circuit breaker's. `now` is the wall clock with its offset. `submit` has a
     request made by another thread, or calls its second argument where the request never begins; `record` queues a
     message that was marked as read; `wake_pages` is called when such a message is recorded, whose page may be owed.
+    `company_of_twin` is the configuration's.
     """
 
     account: str
@@ -40,6 +41,7 @@ class InboundContext:
     submit: Callable[[Callable[[], None], Callable[[], None]], None]
     record: Callable[[MarkedRead], None]
     wake_pages: Callable[[], None]
+    company_of_twin: Callable[[str], str | None]
 
     def row_of(self, folder: InboundFolder, first: Message | MessageRow, state: str) -> MessageRow:
         """The row of a message that belongs in this folder; `first` spells it as it was first recorded."""

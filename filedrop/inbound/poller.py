@@ -178,7 +178,9 @@ class InboxPoller:
             self._context.now(),
             unread=len(unread),
             for_nobody=len(nobodys),
-            nobodys=tuple(nobodys[:NAMED]),
+            nobodys=tuple(
+                (message, self._context.company_of_twin(message.receiver or "")) for message in nobodys[:NAMED]
+            ),
             stuck=stuck,
             unmarked=sum(map(_was_placed, left)),
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files import Drafts
 from filedrop.inbound.temporary import DRAFT
+from filedrop.model.message import UNASSIGNED
 from filedrop.storage import sidecar
 from filedrop.storage.names import inbound_beginning, inbound_name, page_name
 from filedrop.storage.withdrawal import withdraw
@@ -89,6 +90,9 @@ def sidecar_of(context: InboundContext, folder: InboundFolder, one: Fetched, nam
         more["attachments"] = [attachment.told(name) for attachment in one.attachments]
     if context.rules.readable == "html":
         more["page"] = page_name(name)
+    if folder.company == UNASSIGNED and (company := context.company_of_twin(one.message.receiver or "")):
+        whose = f"receiver {one.message.receiver}: this is the other id of {company}"
+        more["warnings"] = [f"{whose}; to receive such messages there, add it to companies.{company}.participants"]
     return sidecar.inbound(
         one.message,
         one.reading,

@@ -18,8 +18,9 @@ from filedrop.journal.rows import MOMENTS, NAMES, document_of
 from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
 from filedrop.journal.store import Store
 from filedrop.journal.tying import tie_waiting
-from filedrop.model.document import Document, Need, State, same_participant
+from filedrop.model.document import Document, Need, State
 from filedrop.model.message import number
+from filedrop.model.twins import same_company
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -380,7 +381,7 @@ def _same_number_as(connection: sqlite3.Connection, document: Document) -> Docum
     this = {key: getattr(document, key) for key in ("id", "company", "number", "type", "issue_date")}
     rows = connection.execute(statements.SAME_NUMBER_LATELY, this) if document.number else ()
     for other in map(document_of, rows):
-        if other.may_be_accepted and same_participant(other.sender, document.sender):
+        if other.may_be_accepted and same_company(other.sender, document.sender):
             return other
     return None
 
@@ -391,10 +392,9 @@ def _duplicate_of(connection: sqlite3.Connection, document: Document, *, by_numb
     if by_number and document.number:
         rows += connection.execute(statements.SAME_NUMBER, this).fetchall()
     for other in map(document_of, rows):
-        same_sender = same_participant(other.sender, document.sender)
-        same_receiver = same_participant(other.receiver, document.receiver)
+        same_receiver = same_company(other.receiver, document.receiver)
         has_same_number = by_number and bool(document.number) and _facts(other) == _facts(document)
         is_same = has_same_number or (other.meaning == document.meaning and same_receiver)
-        if same_sender and is_same and other.may_be_accepted:
+        if is_same and same_company(other.sender, document.sender) and other.may_be_accepted:
             return other
     return None

@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from filedrop.model.document import State
+from filedrop.model.twins import PAIRS
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
@@ -27,6 +28,14 @@ _ADD_DOCUMENT = _ADD.format("NEW.state", "coalesce(json_extract(NEW.error, '$.co
 def participant(column: str) -> str:
     """The expression for a ParticipantID in the form in which it is compared (as `participant_key`)."""
     return f"replace(lower({column}), 'iso6523-actorid-upis::', '')"
+
+
+def company(column: str) -> str:
+    """The expression that is equal for two ids of one company; Python looks at their whole form (`same_company`)."""
+    expression = participant(column)
+    for one, other, _ in PAIRS:
+        expression = f"replace({expression}, '{one}', '{other}')"
+    return expression
 
 
 RESPONSES = """
@@ -147,7 +156,7 @@ DEFINITIONS = (
     RESPONSES,
     # Partial indexes: however many responses name documents that aren't known, only the first two have them.
     f"""
-    CREATE INDEX IF NOT EXISTS responses_waiting ON responses (number, ({participant("sender")}), at)
+    CREATE INDEX IF NOT EXISTS responses_waiting ON responses (number, ({company("sender")}), at)
     WHERE document = ''
     """,
     "CREATE INDEX IF NOT EXISTS responses_untied ON responses (at) WHERE document IN ('', '?')",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from filedrop.journal.schema import participant
+from filedrop.journal.schema import company, participant
 from filedrop.model.document import Document, State
 from filedrop.model.response import AMBIGUOUS, KEPT, REJECTED, Response
 
@@ -327,7 +327,7 @@ FORGET_UNTIED = f"DELETE FROM responses WHERE document IN ('', '{AMBIGUOUS}') AN
 # The last ones: a receiver may answer one number thousands of times, and each costs a look for what it may be about.
 WAITING_FOR = f"""
     SELECT * FROM (
-        {_RESPONSES} {_WAITS} AND at >= :since AND number = :number AND {participant("sender")} = :receiver
+        {_RESPONSES} {_WAITS} AND at >= :since AND number = :number AND {company("sender")} = {company(":receiver")}
         ORDER BY at DESC LIMIT {KEPT}
     )
     UNION {_RESPONSES} {_WAITS} AND at >= :since AND number IN (:uuid, 'uuid:' || :uuid)
@@ -337,7 +337,7 @@ UNTIED = f"{_RESPONSES} {_WAITS} ORDER BY at, msg_no, nth"
 MEANT = f"""
     {_ALL} id IN (
         SELECT id FROM documents WHERE number = :number
-            AND {participant("receiver")} = :from_party AND {participant("sender")} = :to_party
+            AND {company("receiver")} = {company(":from_party")} AND {company("sender")} = {company(":to_party")}
         UNION SELECT id FROM documents WHERE uuid = :uuid
     ) AND (msg_no IS NOT NULL OR state IN ('{State.SENDING}', '{State.DOUBT}')) AND {_BELIEVED} ORDER BY id
 """

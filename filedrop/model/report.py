@@ -83,7 +83,8 @@ class AccessReport:
 class InboxReport:
     """What the last poll of an inbox found; `last_poll` is None before the first.
 
-    `for_nobody`: how many messages for none of the companies, `nobodys`: the first few of them. `stuck`: how many can't
+    `for_nobody`: how many messages for none of the companies, `nobodys`: the first few of them, each with the company
+    that has the twin of its receiver, or None. `stuck`: how many can't
     be taken, by company. `unmarked`: how many were still listed that had been delivered before; `why_unmarked`: of the
     last that could not be marked as read, in this poll or before, why.
     """
@@ -91,7 +92,7 @@ class InboxReport:
     last_poll: datetime | None = None
     unread: int = 0
     for_nobody: int = 0
-    nobodys: tuple[Message, ...] = ()
+    nobodys: tuple[tuple[Message, str | None], ...] = ()
     stuck: Mapping[str, int] = field(default_factory=dict)
     unmarked: int = 0
     why_unmarked: str = ""

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from filedrop.model.document import Document, State, participant_key, same_participant
+from filedrop.model.document import Document, State, participant_key
+from filedrop.model.twins import same_company
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -112,12 +113,13 @@ def meant_by(
 def _may_be_meant(document: Document, response: Response) -> bool:
     """Whether the response is by the document's receiver to its sender, or by an access point, about this message.
 
-    One that came long before the document was dropped is about another with that number, sent from elsewhere.
+    The companies count, by whichever of their ids. A response that came long before the document was dropped is about
+    another document with that number, sent from elsewhere.
     """
     if response.at < document.claimed - WAITS:
         return False
     is_its_message = document.uuid is not None and document.uuid == response.message_id
-    is_by_receiver = same_participant(document.receiver, response.sender) and same_participant(
+    is_by_receiver = same_company(document.receiver, response.sender) and same_company(
         document.sender, response.receiver
     )
     if is_by_receiver:

@@ -69,8 +69,8 @@ def account_status(account: AccountReport) -> AccountStatus:
         for_nobody=inbox.for_nobody if inbox.last_poll else None,
         nobodys=[
             f"message {message.msg_no} from {message.sender or 'an unknown sender'} for "
-            f"{message.receiver or 'an unknown receiver'}"
-            for message in inbox.nobodys
+            f"{message.receiver or 'an unknown receiver'}{f' (the other id of {company})' if company else ''}"
+            for message, company in inbox.nobodys
         ],
         last_poll=stated(inbox.last_poll),
         why=access.why,

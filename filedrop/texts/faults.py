@@ -281,6 +281,11 @@ FAULTS: dict[str, Form] = {
         "If a table or a mapping rule sets the receiver, correct it there. To see whether the receiver is registered "
         "by now: {lookup}",
     ),
+    "receiver-unknown/twin": Form(
+        "The directory has the same company under another address: {twin}.",
+        "Perhaps the receiver takes its documents at {twin}. If it says so, use that address.",
+        "filedrop uses {twin} only if the document names it, or if a table or a mapping rule sets it: receiver: {twin}",
+    ),
     "not-accepted": Form(
         "By the directory, the receiver {receiver} doesn't accept {wanted}. The most similar that it accepts is "
         "{nearest}.",

@@ -216,3 +216,12 @@ def test_the_last_attempt() -> None:
 def test_may_be(changes: dict[str, str | None], possible: bool) -> None:  # noqa: FBT001 - a column of the table
     """A message whose list entry contradicts a document isn't the document; what the list leaves out says nothing."""
     assert may_be(A, replace(message(7), **changes), TRUSTED) is possible  # type: ignore[arg-type] # names of Message's fields
+
+
+def test_a_twin_in_doubt() -> None:
+    """A message from or to the other id of a company is another message, even with the same content."""
+    belgian, found = replace(A, receiver="0208:0123456749"), candidate(7, "A")
+    for receiver, conclusion in (("0208:0123456749", "7"), ("9925:BE0123456749", "not found")):
+        there = replace(found, message=replace(found.message, receiver=receiver))
+        said = decide([belgian], [there], TRUSTED, ()).conclusions[A.id]
+        assert str(getattr(said, "msg_no", said)) == conclusion

@@ -1,0 +1,50 @@
+"""Which two ParticipantIDs are those of one company."""
+
+from __future__ import annotations
+
+import pytest
+
+from filedrop.model.twins import same_company, twin
+
+
+@pytest.mark.parametrize(
+    ("participant", "other"),
+    [
+        ("0208:0123456749", "9925:BE0123456749"),
+        ("0208:1000000061", "9925:BE1000000061"),
+        ("9930:DE123456788", "0246:DE123456788"),
+        ("iso6523-actorid-upis::9930:de123456788", "0246:DE123456788"),
+    ],
+)
+def test_twins(participant: str, other: str) -> None:
+    """Each of the two names the other, however it is written."""
+    assert twin(participant) == other
+    assert same_company(participant, other)
+    assert same_company(other.lower(), participant.upper())
+    assert same_company(twin(other), participant)
+
+
+@pytest.mark.parametrize(
+    "participant",
+    ["0208:2123456749", "0208:123456749", "9925:0123456749", "0246:DE123456788-00001", "9930:12345678", "0192:1"],
+)
+def test_an_id_without_a_twin(participant: str) -> None:
+    """An id of another scheme, of another form or with a suffix has none, and is only itself."""
+    assert twin(participant) is None
+    assert same_company(participant, participant.upper())
+
+
+@pytest.mark.parametrize(
+    ("participant", "other"),
+    [
+        ("0208:0123456749", "9925:BE0123456748"),
+        ("0246:DE123456788-00001", "9930:DE123456788"),
+        ("0246:DE123456788-00001", "9930:DE123456788-00001"),
+        ("9930:DE123456788", "9925:DE123456788"),
+        (None, "0208:0123456749"),
+    ],
+)
+def test_two_companies(participant: str | None, other: str) -> None:
+    """Another number, another country and a part of a company are another company."""
+    assert not same_company(participant, other)
+    assert not same_company(other, participant)
