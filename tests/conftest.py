@@ -34,7 +34,8 @@ NO_DISK = {
 # Else each of a thousand processes compiles filedrop once more, and each of pytest's the tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-settings.register_profile("filedrop", deadline=None)  # nothing here depends on how busy the machine is
+# Nothing here depends on how busy the machine is. Each run draws other examples.
+settings.register_profile("filedrop", deadline=None, max_examples=100 if matrix.is_full() else 40)
 settings.load_profile("filedrop")
 
 

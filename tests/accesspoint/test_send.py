@@ -385,7 +385,7 @@ def test_changed_document(server: Scripted, access_point: AccessPoint, document:
     server.on("POST", "/outbox", script)
     with pytest.raises(BrokenOff):
         access_point.send(IDS, document)
-    assert gone.wait(10)
+    assert gone.wait(60)
     request = server.requests[0]
     assert len(request.body) < int(request.headers["content-length"])
 
@@ -442,7 +442,7 @@ def test_threads(server: Scripted, access_point: AccessPoint) -> None:
     gate = threading.Barrier(4)
 
     def work() -> None:
-        gate.wait(10)
+        gate.wait(60)
         for _ in range(5):
             access_point.send(IDS, INVOICE)
 

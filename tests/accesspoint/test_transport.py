@@ -412,7 +412,7 @@ def tunnel(exchange: Exchange) -> bool:
         back = threading.Thread(target=pump, args=(there, exchange.sock), daemon=True)
         back.start()
         pump(exchange.sock, there)
-        back.join(10)
+        back.join(60)
     return False
 
 

@@ -172,7 +172,7 @@ def until_told(world: World, office: PostOffice, mails: int) -> None:
     with world.daemon() as daemon:
         world.until(lambda: len(office.mails) >= mails and unsent(world) == 0, 60, what="it is told")
         daemon.send_signal(signal.SIGTERM)
-        assert daemon.wait(20) == 0
+        assert daemon.wait(60) == 0
     assert len(office.mails) == mails
 
 
@@ -222,7 +222,7 @@ def test_reloaded_at_the_mail(failed_long_ago: World, office: PostOffice) -> Non
         release.set()
         world.until(lambda: unsent(world) == 0, 60, what="it is told")
         daemon.send_signal(signal.SIGTERM)
-        assert daemon.wait(20) == 0
+        assert daemon.wait(60) == 0
     assert len(office.mails) == 1
 
 

@@ -75,7 +75,7 @@ def test_reload_of_one_account_of_five(five: Five) -> None:
         five.until(lambda: (five.root / "five-b" / "outbound").is_dir() and status_file.read(five.root))
         five.front.next("POST /outbox", slow)
         five.drop_for("two-a", "1")
-        assert slow.came.wait(30)
+        assert slow.came.wait(60)
         five.logins["five"] = ", connect_timeout: 7s"
         five.config_file()
         assert five.process("reload").returncode == 0, "the request on the wire of another account isn't waited for"

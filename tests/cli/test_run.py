@@ -236,5 +236,5 @@ def test_the_daemon(process: Filedrop, world: World) -> None:
         assert second.returncode == 2
         assert "another filedrop is running" in second.stderr
         daemon.send_signal(signal.SIGTERM)
-        assert daemon.wait(20) == 0
+        assert daemon.wait(60) == 0
     world.invariants()

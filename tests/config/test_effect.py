@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 from support.configuration import BASE
 from support.documents import invoice, order
+from support.matrix import Sample
 
 from filedrop.config import Rule, Template, XPath, parse
 from filedrop.config.agreement import check_effect
@@ -127,15 +128,17 @@ PIECES = (
 NAMES = ["".join(letters) for length in range(1, 4) for letters in itertools.product("a-\n", repeat=length)]
 
 
-def test_no_pattern_is_refused_that_matches_a_name() -> None:
+def test_no_pattern_is_refused_that_matches_a_name(sample: Sample) -> None:
     """Of all short patterns, none that is refused matches one of all short names."""
     refused = []
-    for pieces in itertools.chain.from_iterable(itertools.product(PIECES, repeat=length) for length in range(1, 4)):
+    patterns = [pieces for length in range(1, 4) for pieces in itertools.product(PIECES, repeat=length)]
+    drawn = sample(patterns, len(patterns) // 4)
+    for pieces in drawn:
         with suppress(re.error):
             pattern = re.compile("".join(pieces), re.IGNORECASE)
             if complaints_about(rule(1, file=pattern.pattern, channel=Template("x"))):
                 refused.append(pattern)
-    assert len(refused) > 1000
+    assert len(refused) > len(drawn) // 12
     assert not [pattern.pattern for pattern in refused if any(map(pattern.fullmatch, NAMES))]
 
 

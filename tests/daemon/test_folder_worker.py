@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-PATIENCE = 30.0  # seconds: bounds only what has gone wrong
+PATIENCE = 90.0  # seconds: bounds only what has gone wrong
 
 
 class Served:

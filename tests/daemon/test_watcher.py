@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-PATIENCE = 30.0  # seconds: bounds only what has gone wrong
+PATIENCE = 90.0  # seconds: bounds only what has gone wrong
 
 
 @contextmanager

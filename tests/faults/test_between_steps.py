@@ -624,7 +624,9 @@ def test_its_like_lies_where_the_journal_has_a_moved_document(
     make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Likewise one of the same bytes, where the moved document has got a number: both are sent, if both may be."""
-    world = make_world(outbound=RULES | {"duplicates": "allow"}, deliver_after=1000.0, clock=clock.true)
+    world = make_world(
+        outbound=RULES | {"duplicates": "allow"}, deliver_after=1000.0, inbound={"poll": "5m"}, clock=clock.true
+    )
     life = Life(world, clock)
     life.go_on(10)
     for number in range(2):
@@ -670,7 +672,7 @@ def test_exchanged_during_its_request(world: World, life: Life) -> None:
 def test_exchanged_during_its_validation(make_world: Callable[..., World], clock: Clock) -> None:
     """What the validator says of a document isn't said of one that lies in its place since."""
     more = "validation: {command: [/bin/sh, -c, 'exit 1']}"
-    world = make_world(outbound=RULES | {"validate": "refuse"}, more=more, clock=clock.true)
+    world = make_world(outbound=RULES | {"validate": "refuse"}, more=more, inbound={"poll": "5m"}, clock=clock.true)
     life = Life(world, clock)
     life.go_on(10)
     world.drop("first.xml", invoice("1"))

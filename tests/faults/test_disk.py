@@ -107,7 +107,7 @@ def test_at_any_moment(
 
 def test_full_while_a_request_takes_long(make_world: Callable[..., World], clock: Clock) -> None:
     """What the disk refuses is logged once, however often the folder is looked at until the answer comes."""
-    world = make_world(outbound=RULES, clock=clock.true)
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
     life = Life(world, clock)
     life.go_on(10)
     world.drop("one.xml", invoice("1"))

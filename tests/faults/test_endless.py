@@ -138,7 +138,7 @@ def test_a_stop(make_world: Callable[..., World], name: str) -> None:
     with world.daemon() as daemon:
         world.until(lambda: len(world.front.asked(f"GET /{name}")) > 100)
         daemon.send_signal(signal.SIGTERM)
-        assert daemon.wait(timeout=10) == 0
+        assert daemon.wait(timeout=60) == 0
 
 
 def test_an_archive_in_doubt(make_world: Callable[..., World]) -> None:

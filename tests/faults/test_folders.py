@@ -48,7 +48,7 @@ def trouble(service: Daemon) -> str:
     return service.accounts[0].pipelines[0].health.trouble
 
 
-def wait_for_sweeps(world: World, service: Daemon, number: int, *, seconds: float = 30.0) -> None:
+def wait_for_sweeps(world: World, service: Daemon, number: int, *, seconds: float = 90.0) -> None:
     """Until the outbound folder has been looked at so many times more."""
     pipeline = service.accounts[0].pipelines[0]
     for _ in range(number):

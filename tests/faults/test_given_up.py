@@ -115,7 +115,7 @@ def test_given_up_while_a_document_is_on_the_wire(make_world: Callable[..., Worl
     for number in range(3):
         world.drop(f"{number}.xml", invoice(f"{number}"))
     with world.service() as service:
-        assert slow.came.wait(30)
+        assert slow.came.wait(60)
         (account,) = service.accounts
         assert not service.give_up(account)
         world.until(lambda: service.journal.counts(account.pipelines[0].folder.id).get(State.SENDING, 0) == 1)
@@ -142,11 +142,11 @@ def test_given_up_while_a_folder_hangs(make_world: Callable[..., World], monkeyp
 
         def hang(*arguments: object) -> None:
             hangs.set()
-            answers.wait(30)
+            answers.wait(60)
             held_by(*arguments)  # type: ignore[arg-type]
 
         monkeypatch.setattr(fjord.folder, "take_up", hang)
-        assert hangs.wait(30)
+        assert hangs.wait(60)
         world.drop("invoice.xml", invoice("1"))
         world.until(world.settled, what="the other company's documents are sent")
         assert not service.give_up(account)

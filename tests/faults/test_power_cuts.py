@@ -232,7 +232,7 @@ def test_a_message_is_on_the_disk_before_it_is_read(tmp_path: Path) -> None:
 
 def test_a_response_is_on_the_disk_before_the_journal_says_so(make_world: Callable[..., World], clock: Clock) -> None:
     """When the power is cut once a response has been tied, its document's sidecar says it afterwards, and once."""
-    world = make_world(outbound=RULES, clock=clock.true)
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
     life = Life(world, clock)
     life.take(world, "invoice.xml")
     number = world.receive(response("invoice.xml"))

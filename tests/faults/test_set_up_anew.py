@@ -85,7 +85,9 @@ def test_two_documents_of_one_number(make_world: Callable[..., World]) -> None:
 def test_a_file_that_comes_back(make_world: Callable[..., World], duplicates: str, answer: Fault) -> None:
     """A file that is moved out of sent/ and back is its document's, also where its number was another's before."""
     clock = Clock()
-    world = make_world(outbound=RULES | {"duplicates": duplicates}, clock=clock.true, deliver_after=3600)
+    world = make_world(
+        outbound=RULES | {"duplicates": duplicates}, inbound={"poll": "5m"}, clock=clock.true, deliver_after=3600
+    )
     life = Life(world, clock)
     life.go_on(10)
     life.take(world, "old.xml")

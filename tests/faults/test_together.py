@@ -79,7 +79,7 @@ def test_an_answer_is_anothers(world: World) -> None:
 @pytest.mark.parametrize("again", ["one.xml", "same.xml"])
 def test_the_first_of_two_alike_is_refused(make_world: Callable[..., World], clock: Clock, again: str) -> None:
     """The other has failed as its duplicate by then; each can be dropped again, and is sent then."""
-    world = make_world(outbound=RULES, clock=clock.true)
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
     failed = world.outbound / "failed"
     life = Life(world, clock)
     life.go_on(10)
@@ -205,7 +205,7 @@ def test_hold_and_a_large_one_among_them(world: World) -> None:
 @pytest.fixture
 def failing(make_world: Callable[..., World], clock: Clock) -> World:
     """A world for a batch of documents that fail together; see `about_to_fail`."""
-    return make_world(outbound=RULES, clock=clock.true)
+    return make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
 
 
 def about_to_fail(world: World, clock: Clock) -> Life:

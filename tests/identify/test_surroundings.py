@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.disguise import disguised
 from support.documents import credit_note, envelope, invoice, order
+from support.matrix import is_full
 
 from filedrop.identify import Reading, identify, read
 
@@ -86,7 +87,11 @@ def reading_of(document: bytes) -> Reading:
     return read(io.BytesIO(document))
 
 
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    deadline=None,
+    max_examples=50 if is_full() else 20,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(st.data(), st.sampled_from([invoice(), credit_note(), order()]), st.booleans())
 def test_surroundings(data: st.DataObject, document: bytes, in_an_envelope: bool) -> None:  # noqa: FBT001 - drawn
     """Extensions, attachments, other parties, lines and an envelope that says nothing leave ids, number and date."""
@@ -100,7 +105,11 @@ def test_surroundings(data: st.DataObject, document: bytes, in_an_envelope: bool
     assert reading.issue_date == plain.issue_date
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    deadline=None,
+    max_examples=30 if is_full() else 12,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(st.data())
 def test_inside_an_envelope(data: st.DataObject) -> None:
     """What an envelope says comes first, whatever is inside it and however both are written."""

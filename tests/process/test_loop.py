@@ -20,7 +20,7 @@ def test_a_stop_just_before_a_turn() -> None:
             return before
 
     stopped = JustThen()
-    loop = Loop("loop", lambda: 60.0, stopped=stopped, log=structlog.stdlib.get_logger())
+    loop = Loop("loop", lambda: 3600.0, stopped=stopped, log=structlog.stdlib.get_logger())
     loop.start()
-    loop.join(10)
+    loop.join(60)
     assert not loop.alive()

@@ -260,7 +260,7 @@ def test_a_file_that_nobody_may_read(world: World) -> None:
 
 def test_when_a_file_fails(make_world: Callable[..., World], clock: Clock) -> None:
     """One that can't be read, and has lain there for long, fails at the next look; one that is in use never does."""
-    world = make_world(outbound=RULES, clock=clock.true)
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
     life = Life(world, clock)
     life.go_on(10)
     at, stamp = life.pipeline.desk, FileStamp(1, 1, 1)
@@ -277,7 +277,7 @@ def test_when_a_file_fails(make_world: Callable[..., World], clock: Clock) -> No
 
 def test_a_ready_file_that_is_too_old(make_world: Callable[..., World], clock: Clock) -> None:
     """Where the ready file lies there and is older than its document, it is said that it must not be."""
-    world = make_world(outbound=RULES | {"ready_suffix": ".ready"}, clock=clock.true)
+    world = make_world(outbound=RULES | {"ready_suffix": ".ready"}, inbound={"poll": "5m"}, clock=clock.true)
     life = Life(world, clock)
     life.go_on(10)
     ready = world.outbound / "a.xml.ready"
