@@ -80,6 +80,8 @@ class AccessPoint:
     def send(self, ids: Ids, document: Source) -> Message:
         """Post a document and return its message; all other answers raise, by contract 6's table.
 
+        It is posted again where only the document seems to be refused: the login may be good again since just now.
+
         Raises BrokenOff where the document changes meanwhile, DocumentError for an impossible id, and any error of
         `document` itself: in these three cases it was not accepted.
         """
@@ -92,18 +94,28 @@ class AccessPoint:
             answer = said
             return verdict.posted(said, ids)
 
-        try:
+        def post() -> Message:
             return self._transport.again(lambda: self._transport.exchange("POST", target, posted, body))
-        except Unauthorized as refusal:
+
+        def confirm_login(refusal: Unauthorized) -> verdict.Answer:
             if answer is None:  # the password could not be read
-                raise
+                raise refusal
             try:
                 self.probe()
             except NoClearAnswer:  # would put the document in doubt, but it was certainly not accepted
                 raise refusal from None
             if self.login_changed():  # the one that was refused for the document is no longer asked with
-                raise
-            raise verdict.rejected_login(answer) from refusal
+                raise refusal
+            return answer
+
+        try:
+            return post()
+        except Unauthorized as refusal:
+            confirm_login(refusal)
+        try:
+            return post()
+        except Unauthorized as refusal:
+            raise verdict.rejected_login(confirm_login(refusal)) from refusal
 
     def outbox(self) -> Listing:
         """The messages that have not been handed on yet."""

@@ -158,6 +158,13 @@ class TestLogin:
             access_point.send(IDS, INVOICE)
         assert (caught.value.status, caught.value.text) == (login, "not yours")
 
+    def test_login_that_is_good_again(self, server: Scripted, access_point: AccessPoint, login: int) -> None:
+        """A document is accepted whose login was refused just before it became good again."""
+        answers = iter([reply(login, "<html>go away</html>"), reply(201, ACCEPTED)])
+        server.on("POST", "/outbox", lambda exchange: next(answers)(exchange))  # noqa: PLW0108 - each time the next
+        server.on("GET", "/statistics", reply(200, STATISTICS))
+        assert access_point.send(IDS, INVOICE).msg_no == 97
+
     def test_no_statistics(self, server: Scripted, access_point: AccessPoint, login: int) -> None:
         """Where there are no statistics, the inbox is asked for."""
         server.on("POST", "/outbox", reply(login))

@@ -152,9 +152,9 @@ def test_nothing_listens(make_world: Callable[..., World]) -> None:
 )
 def test_refused(slow_world: World, status: int, text: str) -> None:
     """A document that the access point refuses for its own sake fails as `rejected`, with the access point's words."""
-    slow_world.front.next("POST /outbox", instead(status, text))
-    slow_world.drop("refused.xml", invoice("1"))
-    slow_world.drop("another.xml", invoice("2"))
+    slow_world.front.always(is_about("4711"), instead(status, text))
+    slow_world.drop("refused.xml", invoice("4711"))
+    slow_world.drop("another.xml", invoice("1"))
     with slow_world.service() as service:
         slow_world.until(lambda: slow_world.settled(("sent", "failed")))
         assert service.accounts[0].breaker.ready
