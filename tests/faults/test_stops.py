@@ -44,12 +44,12 @@ def test_a_stop_with_very_many_waiting(make_world: Callable[..., World]) -> None
     world = make_world(outbound={"workers": "1"})
     slow = Slow()
     world.front.next("POST /outbox", slow)
-    for number in range(300):
+    for number in range(120):
         world.drop(f"{number}.xml", invoice(f"{number}"))
     with world.service() as service:
         world.until(slow.came.is_set)
         service.begin_stop()
         slow.release.set()
-    assert len(list(world.outbound.glob("*.xml"))) > 200
+    assert len(list(world.outbound.glob("*.xml"))) > 80
     world.settle(60)
     world.invariants()
