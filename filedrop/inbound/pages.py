@@ -87,7 +87,7 @@ class PageMaker:
             return
         with cast("BinaryIO", ask(lambda: files.open_regular(document))) as file:
             attachments = ask(lambda: attachments_beside(document))
-            content = self.renderer.page(_pieces(file, ask), name, language, attachments)
+            content = self.renderer.page(_pieces(file, ask), name, language, attachments, repeats=row.repeats)
 
         def place() -> None:
             with suppress(FileExistsError):

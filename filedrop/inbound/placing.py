@@ -24,6 +24,7 @@ from filedrop.files.patience import asking
 from filedrop.inbound.fetcher import Fetched, unpacked
 from filedrop.inbound.reserving import reserve, reserved, reserved_before, sidecar_of
 from filedrop.inbound.temporary import pieces_of, see_there
+from filedrop.model.message import UNASSIGNED
 from filedrop.model.response import Response
 from filedrop.readable.response import ROOTS, answers_in
 from filedrop.storage.marker import read_marker
@@ -91,7 +92,7 @@ def place(
         here = folder.at()  # opened once: the folder of the temporary files
     except OSError as error:
         return dict.fromkeys(whole, error)
-    return _Placing(context, folder, here, whole).place(resumed=resumed)
+    return _Placing(context, folder, here, _with_facts(context, folder, whole)).place(resumed=resumed)
 
 
 class _Placing:
@@ -137,15 +138,8 @@ class _Placing:
         return self._results
 
     def _placed(self, msg_no: int) -> MessageRow:
-        """The row of a message with what its document says."""
-        row, reading = self._whole[msg_no].row, self._whole[msg_no].reading
-        return replace(
-            row,
-            sidecar=self._sidecar(msg_no),
-            sender_name=reading.sender_name,
-            type=reading.root_name,
-            number=reading.number,
-        )
+        """The row of a message with its sidecar."""
+        return replace(self._whole[msg_no].row, sidecar=self._sidecar(msg_no))
 
     def _sidecar(self, msg_no: int) -> str:
         """What a command is told of it: people may write into the file that lies beside it."""
@@ -239,6 +233,25 @@ class _Placing:
         if isinstance(result, OSError):
             raise result
         return result
+
+
+def _with_facts(context: InboundContext, folder: InboundFolder, whole: Mapping[int, Fetched]) -> dict[int, Fetched]:
+    """The documents, with what they say in their rows, and which message had the same document before."""
+    facts = ("sender_name", "number", "issue_date", "meaning")
+    rows = {
+        msg_no: replace(
+            one.row,
+            type=one.reading.root_name,
+            **{name: getattr(one.reading, name) for name in facts},
+        )
+        for msg_no, one in whole.items()
+    }
+    # A response twice does no harm, and many have the same number. Nobody's messages are for different companies.
+    asked = [row for row in rows.values() if row.type not in ROOTS and folder.company != UNASSIGNED]
+    before = context.journal.repeated(folder.company, asked)
+    return {
+        msg_no: one._replace(row=replace(rows[msg_no], repeats=before.get(msg_no))) for msg_no, one in whole.items()
+    }
 
 
 def _pairs(one: Fetched, document: str) -> list[tuple[str, str]]:

@@ -90,6 +90,8 @@ def sidecar_of(context: InboundContext, folder: InboundFolder, one: Fetched, nam
         more["attachments"] = [attachment.told(name) for attachment in one.attachments]
     if context.rules.readable == "html":
         more["page"] = page_name(name)
+    if one.row.repeats is not None:
+        more["possible_duplicate_of"] = one.row.repeats
     if folder.company == UNASSIGNED and (company := context.company_of_twin(one.message.receiver or "")):
         whose = f"receiver {one.message.receiver}: this is the other id of {company}"
         more["warnings"] = [f"{whose}; to receive such messages there, add it to companies.{company}.participants"]

@@ -10,6 +10,7 @@ from filedrop.journal import statements
 from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
 from filedrop.journal.store import Store
 from filedrop.model.document import same_participant
+from filedrop.model.twins import same_company
 from filedrop.times import same_moment
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ class MessageRow:
     `due` and `why`). `placed` is when it was about to get its name, by our clock. `page` is the number of attempts at
     its page while that is owed, and None where none is. `sidecar` is what the document's sidecar says, from `placing`
     until the message is read and its page made: then a command that is owed it has it (`Errand`), and nobody else.
-    `sender_name`, `type` and `number` are the document's.
+    `sender_name`, `type`, `number`, `issue_date` and `meaning` are the document's. `repeats` is the number of the
+    message that had the same document first.
     """
 
     identity: str
@@ -51,6 +53,9 @@ class MessageRow:
     sender_name: str | None = None
     type: str | None = None
     number: str | None = None
+    issue_date: str | None = None
+    meaning: str | None = None
+    repeats: int | None = None
 
 
 def is_same(message: Message | MessageRow, row: MessageRow) -> bool:
@@ -72,6 +77,14 @@ def _is_surely_same(message: Message, row: MessageRow) -> bool:
     )
 
 
+def _is_repeated(other: MessageRow, row: MessageRow) -> bool:
+    """Whether a message has the document of another one (as `statements.REPEATED`)."""
+    numbered = [(one.number, one.issue_date, one.type) for one in (other, row)]
+    is_same = (numbered[0] == numbered[1] and all(numbered[0])) or other.meaning == row.meaning
+    return is_same and same_company(other.sender, row.sender)
+
+
+_SAME = ("msg_no", "sender", "type", "number", "issue_date", "meaning")
 _NAMES = ("folder", "temporary", "file")
 _MOMENTS = ("due", "placed")
 
@@ -115,6 +128,24 @@ class Messages(Store):
     def search_messages(self, known: Known, now: datetime, *, most: int) -> list[MessageRow]:
         """The newest of the received messages that this is known of; the time is that of their placing."""
         return list(map(_row, self.read(statements.SEARCH_MESSAGES, most=most, **known.values(now))))
+
+    def repeated(self, company: str, rows: Iterable[MessageRow]) -> dict[int, int]:
+        """Of these messages for a company, those whose document came before, each with the number of that message.
+
+        The same document: from the same sender, with the same type, number and date, or with the same meaning.
+        """
+        asked = sorted(rows, key=lambda row: row.msg_no)
+        values = json.dumps([{name: getattr(row, name) for name in _SAME} for row in asked])
+        known = self.read(statements.REPEATED, company=company, asked=values) if asked else ()
+        found: dict[int, int | None] = {msg_no: first for msg_no, first in known}  # noqa: C416 - typed as what it is
+        for nth, row in enumerate(asked):  # of the same batch: the journal knows neither yet
+            before = (other.msg_no for other in asked[:nth] if _is_repeated(other, row))
+            found[row.msg_no] = found[row.msg_no] or next(before, None)
+        return {msg_no: first for msg_no, first in found.items() if first is not None}
+
+    def repeats(self, company: str, since: datetime) -> list[MessageRow]:
+        """A company's messages placed since then whose document came before, newest first, 200 at most."""
+        return list(map(_row, self.read(statements.REPEATS, company=company, since=as_moment(since))))
 
     def adopt(self, identity: str, rows: Sequence[MessageRow]) -> None:
         """Give these rows another identity, since the account's user name or host has changed."""

@@ -87,6 +87,9 @@ STEPS = {
         "ALTER TABLE messages ADD COLUMN sender_name TEXT",
         "ALTER TABLE messages ADD COLUMN type TEXT",
         "ALTER TABLE messages ADD COLUMN number TEXT",
+        "ALTER TABLE messages ADD COLUMN issue_date TEXT",
+        "ALTER TABLE messages ADD COLUMN meaning TEXT",
+        "ALTER TABLE messages ADD COLUMN repeats INTEGER",
         # What a document waited for was the last event of its history.
         "ALTER TABLE documents ADD COLUMN needs TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE documents ADD COLUMN needs_why TEXT NOT NULL DEFAULT ''",

@@ -102,12 +102,23 @@ DEFINITIONS = (
         placed REAL, -- when it got its name, by our clock
         page INTEGER, -- attempts at its page while that is owed; NULL: none is owed
         sidecar TEXT, -- from `placing` until it is read and no page is owed
-        sender_name TEXT, type TEXT, number TEXT, -- as the document writes them
+        sender_name TEXT, type TEXT, number TEXT, issue_date TEXT, -- as the document writes them
+        meaning TEXT,
+        repeats INTEGER, -- the number of the message that had the same document first
         PRIMARY KEY (identity, msg_no, received, sender, receiver)
     )
     """,
     "CREATE INDEX IF NOT EXISTS messages_number ON messages (msg_no)",
     "CREATE INDEX IF NOT EXISTS messages_placed ON messages (company, placed) WHERE placed IS NOT NULL",
+    f"""
+    CREATE INDEX IF NOT EXISTS messages_document ON messages (company, number, issue_date, type, ({company("sender")}))
+    WHERE number IS NOT NULL
+    """,
+    f"""
+    CREATE INDEX IF NOT EXISTS messages_meaning ON messages (company, meaning, ({company("sender")}))
+    WHERE meaning IS NOT NULL
+    """,
+    "CREATE INDEX IF NOT EXISTS messages_repeats ON messages (company, placed) WHERE repeats IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS messages_state ON messages (identity, state)",
     "CREATE INDEX IF NOT EXISTS messages_drafts ON messages (folder) WHERE state IN ('named', 'placing')",
     "CREATE INDEX IF NOT EXISTS messages_pages ON messages (page) WHERE page IS NOT NULL",

@@ -200,7 +200,7 @@ INSERT_RESTORED = "INSERT INTO restored VALUES (:id) ON CONFLICT DO NOTHING"
 MESSAGE_COLUMNS = (
     "identity", "msg_no", "received", "sender", "receiver",
     "state", "company", "folder", "temporary", "file", "attempts", "due", "why", "placed", "page", "sidecar",
-    "sender_name", "type", "number",
+    "sender_name", "type", "number", "issue_date", "meaning", "repeats",
 )  # fmt: skip
 MESSAGE_KEY = MESSAGE_COLUMNS[:5]
 _THIS_MESSAGE = " AND ".join(f"{name} = :{name}" for name in MESSAGE_KEY)
@@ -221,6 +221,16 @@ NUMBERED_ANYWHERE = f"{_MESSAGES} {_OF_NUMBERS}"
 SEARCH_MESSAGES = f"""
     {_MESSAGES} {_KNOWN.format(name="sender_name", time="placed")} ORDER BY coalesce(placed, :now) DESC LIMIT :most
 """
+# The first message of a company with the same document, for each that is asked about; an index has it at once.
+_ASKED = "{0} = json_extract(asked.value, '$.{0}')".format
+_FIRST = f"""SELECT msg_no FROM messages WHERE company = :company AND {{}} AND state IN ('placing', 'read')
+    AND {company("sender")} = {company("json_extract(asked.value, '$.sender')")} ORDER BY rowid LIMIT 1"""
+_BY_NUMBER = _FIRST.format(" AND ".join(map(_ASKED, ("number", "issue_date", "type"))))
+REPEATED = f"""
+    SELECT json_extract(asked.value, '$.msg_no'), coalesce(({_BY_NUMBER}), ({_FIRST.format(_ASKED("meaning"))}))
+    FROM json_each(:asked) AS asked
+"""
+REPEATS = f"{_MESSAGES} company = :company AND repeats >= 0 AND placed >= :since ORDER BY placed DESC LIMIT 200"
 # The plus makes SQLite sort the result; else it would read all messages ever received, in the order of an index.
 IN_STATES = f"{_MESSAGES} identity = :identity AND state IN (SELECT value FROM json_each(:states)) ORDER BY +msg_no"
 ADOPT = f"UPDATE OR REPLACE messages SET identity = :ours WHERE {_THIS_MESSAGE}"

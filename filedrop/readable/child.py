@@ -16,7 +16,7 @@ def _answer(asked: dict[str, Any], document: BinaryIO) -> dict[str, Any]:
         shown = sheet(document, asked["language"])
         if "file" not in asked:
             return {"sheet": asdict(shown)}
-        return {"page": page(shown, asked["file"], dict(asked["beside"])).decode()}
+        return {"page": page(shown, asked["file"], dict(asked["beside"]), asked["repeats"]).decode()}
     except NotReadable as error:
         return {"trouble": str(error)}
 

@@ -29,12 +29,20 @@ class Renderer:
         """What a document says. Raises NotReadable, NoAnswer, and what `document` raises."""
         return sheet_of(self._ask({"language": language}, document)["sheet"])
 
-    def page(self, document: Iterable[bytes], file: str, language: str, beside: Mapping[int, str]) -> bytes:
-        """A document as a page, in UTF-8; `file` and `beside` are as `html.page` has them.
+    def page(
+        self,
+        document: Iterable[bytes],
+        file: str,
+        language: str,
+        beside: Mapping[int, str],
+        *,
+        repeats: int | None = None,
+    ) -> bytes:
+        """A document as a page, in UTF-8; `file`, `beside` and `repeats` are as `html.page` has them.
 
         Raises NotReadable, NoAnswer, and what `document` raises.
         """
-        about = {"language": language, "file": file, "beside": list(beside.items())}
+        about = {"language": language, "file": file, "beside": list(beside.items()), "repeats": repeats}
         page: str = self._ask(about, document)["page"]
         return page.encode()
 

@@ -101,7 +101,10 @@ class Attached(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What a document says; `made_from` has a place for its file's name. `headline`: a response's answer, or ""."""
+    """What a document says. `headline`: a response's answer, or "".
+
+    `made_from` has a place for its file's name, `repeated` one for the number of the message that had it before.
+    """
 
     language: str
     title: str
@@ -111,6 +114,7 @@ class Sheet:
     attached_title: str
     attached: list[Attached]
     made_from: str
+    repeated: str
 
 
 def sheet(file: BinaryIO, language: str = "en") -> Sheet:
@@ -202,6 +206,7 @@ class _Filling:
             said.label("attachments"),
             attached,
             said.label("made_from"),
+            said.label("repeated"),
         )
 
     def _headline(self, place: _Element) -> str:
@@ -335,7 +340,15 @@ def _outline(root: _Element, said: Words) -> Sheet:
     ]
     number = next((clean(child.text) for child in root if _name(child) == "ID"), "")
     return Sheet(
-        said.language, _name(root), "", number, [block], said.label("attachments"), attached, said.label("made_from")
+        said.language,
+        _name(root),
+        "",
+        number,
+        [block],
+        said.label("attachments"),
+        attached,
+        said.label("made_from"),
+        said.label("repeated"),
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.status.folders import WITHOUT_SIDECAR
 from filedrop.status.matters import AWAY, DELETE, key_of
+from filedrop.status.reasons import REPEATED
 from filedrop.texts.languages import ENGLISH, counted, marked, plural, translated
 from filedrop.times import as_duration
 
@@ -39,6 +40,7 @@ _ADVICE: dict[Kind, str] = {
     ),
     "failed": marked("read the note of each file, and do what it says"),
     "rejected": marked("read the receiver's response in inbound/, and send a corrected document"),
+    "repeated": marked("compare each with the earlier message before you book or pay it"),
     "stray": marked(
         "only XML documents with names like {names} are sent. If one of these is such a document, rename it, or "
         "move it into outbound/. Otherwise, move it away"
@@ -53,6 +55,7 @@ _TITLES: dict[Kind, tuple[str, str]] = {
     "decide": plural("{number} to be decided by your administrator", "{number} to be decided by your administrator"),
     "failed": plural("{number} failed", "{number} failed"),
     "rejected": plural("{number} rejected by the receiver", "{number} rejected by the receiver"),
+    "repeated": plural("{number} received that may be a duplicate", "{number} received that may be duplicates"),
     "stray": plural("{number} file that will never be sent", "{number} files that will never be sent"),
     "late": plural("{number} waiting for longer than {time}", "{number} waiting for longer than {time}"),
     "overdue": plural("{number} overdue", "{number} overdue"),
@@ -64,8 +67,9 @@ _SHORT_TITLES: dict[Kind, str] = {
     "journal": marked("filedrop can't record what it sends, so it sends nothing"),
     "account": marked("filedrop can't log in to the access point"),
 }
-_WITH_REASONS = ("failed", "rejected", "stray")  # kinds whose items have reasons for these people
+_WITH_REASONS = ("failed", "rejected", "repeated", "stray")  # kinds whose items have reasons for these people
 _IN_NOTE = marked("its note says what is wrong.")
+_REPEATED = re.compile(re.escape(REPEATED).replace(r"\{number\}", r"(\d+)"))
 _MESSAGE, _STUCK = re.compile(r"\(message (\d+)\)"), re.compile(r"message (\d+) from (.*)")
 
 
@@ -120,6 +124,8 @@ def _item(item: Item, kind: Kind, language: str) -> Item:
     known, name = item["known"], item["name"]
     if found := _MESSAGE.fullmatch(known):
         known = translated("(message {number})", language).format(number=found[1])
+    if kind == "repeated" and (found := _REPEATED.fullmatch(why)):
+        why = translated(REPEATED, language).format(number=found[1])
     if kind == "stuck" and (found := _STUCK.fullmatch(name)):
         name = translated("message {number} from {sender}", language).format(number=found[1], sender=found[2])
     return {**item, "do": [], "why": translated(why, language), "known": known, "name": name}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
@@ -11,7 +12,7 @@ from filedrop.model.question import commands_in, question
 from filedrop.model.report import LISTED
 from filedrop.status.folders import HUNG
 from filedrop.status.model import Item, Kind, Matter, folders_of
-from filedrop.status.reasons import asked_again, stuck, stuck_messages
+from filedrop.status.reasons import LATELY, asked_again, stuck, stuck_messages
 from filedrop.storage.folder import NOT_YET, is_gone
 from filedrop.storage.sidecar import DUPLICATE, retry
 from filedrop.text import command
@@ -47,7 +48,7 @@ _CONDITIONS = {  # of an account: what is said of it, and of the whole
     "unknown": ("no answer from the access point yet", marked("The access point hasn't answered yet.")),
 }
 _KINDS: tuple[Kind, ...] = get_args(Kind)
-_BY_THE_JOURNAL: tuple[Kind, ...] = ("rejected", "doubt", "decide", "late", "overdue", "stuck")
+_BY_THE_JOURNAL: tuple[Kind, ...] = ("rejected", "repeated", "doubt", "decide", "late", "overdue", "stuck")
 _DOUBT = (
     "filedrop keeps looking for them while their folder is available. To end it yourself, run: filedrop resolve ID "
     "--sent MSG_NO, or: filedrop resolve ID --send-again"
@@ -55,7 +56,8 @@ _DOUBT = (
 _LATE = "filedrop tries again by itself. Resolve the cause in each line, or ask the operator of the access point"
 _NOUNS: dict[Kind, tuple[str, str]] = {
     **dict.fromkeys(
-        ("decide", "failed", "rejected", "late", "overdue", "doubt"), plural("{number} document", "{number} documents")
+        ("decide", "failed", "rejected", "repeated", "late", "overdue", "doubt"),
+        plural("{number} document", "{number} documents"),
     ),
     **dict.fromkeys(("alert", "trouble"), plural("{number} problem", "{number} problems")),
     "folder": plural("{number} folder", "{number} folders"),
@@ -98,7 +100,7 @@ def unlisted(matter: Matter, language: str = ENGLISH) -> str:
 def find(
     status: Status,
     doubts: Sequence[Document],
-    rejected: Sequence[tuple[str, Item]],
+    lately: Mapping[Kind, Sequence[tuple[str, Item]]],
     config: Config,
     now: datetime,
     *,
@@ -108,7 +110,7 @@ def find(
 ) -> list[Matter]:
     """What needs attention now; `doubts` are all documents in doubt.
 
-    `rejected`: what was rejected lately, each with the name of its company, "" for none of the configuration's.
+    `lately`: what was rejected, or repeated, lately, each with its company, "" for none of the configuration's.
     `for_nobody`: by account, what is stuck of the messages for none of the companies. `removed`: folders with files
     that have no company any more. `start`: the command that starts filedrop, where it isn't running.
     """
@@ -123,8 +125,9 @@ def find(
         found += _late(company, name, config, now)
         found += _counted(company, config.companies[name], config)
         found += _strays(company, name, config)
-    for name in (*status["companies"], ""):
-        found += _rejected([item for owner, item in rejected if owner == name], name)
+    for name, (kind, items) in product((*status["companies"], ""), lately.items()):
+        (what, advice), own = LATELY[kind], [item for owner, item in items if owner == name]
+        found += _several(kind, name, len(own), what, advice=advice, items=own[:LISTED])
     unassigned = [status["unassigned"]] if status["unassigned"] else []
     found += _folders(_beside(away, unassigned), "", config, running=status["running"])
     for account, rows in for_nobody.items():
@@ -289,11 +292,6 @@ def _counted(status: CompanyStatus, company: Company, config: Config) -> Iterato
 def _stuck_for_nobody(rows: Sequence[MessageRow], account: str, config: Config) -> Iterator[Matter]:
     items, what = [_message(one, account, config) for one in stuck_messages(rows)], "stuck, for none of the companies"
     return _several("stuck", "", len(rows), what, about=account, advice=stuck(account, config), items=items)
-
-
-def _rejected(items: list[Item], company: str) -> Iterator[Matter]:
-    advice = "read each response in inbound/ or in the document's sidecar, and send a corrected document"
-    return _several("rejected", company, len(items), "rejected by the receiver", advice=advice, items=items[:LISTED])
 
 
 def _strays(status: CompanyStatus, company: str, config: Config) -> Iterator[Matter]:

@@ -71,6 +71,7 @@ Kind = Literal[
     "decide",
     "failed",
     "rejected",
+    "repeated",
     "stray",
     "late",
     "overdue",

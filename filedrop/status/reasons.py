@@ -14,6 +14,7 @@ from filedrop.model.report import LISTED
 from filedrop.status.model import COUNTS, DocumentStatus, MessageStatus
 from filedrop.storage.sidecar import ANYWAY, DUPLICATE
 from filedrop.text import command
+from filedrop.texts.languages import marked
 from filedrop.times import as_duration, from_seconds, local, moment, next_attempt, stated
 
 if TYPE_CHECKING:
@@ -25,7 +26,17 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal, MessageRow
     from filedrop.model.document import Document
     from filedrop.status.folders import FolderSnapshot
-    from filedrop.status.model import AccountStatus, Count, Counts, FolderStatus
+    from filedrop.status.model import AccountStatus, Count, Counts, FolderStatus, Kind
+
+REPEATED = marked("The same document was received before, in message {number}")
+LATELY: dict[Kind, tuple[str, str]] = {
+    "rejected": (
+        "rejected by the receiver",
+        "read each response in inbound/ or in the document's sidecar, and send a corrected document",
+    ),
+    "repeated": ("received that may be a duplicate", "compare each with the earlier message before you book or pay it"),
+}
+"""What is shown of the last days: what it is, and what to do."""
 
 
 class Left(NamedTuple):

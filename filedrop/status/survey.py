@@ -30,7 +30,7 @@ from filedrop.status.model import (
     Item,
     Status,
 )
-from filedrop.status.reasons import Left, dropped, failed, fetched, in_sending, known, reasons, stuck_messages
+from filedrop.status.reasons import REPEATED, Left, dropped, failed, fetched, in_sending, known, reasons, stuck_messages
 from filedrop.status.starting import start_command
 from filedrop.status.strays import CompanyStrays, RemovedFolders, strays_by_company
 from filedrop.storage.former import left_behind, left_in_folders, served_folders
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from filedrop.model.response import Response
     from filedrop.status.folders import FolderSnapshot
 
-REJECTED_FOR = timedelta(days=7)  # for which a rejection is shown: nobody tells us when it was dealt with
+LATELY = timedelta(days=7)  # for which a rejection or a duplicate is shown: nobody tells us when it was dealt with
 _ORDER = {str(count): place for place, count in enumerate(COUNTS)}
 _REACHABLE = {"ok": True, "refused": True, "away": False, "wrong address": False}
 
@@ -217,10 +217,19 @@ class Survey:
         in_doubt = any(company["doubt"] for company in status["companies"].values())
         doubts = journal.in_state(State.DOUBT) if journal and in_doubt else []
         rejected = list(_rejected(journal, config, served, now)) if journal else []
+        repeats = {name: journal.repeats(name, now - LATELY) if journal else [] for name in config.companies}
+        repeated = [(name, _repeated(row)) for name, rows in repeats.items() for row in rows]
         start = start_command(Path(config.source)) if running is False else ""
         removed = self._removed.look(journal) if journal else []
         status["matters"] = matters.find(
-            status, doubts, rejected, config, now, for_nobody=for_nobody, removed=removed, start=start
+            status,
+            doubts,
+            {"rejected": rejected, "repeated": repeated},
+            config,
+            now,
+            for_nobody=for_nobody,
+            removed=removed,
+            start=start,
         )
         return status
 
@@ -326,7 +335,7 @@ def _rejected(
     The company is the one that serves the document's folder, else the document's own, else the one that received the
     response; "" where the configuration has none of these, or the response may be about documents of several.
     """
-    responses = journal.rejections(now - REJECTED_FOR)
+    responses = journal.rejections(now - LATELY)
     served_by = {served.get(path): company.name for company in config.companies.values() for path in company.outbound}
     ids = {response.document for response in responses}
     documents = {document.id: document for document in journal.documents(ids)} if ids else {}
@@ -360,6 +369,19 @@ def _rejection(response: Response, meant: Sequence[Document], path: str) -> Item
         do=[],
         since=stated(response.at),
         order=response.at.timestamp(),
+    )
+
+
+def _repeated(row: MessageRow) -> Item:
+    """A received document that another message had before."""
+    return Item(
+        name=row.file,
+        known=f"(message {row.msg_no})",
+        path="",
+        why=REPEATED.format(number=row.repeats),
+        do=[],
+        since=stated(row.placed),
+        order=row.placed.timestamp() if row.placed else 0.0,
     )
 
 
