@@ -144,9 +144,9 @@ def test_a_list_that_is_not_given_out(make_world: Callable[..., World], clock: C
     life.go_on(10)
     world.front.always(exactly("GET", f"/{which}"), instead(status))
     life.take(world, "first.xml", cut_after)
-    for nth in range(20):
+    for nth in range(8):
         life.take(world, f"{nth}.xml")
-        life.go_on(60)
+        life.go_on(240)
         assert world.places()[f"{nth}.xml"] == "sent"
     life.stop()
     assert str(status) in life.service.accounts[0].access_point.cut_short[which]
