@@ -79,7 +79,7 @@ class Account:
         self._steady = clockwork.steady
         self._poll_every = settings.inbound.poll.total_seconds()
         self._next_poll = -math.inf
-        self._has_compared = False
+        self._knows_all = False
         self.journal = journal
         companies = [company for company in settings.companies.values() if company.account == account.name]
         self.access_point = AccessPoint(
@@ -190,9 +190,9 @@ class Account:
         self._poll.start()
 
     def ready(self) -> bool:
-        """Whether documents may be posted and looked for. First, all folders must show what was sent before."""
+        """Whether documents may be posted and looked for. First, the journal must know what was sent before."""
         is_running = not self.journal.trouble and not self._stopped.is_set()
-        return self.breaker.ready and is_running and self._is_compared()
+        return self.breaker.ready and is_running and self._knows_all_sent()
 
     def look_round(self) -> None:
         """Look for work that can be done now. Called each second. Thread-safe."""
@@ -204,8 +204,8 @@ class Account:
 
     def _wake_if_ready(self) -> None:
         """Wake pipelines and follower that could not go on when they asked, if they can now."""
-        if self._is_compared():
-            self._has_compared = True  # also if a folder that hangs now, and so counts as compared, answers later
+        if self._knows_all_sent():
+            self._knows_all = True  # also if a folder that hangs now, and so isn't waited for, answers later
         if self.ready():
             if any(pipeline.is_hindered for pipeline in self.pipelines):
                 self._workers.wake()
@@ -299,10 +299,10 @@ class Account:
             for pipeline in self.pipelines
         )
 
-    def _is_compared(self) -> bool:
-        """Whether each folder has been compared with the journal since the start, or is unavailable."""
+    def _knows_all_sent(self) -> bool:
+        """Whether the journal knows all that was sent from the folders, but for those that are unavailable."""
         is_hung = self._workers.is_hung
-        return self._has_compared or all(pipeline.was_compared or is_hung(pipeline) for pipeline in self.pipelines)
+        return self._knows_all or all(pipeline.is_accounted_for or is_hung(pipeline) for pipeline in self.pipelines)
 
     def _is_away(self, folder: str) -> bool:
         """Whether an outbound folder (by id) is unavailable, or hangs."""

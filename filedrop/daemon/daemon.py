@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 LAST_WORDS = 20.0  # seconds for requests on the wire at a stop (contract 5, `run`)
 A_MOMENT = 5.0  # seconds more to record and put away their documents
 A_GLANCE = 0.01  # seconds between looks whether all has ended
+SHORTEST = 0.02  # seconds between two checks of a single run whether all is done
+RESTS = 10  # times as long as such a check took: with many companies, it asks the journal for each
 LOOK_EVERY = 1.0  # seconds between checks of folders that take long, and reports to status.json
 
 
@@ -168,14 +170,16 @@ class Daemon:
         """Work until all is done; False if stopped. `progress` is called several times a second, and at the end."""
         self.mapping.await_tables(self._stopped)
         self.start()
-        done, looked = False, time.monotonic()
+        done, looked, pause = False, time.monotonic(), SHORTEST
         try:
-            while not done and not self._stopped.wait(0.02):
-                if time.monotonic() - looked > LOOK_EVERY:
-                    looked = time.monotonic()
+            while not done and not self._stopped.wait(pause):
+                begun = time.monotonic()
+                if begun - looked > LOOK_EVERY:
+                    looked = begun
                     self.look_round()
                 attempt(self._log, "progress", lambda: progress(self))
                 done = self.is_done()
+                pause = min(max(SHORTEST, RESTS * (time.monotonic() - begun)), LOOK_EVERY)
         finally:
             self.close()
         progress(self)

@@ -1,6 +1,8 @@
 """The way out of one outbound folder: claim what is ready, hand it to the senders, put away what comes back.
 
-A step takes a batch, of one or more documents, as far as it goes without waiting. All that a step needs is on the disk
+A step takes a batch, of one or more documents, as far as it goes without waiting. The first step claims nothing: it
+makes sure that the journal knows all that was sent from the folder. Nothing of an account is posted before each of its
+folders has had that step, and a document that is claimed later is read only once. All that a step needs is on the disk
 and in the journal. Letters and file events are short cuts: what is lost with them, the next scan finds. Where disk and
 journal differ, after a crash or because a person moved a file, `reconcile` repairs that.
 """
@@ -73,9 +75,9 @@ class OutboundPipeline:
     """The pipeline of one folder. `step` is for the worker in it, `close` for the end; the rest is thread-safe.
 
     What others have for it comes by `put`. `watch` has the folder's file events; `stepped` is called after each step.
-    `was_scanned`: a scan was tried since the start, with or without success. `was_compared`: the folder was compared
-    with the journal since then, or was found to be unavailable. `is_hindered`: nothing could be posted when the worker
-    last asked; as soon as something can, a step is due.
+    `was_scanned`: a scan was tried since the start, with or without success. `is_accounted_for`: since then, the
+    journal was found to know all that was sent from the folder, or the folder was found to be unavailable.
+    `is_hindered`: nothing could be posted when the worker last asked; as soon as something can, a step is due.
     """
 
     def __init__(
@@ -96,7 +98,7 @@ class OutboundPipeline:
         self._handover = Handover(shared, folder, health, self._moves, mailbox.put)
         self.desk = desk = Desk(shared, folder, identification, self.scanner, health, self._moves, self._handover)
         self.put, self.folder = mailbox.put, folder
-        self.was_scanned = self.was_compared = self.is_hindered = False
+        self.was_scanned = self.is_accounted_for = self.is_hindered = False
         self.reconciliation = Reconciliation(desk, partial(answers, self))
         self._reporter = Reporter(desk, self.reconciliation.strays)
         self._shared = shared
@@ -141,10 +143,10 @@ class OutboundPipeline:
     def _take_step(self) -> None:
         # After an error; else reset below.
         self._not_before = self._shared.steady() + self._shared.rules.rescan.total_seconds()
-        is_compared = False
+        is_known = False
         try:
             is_available = self._take_up_folder()
-            is_compared = True
+            is_known = True
             if is_available:
                 self._take_further()
                 self._not_before = -math.inf
@@ -153,7 +155,7 @@ class OutboundPipeline:
             raise
         finally:
             self.was_scanned = True
-            self.was_compared |= is_compared  # last: what was left in `sending/` is in doubt by now
+            self.is_accounted_for |= is_known  # last: what was left in `sending/` is in doubt by now
             self._moves.flush()
 
     def close(self) -> None:
@@ -189,7 +191,7 @@ class OutboundPipeline:
         if self.due() <= steady or self._reporter.is_stale or self.scanner.ready or self.scanner.waits_for_writers():
             return False
         counts = self._shared.journal.counts(self.folder.id)
-        if not self.was_compared or counts.get(State.SENDING):
+        if not self.is_accounted_for or counts.get(State.SENDING):
             return False
         waits = len(self._handover.put_off) + self._shared.journal.needy(self.folder.id, self._shared.now())
         try:
@@ -222,7 +224,7 @@ class OutboundPipeline:
             self.folder.take_up(shared.journal)
             if shared.steady() >= self.reconciliation.next:
                 self.scanner.wake()
-            self.reconciliation.step(comes_first=bool(health.trouble))
+            self.reconciliation.step(comes_first=bool(health.trouble), only_rows=not self.is_accounted_for)
             if self.scanner.due() <= shared.steady():
                 self._scan()
         except FolderUnavailable as error:
@@ -251,6 +253,8 @@ class OutboundPipeline:
         sends = self._may_send()
         if is_woken or self._leftovers.has_more or self._leftovers.next <= self._shared.steady():
             self._leftovers.continue_due(sends=sends)
+        if not self.is_accounted_for:  # the first steps of the other folders come first
+            return
         self._claim(sends=sends)
         if self._retention.next <= self._shared.steady():
             self._retention.step()

@@ -106,16 +106,21 @@ class Reconciliation:
         """Drop what was begun: the next step begins anew."""
         self._begun, self.next = None, -math.inf
 
-    def step(self, *, comes_first: bool) -> None:
-        """Advance a comparison, if one is due; to its end where it `comes_first`. Raises JournalError."""
+    def step(self, *, comes_first: bool, only_rows: bool = False) -> None:
+        """Advance a comparison, if one is due; to its end where it `comes_first`. Raises JournalError.
+
+        `only_rows`: none is begun where the journal already knows all that was sent from the folder.
+        """
         desk, steady = self._desk, self._desk.shared.steady
         comes_first |= suspect_all(desk)
         if self._begun is None or comes_first:
             if steady() < self.next and not comes_first:
                 return
             desk.folder.see_file_system()
-            if self._findings.is_first or not desk.shared.journal.is_settled(desk.folder.id):
-                comes_first = True
+            is_settled = desk.shared.journal.is_settled(desk.folder.id)
+            if only_rows and is_settled and not comes_first:
+                return
+            comes_first |= self._findings.is_first or not is_settled
             self._begun = _compare(desk, self._findings)
         try:
             for number, _ in enumerate(self._begun, 1):

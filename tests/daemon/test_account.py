@@ -77,7 +77,7 @@ def test_what_a_kill_has_left_is_in_doubt_first(make_world: Callable[..., World]
     account.poll()
     with tapped(lambda _: was_ready.append(account.ready())):
         was_ready = list[bool]()
-        life.do_each("step")
+        life.do(life.jobs.index("step"))
     assert was_ready
     assert not any(was_ready)
     assert account.ready()

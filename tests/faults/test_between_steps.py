@@ -594,6 +594,30 @@ def test_whatever_waits_in_many_folders_is_sent_when_there_is_room(
     life.drop()
 
 
+def test_first_post_before_the_neighbours_comparison(make_world: Callable[..., World], clock: Clock) -> None:
+    """After a restart, a document is posted with its claim, however long other folders are compared after that."""
+    world = make_world(companies={"other": "{participants: []}"}, outbound=RULES, clock=clock.true)
+    before = Life(world, clock)
+    before.go_on(10)
+    before.stop()
+    world.drop("invoice.xml", invoice("1"))
+    life = Life(world, clock)
+    ours, theirs = life.service.accounts[0].pipelines
+    assert ours.folder.path == world.outbound
+    report_closed(ours, "invoice.xml")
+    life.turn()
+    for pipeline in (theirs, ours):  # their first steps: the journal knows what was sent from each
+        assert not life.service.accounts[0].ready()
+        life.serve(pipeline)
+    life.serve(ours)
+    life.do(life.jobs.index("send"))
+    assert world.accepted() == {"invoice.xml": 1}
+    assert theirs.reconciliation.next == -math.inf
+    life.go_on(10)
+    assert theirs.reconciliation.next > clock.steady()
+    life.stop()
+
+
 def not_told(*_: object) -> None:
     """Instead of what the journal does."""
     raise JournalError("it can't be written")

@@ -160,7 +160,7 @@ class Life:
         for one in sorted(workers._turns, key=lambda one: str(one.folder.path)):
             if one not in workers._busy and workers.due(one) <= self._clock.steady():
                 name = "step" if isinstance(one, OutboundPipeline) else "deliver"
-                found.append((name, partial(self._serve, one)))
+                found.append((name, partial(self.serve, one)))
         if self._has_to_record() and "recorder" not in self._under_way and self._records_at <= self._clock.steady():
             found.append(("record", partial(self._alone, "recorder", self._record)))
         for hands in self._hands():
@@ -174,7 +174,8 @@ class Life:
             assert isinstance(pool, Hands)
             yield pool
 
-    def _serve(self, one: Served) -> None:
+    def serve(self, one: Served) -> None:
+        """Take a step in a folder."""
         workers = self.service.workers
         workers._busy[one] = time.monotonic()
         workers.serve(one)
