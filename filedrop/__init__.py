@@ -17,7 +17,7 @@ tied to the document that it is about in the transaction that records the second
 in that document's folder writes it into the sidecar (outbound/responses).
 
 Whether a folder is there, storage/folder finds out; while it isn't, outbound/pipeline and inbound/delivery leave its
-files alone and try again. That a step in it hangs, daemon/folder_worker knows; status/folders looks by itself. What is
+files alone and try again. That a step in it hangs, process/folder_worker knows; status/folders looks by itself. What is
 lost with a thread or a process, the next scan finds in the folder and the journal: a start is a scan.
 
 The packages; each names its modules. Imports only point down, which tests/test_architecture.py keeps:

@@ -108,6 +108,12 @@ def test_who_owns_what() -> None:
     assert not found, "\n".join(f"{module} changes {field}" for field, module in found)
 
 
+def test_callables_of_constructors() -> None:
+    """Documents and messages go to their owner by `put`, `submit` or `record`, and by nothing else (`.ci/owners`)."""
+    found = runpy.run_path(str(HOUSE.parent / ".ci" / "owners"))["foreign_callables"]()
+    assert not found, "\n".join(f"{place} takes {name}" for name, place in found)
+
+
 def test_every_package_is_on_the_map() -> None:
     """Whoever reads the map has heard of every package, and finds every one that it names."""
     lying = {package_of(path) for path in SOURCES} - {"__main__"}  # how Python starts cli/

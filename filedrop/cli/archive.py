@@ -20,7 +20,7 @@ from filedrop.cli.opening import choose_account, open_access_point, open_config,
 from filedrop.cli.show import say, show_json
 from filedrop.cli.tables import show_table
 from filedrop.errors import FiledropError, FolderUnavailable, NoClearAnswer
-from filedrop.inbound.context import InboundContext
+from filedrop.inbound.context import MessageSource
 from filedrop.inbound.fetcher import fetch
 from filedrop.inbound.pages import PageMaker
 from filedrop.inbound.placing import place
@@ -217,27 +217,22 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
     logs.hear_others(log)
     with open_journal(config) as journal:
         folder.take_up(journal)
-        context = InboundContext(
+        source = MessageSource(
             account=account.name,
             access_point=access_point,
-            allows=lambda: True,
-            allows_again=lambda: True,
             journal=journal,
             rules=config.inbound,
             now=now,
             log=log,
-            submit=lambda task, _: task(),
-            record=lambda _: None,
-            wake_pages=lambda: None,
-            company_of_twin=config.company_of_twin,
+            config=config,
         )
-        fetched = fetch(context, folder, message, set())
+        fetched = fetch(source, folder, message, set())
         folder.at().sync()
         journal.record_message(fetched.row)
-        (row,) = place(context, folder, {msg_no: fetched}, resumed=False).values()
+        (row,) = place(source, folder, {msg_no: fetched}, resumed=False).values()
         if isinstance(row, Exception):
             raise row
-        page = _page(config, folder, row, log)
+        page = _page(folder, row, log)
         row = replace(row, state="read")
         journal.record_message(row)  # a daemon beside us has nothing left to do but its page
         if page is not None:
@@ -245,14 +240,14 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
     return folder.path / row.file
 
 
-def _page(config: Config, folder: InboundFolder, row: MessageRow, log: structlog.stdlib.BoundLogger) -> str | None:
+def _page(folder: InboundFolder, row: MessageRow, log: structlog.stdlib.BoundLogger) -> str | None:
     """Make the page of a message that was placed. Returns why there is none, or "".
 
     None where it isn't wanted, or couldn't be made now: then the daemon tries again.
     """
     if row.page is None:
         return None
-    maker = PageMaker(config.language_of, log)
+    maker = PageMaker(log)
     try:
         return maker.make(folder, row)
     except (NoAnswer, FolderUnavailable, OSError):

@@ -238,10 +238,6 @@ class Config(Section):
         """The environment variables that hold a password."""
         return frozenset(account.password_env for account in self.accounts.values() if account.password_env)
 
-    def language_of(self, company: str) -> Language:
-        """The language of a company's people; the common one for what belongs to no company."""
-        return self.companies[company].language if company in self.companies else self.language
-
     def company_of_twin(self, participant: str) -> str | None:
         """The company that has the twin of this ParticipantID as a participant."""
         other = twin(participant)

@@ -3,7 +3,6 @@
 daemon          builds the accounts from the configuration; start and shutdown
 account         one account: its pipelines, deliveries and pools, follower and poller; who is woken when it may post
 change          which accounts a changed configuration gives up and takes, where it changes nothing else
-folder_worker   the threads that touch folders, and which folders hang
 recorder        the thread that writes answers into the journal
 commands        runs the administrator's programs after something has happened
 copies          a copy of the journal each day

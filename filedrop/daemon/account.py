@@ -17,28 +17,28 @@ from filedrop.errors import AccessPointError
 from filedrop.inbound.context import InboundContext
 from filedrop.inbound.delivery import InboundDelivery
 from filedrop.inbound.poller import InboxPoller
-from filedrop.model.document import Document, State, participant_key
+from filedrop.model.document import participant_key
 from filedrop.model.report import AccountReport
 from filedrop.outbound.context import Context, Window, identification_of
-from filedrop.outbound.mailbox import Returned
 from filedrop.outbound.pipeline import OutboundPipeline, Unwatched
 from filedrop.process.loop import Loop, attempt
 from filedrop.storage.folders import inbound_folder, outbound_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Container
     from pathlib import Path
 
     import structlog
 
     from filedrop import config
-    from filedrop.daemon.folder_worker import FolderWorkers
     from filedrop.daemon.recorder import Recorder
     from filedrop.daemon.watcher import Watcher
     from filedrop.identify.mapping import Rules
     from filedrop.journal import Journal
+    from filedrop.outbound.context import Stepped
     from filedrop.outbound.validating import Validating
     from filedrop.process.clock import Clockwork
+    from filedrop.process.folder_worker import FolderWorkers
     from filedrop.storage.folders import OutboundFolder
 
 UNDER_WAY = 32  # documents that may be on their way: they share commits and flushes; a kill leaves them in doubt
@@ -51,7 +51,7 @@ class Common:
     """What all accounts share.
 
     `named` are the folders that the configuration names. `workers` serve the folders, `validating` judges documents,
-    `recorder` records the answers to requests, and `wake_pages` has pages made.
+    `recorder` records the answers to requests, and `pages` makes pages.
     """
 
     journal: Journal
@@ -62,7 +62,7 @@ class Common:
     workers: FolderWorkers
     recorder: Recorder
     validating: Validating | None
-    wake_pages: Callable[[], None]
+    pages: Loop
     clockwork: Clockwork
     log: structlog.stdlib.BoundLogger
 
@@ -117,8 +117,8 @@ class Account:
             ready=self.ready,
             submit=self.senders.submit,
             record=common.recorder.put,
+            put=self.put,
             window=Window(max(UNDER_WAY, EACH * rules.workers)),
-            is_away=self._is_away,
             validating=common.validating,
             keep_archive=settings.keep.archive_for(),
             stopped=stopped,
@@ -130,14 +130,14 @@ class Account:
         ]
         self._follow = Loop(f"follow-{account.name}", self.follow, stopped=stopped, log=log)
         self._poll = Loop(f"poll-{account.name}", self.poll, stopped=stopped, log=log)
-        self.follower = Follower(self.context, self._concluded)
+        self.follower = Follower(self.context, self.pipelines, workers)
         inbound = {
             company.name: InboundDelivery(
                 inbound_folder(settings, company, common.named),
                 journal,
                 min_free=settings.inbound.min_free,
                 log=log,
-                wake=workers.wake,
+                workers=workers,
             )
             for company in companies
             if company.may_receive
@@ -147,16 +147,15 @@ class Account:
             InboundContext(
                 account=account.name,
                 access_point=self.access_point,
-                allows=self.breaker.allows,
-                allows_again=self.breaker.allows_again,
+                breaker=self.breaker,
                 journal=journal,
                 rules=settings.inbound,
                 now=clockwork.now,
                 log=log,
                 submit=self.fetchers.submit,
                 record=common.recorder.put,
-                wake_pages=common.wake_pages,
-                company_of_twin=settings.company_of_twin,
+                pages=common.pages,
+                config=settings,
             ),
             {
                 participant_key(participant): inbound[company.name]
@@ -164,8 +163,8 @@ class Account:
                 for participant in company.participants
             },
             common.unassigned,
-            is_hung=workers.is_hung,
-            wake=self._poll.wake,
+            workers=workers,
+            loop=self._poll,
         )
 
     def _pipeline(self, company: config.Company, folder: OutboundFolder, mapping: Rules) -> OutboundPipeline:
@@ -173,10 +172,8 @@ class Account:
             self.context,
             folder,
             identification_of(company, mapping),
-            wake=self._workers.wake,
             watch=self._watcher.watch_of(folder, company.watch) if self._watcher else Unwatched(),
-            stepped=self._stepped,
-            answers=self._workers.answers,
+            workers=self._workers,
         )
 
     @property
@@ -194,12 +191,18 @@ class Account:
         is_running = not self.journal.trouble and not self._stopped.is_set()
         return self.breaker.ready and is_running and self._knows_all_sent()
 
+    def put(self, stepped: Stepped) -> None:
+        """Leave a letter: after a step in a folder, documents may be posted or followed. Thread-safe."""
+        self._wake_if_ready()
+        if stepped.has_news:
+            self._follow.wake()
+
     def look_round(self) -> None:
         """Look for work that can be done now. Called each second. Thread-safe."""
         self.senders.look()
         self.fetchers.look()
         self._wake_if_ready()
-        if self.context.window.room < self.context.window.size:  # `_stepped` doesn't wake it meanwhile
+        if self.context.window.room < self.context.window.size:  # no step has news for it meanwhile
             self._follow.wake()
 
     def _wake_if_ready(self) -> None:
@@ -303,21 +306,3 @@ class Account:
         """Whether the journal knows all that was sent from the folders, but for those that are unavailable."""
         is_hung = self._workers.is_hung
         return self._knows_all or all(pipeline.is_accounted_for or is_hung(pipeline) for pipeline in self.pipelines)
-
-    def _is_away(self, folder: str) -> bool:
-        """Whether an outbound folder (by id) is unavailable, or hangs."""
-        path = self.journal.folder_path(folder)
-        there = (pipeline for pipeline in self.pipelines if pipeline.folder.path == path)
-        return any(pipeline.health.trouble or self._workers.is_hung(pipeline) for pipeline in there)
-
-    def _stepped(self, *, has_news: bool) -> None:
-        """Wake the follower if a pipeline's step has news for it."""
-        self._wake_if_ready()
-        if has_news:
-            self._follow.wake()
-
-    def _concluded(self, document: Document) -> None:
-        if document.state is not State.DOUBT:
-            for pipeline in self.pipelines:
-                if pipeline.folder.id == document.folder:
-                    pipeline.put(Returned(document))

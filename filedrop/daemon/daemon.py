@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from filedrop.daemon.account import Account, Common
 from filedrop.daemon.commands import CommandRunner
 from filedrop.daemon.copies import DailyCopy
-from filedrop.daemon.folder_worker import FolderWorkers
 from filedrop.daemon.recorder import Recorder
 from filedrop.daemon.watcher import Watcher
 from filedrop.errors import JournalError
@@ -26,6 +25,7 @@ from filedrop.model.document import Need
 from filedrop.model.report import DaemonReport
 from filedrop.outbound.validating import Validating
 from filedrop.process.clock import REAL
+from filedrop.process.folder_worker import FolderWorkers
 from filedrop.process.loop import Loop, attempt
 from filedrop.storage.folders import NamedFolders, unassigned_folder
 from filedrop.storage.former import left_behind
@@ -95,8 +95,7 @@ class Daemon:
         self.commands = CommandRunner(
             config.commands, journal, passed=config.pass_environment, pool=clockwork.pool, attempt=survive, log=log
         )
-        maker = PageMaker(lambda company: self.config.language_of(company), log)  # noqa: PLW0108 - of the one in use
-        self.pages = OwedPages(maker, journal, self._named, log)
+        self.pages = OwedPages(PageMaker(log), journal, self._named, log)
         self._make_pages = Loop("pages", self.pages.turn, stopped=stopped, log=log)
         self.copies = DailyCopy(journal, spare=config.inbound.min_free, clockwork=clockwork, attempt=survive, log=log)
         self.mapping = Rules(
@@ -105,7 +104,7 @@ class Daemon:
         self.unassigned = None  # the accounts share it
         if (folder := unassigned_folder(config, self._named)) is not None:
             self.unassigned = InboundDelivery(
-                folder, journal, min_free=config.inbound.min_free, log=log, wake=self.workers.wake
+                folder, journal, min_free=config.inbound.min_free, log=log, workers=self.workers
             )
             self.workers.add([self.unassigned])
             self.pages.add([self.unassigned])
@@ -118,7 +117,7 @@ class Daemon:
             workers=self.workers,
             recorder=self.recorder,
             validating=self.validating,
-            wake_pages=self._make_pages.wake,
+            pages=self._make_pages,
             clockwork=clockwork,
             log=log,
         )

@@ -6,14 +6,18 @@ import math
 from typing import TYPE_CHECKING
 
 from filedrop.errors import AccessPointError, Interrupted, Unauthorized, Unavailable, WrongAddress
+from filedrop.model.document import State
+from filedrop.outbound.mailbox import Returned
 from filedrop.outbound.resolver import DoubtResolver
 from filedrop.outbound.tracking import Tracking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from filedrop.model.document import Document
     from filedrop.outbound.context import Context
+    from filedrop.outbound.pipeline import OutboundPipeline
+    from filedrop.process.folder_worker import FolderWorkers
 
 DISTANT = 3600.0  # seconds: nothing is due
 AFTER_FAILURE = 30.0  # seconds until a failed look or tracking is retried; `retry.longest`, if shorter
@@ -22,17 +26,17 @@ A_TENTH = 10  # or this part of `track`, if that is shorter
 
 
 class Follower:
-    """Follows one account's documents; `turn` is for one thread. `concluded` is called with each changed document.
+    """Follows one account's documents; `turn` is for one thread. Documents that are decided go back to their folders.
 
     `is_hindered`: documents could not be looked for in the last turn; as soon as they can, a turn is due.
     """
 
-    def __init__(self, shared: Context, concluded: Callable[[Document], None]) -> None:
-        self.resolver = DoubtResolver(shared)
+    def __init__(self, shared: Context, pipelines: Sequence[OutboundPipeline], workers: FolderWorkers) -> None:
+        self.resolver = DoubtResolver(shared, pipelines, workers)
         self.tracking = Tracking(shared)
         self.is_hindered = False
         self._shared = shared
-        self._concluded = concluded
+        self._pipelines = pipelines
         self._pause = min(AFTER_FAILURE, shared.rules.retry.longest.total_seconds())
         self._together = min(TOGETHER, shared.rules.track.total_seconds() / A_TENTH)
         self._not_before: dict[str, float] = {}  # by task (steady)
@@ -108,6 +112,12 @@ class Follower:
         self._failed.discard(what)
         self._fails_since.pop(what, None)
         for document in changed:
-            self._concluded(document)
+            self._give_back(document)
         wait = due_in()
         return DISTANT if wait is None else max(wait, apart)
+
+    def _give_back(self, document: Document) -> None:
+        if document.state is not State.DOUBT:
+            for pipeline in self._pipelines:
+                if pipeline.folder.id == document.folder:
+                    pipeline.put(Returned(document))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from filedrop.errors import AccessPointError
 from filedrop.inbound.context import MarkedRead
@@ -55,6 +55,19 @@ class Arrival:
         self.unread = replace(self.unread, row=row)
 
 
+class Refused(NamedTuple):
+    """An error that kept a message from being put into a folder."""
+
+    error: Exception
+
+
+class LookAgain(NamedTuple):
+    """The folder is to be looked at again; what was refused doesn't wait any more."""
+
+
+Letter = Arrival | Refused | LookAgain
+
+
 def mark_read(arrival: Arrival) -> None:
     """Mark a message as read, once its document lies whole in its folder, on the disk (delivery). By a fetcher.
 
@@ -82,7 +95,7 @@ def mark_read(arrival: Arrival) -> None:
 
 def _conclude(arrival: Arrival, *, was_read: bool) -> None:
     """The message is recorded as read: its page may be made now."""
-    arrival.context.wake_pages()
+    arrival.context.pages.wake()
     arrival.ended(arrival.unread, was_read=was_read)
 
 

@@ -14,34 +14,25 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.accesspoint import AccessPoint
-    from filedrop.config import Inbound
+    from filedrop.accesspoint.breaker import CircuitBreaker
+    from filedrop.config import Config, Inbound
     from filedrop.journal import Journal
     from filedrop.model.message import Message
+    from filedrop.process.loop import Loop
     from filedrop.storage.folders import InboundFolder
 
 
 @dataclass(frozen=True, slots=True)
-class InboundContext:
-    """Dependencies of one account's way in.
-
-    `allows` and `allows_again` are the circuit breaker's. `now` is the wall clock with its offset. `submit` has a
-    request made by another thread, or calls its second argument where the request never begins; `record` queues a
-    message that was marked as read; `wake_pages` is called when such a message is recorded, whose page may be owed.
-    `company_of_twin` is the configuration's.
-    """
+class MessageSource:
+    """Where messages come from, and what it takes to fetch and place one. `now` is the wall clock with its offset."""
 
     account: str
     access_point: AccessPoint
-    allows: Callable[[], bool]
-    allows_again: Callable[[], bool]
     journal: Journal
     rules: Inbound
     now: Callable[[], datetime]
     log: structlog.stdlib.BoundLogger
-    submit: Callable[[Callable[[], None], Callable[[], None]], None]
-    record: Callable[[MarkedRead], None]
-    wake_pages: Callable[[], None]
-    company_of_twin: Callable[[str], str | None]
+    config: Config
 
     def row_of(self, folder: InboundFolder, first: Message | MessageRow, state: str) -> MessageRow:
         """The row of a message that belongs in this folder; `first` spells it as it was first recorded."""
@@ -55,6 +46,20 @@ class InboundContext:
             company=folder.company,
             folder=str(folder.path),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class InboundContext(MessageSource):
+    """Dependencies of one account's way in.
+
+    `submit` has a request made by another thread, or calls its second argument where the request never begins; `record`
+    queues a message that was marked as read. When such a message is recorded, its page may be owed: `pages` is woken.
+    """
+
+    breaker: CircuitBreaker
+    submit: Callable[[Callable[[], None], Callable[[], None]], None]
+    record: Callable[[MarkedRead], None]
+    pages: Loop
 
 
 class MarkedRead(NamedTuple):

@@ -17,7 +17,7 @@ from filedrop import files
 from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
 from filedrop.files.disk import free_space
 from filedrop.files.rights import explain
-from filedrop.inbound.arrival import mark_read
+from filedrop.inbound.arrival import LookAgain, Refused, mark_read
 from filedrop.inbound.fetcher import Fetched, NotTaken, fetch
 from filedrop.inbound.placing import place, resume
 from filedrop.inbound.temporary import see_there
@@ -26,14 +26,15 @@ from filedrop.model.report import FolderReport
 from filedrop.text import size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import structlog
 
-    from filedrop.inbound.arrival import Arrival
+    from filedrop.inbound.arrival import Arrival, Letter
     from filedrop.inbound.context import InboundContext
     from filedrop.journal import Journal, MessageRow
     from filedrop.model.message import Message
+    from filedrop.process.folder_worker import FolderWorkers
     from filedrop.storage.folders import InboundFolder
 
 BATCH = 16  # messages in one step: other folders are served in between
@@ -43,7 +44,6 @@ class InboundDelivery:
     """The deliveries of one folder. Only the worker in the folder calls `step`; the rest is thread-safe.
 
     `trouble`: why the folder is unavailable; `refused`: why a message could not be put there; "" if nothing is wrong.
-    `wake` tells the workers that a step is due.
     """
 
     def __init__(
@@ -53,15 +53,15 @@ class InboundDelivery:
         *,
         min_free: int,
         log: structlog.stdlib.BoundLogger,
-        wake: Callable[[], None],
+        workers: FolderWorkers,
     ) -> None:
         self.folder = folder
         self.trouble = self.refused = ""
         self._journal = journal
         self._min_free = min_free
         self._log = log
-        self._wake = wake
-        self._mailbox: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
+        self._workers = workers
+        self._mailbox: queue.SimpleQueue[Letter] = queue.SimpleQueue()
         self._is_taken_up = False
         self._is_silent = False  # it has not answered a fetcher since the last step: nobody else waits for it
         self._leftovers: set[str] = set()
@@ -72,20 +72,18 @@ class InboundDelivery:
         """What is known of the folder now."""
         return FolderReport(self.folder.path, self.folder.company, trouble=self.trouble, warning=self.refused)
 
-    def put(self, arrival: Arrival) -> None:
-        """Queue a message for the next step."""
-        self._mailbox.put(arrival)
-        self._wake()
+    def put(self, letter: Letter) -> None:
+        """Leave a letter for the next step."""
+        self._mailbox.put(letter)
+        self._workers.wake()
 
     def due(self) -> float:
-        """When a step is due: at the start, and when a message is queued."""
+        """When a step is due: at the start, and when there is a letter."""
         return math.inf if self._is_taken_up and self._mailbox.empty() else -math.inf
 
     def step(self) -> None:
         """Take a batch of queued messages further. Raises JournalError."""
-        arrivals: list[Arrival] = []
-        while len(arrivals) < BATCH and not self._mailbox.empty():
-            arrivals.append(self._mailbox.get())
+        arrivals = self._read_mail()
         pending = set(arrivals)
         self._is_taken_up = True
         try:
@@ -105,21 +103,28 @@ class InboundDelivery:
         with self.folder.in_use():
             self._give_up_unnamed()
 
-    def look_again(self) -> None:
-        """Have the next step look whether the folder is available; what was refused doesn't wait any more."""
-        self.refused = ""
-        self._is_taken_up = False
-        self._wake()
-
     def has_unnamed(self) -> bool:
         """Whether something was fetched that the journal could not name."""
         return bool(self._unnamed)
 
     def is_idle(self) -> bool:
-        """Whether the first step was taken and no message is queued."""
+        """Whether the first step was taken and there is no letter."""
         return self._is_taken_up and self._mailbox.empty()
 
-    def refuse(self, error: Exception) -> None:
+    def _read_mail(self) -> list[Arrival]:
+        """Read the letters, up to a batch of messages. Returns these."""
+        arrivals: list[Arrival] = []
+        while len(arrivals) < BATCH and not self._mailbox.empty():
+            match self._mailbox.get():
+                case Refused(error):
+                    self._note_refusal(error)
+                case LookAgain():
+                    self.refused = ""
+                case arrival:
+                    arrivals.append(arrival)
+        return arrivals
+
+    def _note_refusal(self, error: Exception) -> None:
         """Note an error that kept a message from being put there; logged when it differs from the last one."""
         said = explain(error, self.folder.path) if isinstance(error, OSError) else error
         why = f"nothing can be put into it now: {said}"
@@ -247,7 +252,7 @@ class InboundDelivery:
         """Fetch a message. Called in a fetcher's thread."""
         fetched, error = None, None
         try:
-            if not self._is_silent and arrival.context.allows():
+            if not self._is_silent and arrival.context.breaker.allows():
                 arrival.ask(arrival.context.now())
                 fetched = fetch(arrival.context, self.folder, arrival.unread.message, self._leftovers)
         except (AccessPointError, NotTaken, DocumentError, OSError) as failure:
@@ -268,11 +273,7 @@ class InboundDelivery:
             folder.see_file_system()
             folder.clear_drafts_once(lambda: self._journal.drafts(str(folder.path)))
             self._clear_leftovers()
-            free = free_space(folder.path)
-            if free is not None and free < self._min_free:
-                raise FolderUnavailable(
-                    f"the disk of {folder.path} has less than {size(self._min_free)} left (inbound.min_free): make room"
-                )
+            _see_space(folder, self._min_free)
         except (FolderUnavailable, OSError) as error:
             if self.trouble != str(error):
                 self._log_unavailable(str(error))
@@ -299,6 +300,15 @@ class InboundDelivery:
 
     def _log_unavailable(self, why: str) -> None:
         self._log.error("folder.unavailable", company=self.folder.company, folder=str(self.folder.path), why=why)
+
+
+def _see_space(folder: InboundFolder, least: int) -> None:
+    """Raise FolderUnavailable where the folder's disk has less space left than `inbound.min_free`, in bytes."""
+    free = free_space(folder.path)
+    if free is not None and free < least:
+        raise FolderUnavailable(
+            f"the disk of {folder.path} has less than {size(least)} left (inbound.min_free): make room"
+        )
 
 
 def _key(row: MessageRow) -> tuple[str, int]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from filedrop.files.patience import Ask
     from filedrop.identify import Reading
     from filedrop.inbound.attachments import Attachment
-    from filedrop.inbound.context import InboundContext
+    from filedrop.inbound.context import MessageSource
     from filedrop.journal import MessageRow
     from filedrop.model.message import Message
     from filedrop.storage.folders import InboundFolder
@@ -48,7 +48,7 @@ class Fetched(NamedTuple):
         return [self.row.temporary, *(one.temporary for one in self.attachments if one.temporary)]
 
 
-def fetch(context: InboundContext, folder: InboundFolder, message: Message, leftovers: set[str]) -> Fetched:
+def fetch(context: MessageSource, folder: InboundFolder, message: Message, leftovers: set[str]) -> Fetched:
     """Fetch a message into a temporary file and bring that to the disk. A failed fetch leaves no file.
 
     Where the file can't be removed, its name is added to `leftovers`.
@@ -80,7 +80,7 @@ def fetch(context: InboundContext, folder: InboundFolder, message: Message, left
 
 
 def unpacked(
-    context: InboundContext,
+    context: MessageSource,
     file: BinaryIO,
     reading: Reading,
     temporary: Entry,
@@ -98,7 +98,7 @@ def unpacked(
     return unpack(file, reading, temporary, leftovers, ask)
 
 
-def _read(context: InboundContext, message: Message, target: BinaryIO) -> Reading:
+def _read(context: MessageSource, message: Message, target: BinaryIO) -> Reading:
     try:
         context.access_point.download(message, target, max_size=context.rules.max_size)
     except Gone:

@@ -27,7 +27,7 @@ from filedrop.storage.names import page_name
 from filedrop.storage.withdrawal import attachments_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Iterator
+    from collections.abc import Collection, Container, Iterable, Iterator
     from typing import Any
 
     import structlog
@@ -45,11 +45,10 @@ SOON = 0.2  # seconds until a folder is looked at again whose delivery has not t
 
 
 class PageMaker:
-    """Writes pages beside documents, in the language of each company. Thread-safe. Nothing is overwritten."""
+    """Writes pages beside documents, in the language of each folder. Thread-safe. Nothing is overwritten."""
 
-    def __init__(self, language_of: Callable[[str], str], log: structlog.stdlib.BoundLogger) -> None:
+    def __init__(self, log: structlog.stdlib.BoundLogger) -> None:
         self.renderer = readable.Renderer()
-        self._language_of = language_of
         self._log = log
 
     def make(self, folder: InboundFolder, row: MessageRow) -> str:
@@ -65,7 +64,7 @@ class PageMaker:
                 return ""
             try:
                 with suppress(FileNotFoundError):  # taken
-                    self._write(here, row, ask)
+                    self._write(here, row, folder.language, ask)
             except readable.NotReadable as error:
                 why = f"{row.file} {error}"
                 ask(lambda: self._tell(here, row, why))
@@ -80,8 +79,8 @@ class PageMaker:
             ask(lambda: self._tell(here, row, why))
         return NO_PAGE.format(why)
 
-    def _write(self, here: Directory, row: MessageRow, ask: Ask) -> None:
-        name, language = row.file, self._language_of(row.company)
+    def _write(self, here: Directory, row: MessageRow, language: str, ask: Ask) -> None:
+        name = row.file
         document, page = here / name, here / page_name(name)
         if ask(page.exists):  # made by a process that was killed then
             return

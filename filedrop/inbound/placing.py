@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from filedrop.files import Entry
-    from filedrop.inbound.context import InboundContext
+    from filedrop.inbound.context import MessageSource
     from filedrop.journal import MessageRow
     from filedrop.model.message import Message
     from filedrop.storage.folders import InboundFolder
 
 
 def resume(
-    context: InboundContext, folder: InboundFolder, message: Message, row: MessageRow
+    context: MessageSource, folder: InboundFolder, message: Message, row: MessageRow
 ) -> Fetched | MessageRow | None:
     """How far an earlier fetch has come: Fetched if its file is whole, the row if it is placed, None to fetch it anew.
 
@@ -80,7 +80,7 @@ def resume(
 
 
 def place(
-    context: InboundContext, folder: InboundFolder, whole: Mapping[int, Fetched], *, resumed: bool
+    context: MessageSource, folder: InboundFolder, whole: Mapping[int, Fetched], *, resumed: bool
 ) -> dict[int, MessageRow | Exception]:
     """Place whole documents that are named, and bring that to the disk. Returns each one's row or error.
 
@@ -99,7 +99,7 @@ class _Placing:
     """The documents of a batch on the way to their names; `_results` gets what became of each."""
 
     def __init__(
-        self, context: InboundContext, folder: InboundFolder, here: Directory, whole: Mapping[int, Fetched]
+        self, context: MessageSource, folder: InboundFolder, here: Directory, whole: Mapping[int, Fetched]
     ) -> None:
         self._context = context
         self._folder = folder
@@ -235,7 +235,7 @@ class _Placing:
         return result
 
 
-def _with_facts(context: InboundContext, folder: InboundFolder, whole: Mapping[int, Fetched]) -> dict[int, Fetched]:
+def _with_facts(context: MessageSource, folder: InboundFolder, whole: Mapping[int, Fetched]) -> dict[int, Fetched]:
     """The documents, with what they say in their rows, and which message had the same document before."""
     facts = ("sender_name", "number", "issue_date", "meaning")
     rows = {
@@ -261,7 +261,7 @@ def _pairs(one: Fetched, document: str) -> list[tuple[str, str]]:
     ]
 
 
-def _not_placed(context: InboundContext, row: MessageRow) -> MessageRow:
+def _not_placed(context: MessageSource, row: MessageRow) -> MessageRow:
     """The row, which is set back from `placing`: it only names the temporary file again."""
     if row.state == "placing":
         row = replace(row, state="named")

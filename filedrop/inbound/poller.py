@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import AccessPointError, DocumentError, Interrupted, Unauthorized, WrongAddress
 from filedrop.files import InUse
-from filedrop.inbound.arrival import Arrival
+from filedrop.inbound.arrival import Arrival, LookAgain, Refused
 from filedrop.inbound.fetcher import NotTaken
 from filedrop.inbound.inbox import Inbox, Unread
 from filedrop.model.document import participant_key
@@ -23,11 +23,13 @@ from filedrop.model.report import InboxReport
 from filedrop.times import backoff, is_due
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from filedrop.inbound.context import InboundContext
     from filedrop.inbound.delivery import InboundDelivery
     from filedrop.model.message import Message
+    from filedrop.process.folder_worker import FolderWorkers
+    from filedrop.process.loop import Loop
 
 NAMED = 3  # messages for none of the companies that are kept of a poll, to be shown
 NO_EFFECT = "they were marked as read, but the access point still lists them as unread: tell its operator"
@@ -38,8 +40,8 @@ PUT_OFF_AT_MOST = timedelta(minutes=5)  # from one poll to the next: a slow down
 class InboxPoller:
     """Polls one account's inbox. `poll` is for one thread; the rest is thread-safe.
 
-    `deliveries`: by participant key; `unassigned`: for receivers that are not among these. `is_hung`: whether a
-    delivery's folder doesn't answer. `wake` is called when all messages that were handed out have ended.
+    `deliveries`: by participant key; `unassigned`: for receivers that are not among these. `workers` know which
+    folders hang. `loop` is that of the poller: it is woken when all messages that were handed out have ended.
     """
 
     def __init__(
@@ -48,16 +50,16 @@ class InboxPoller:
         deliveries: Mapping[str, InboundDelivery],
         unassigned: InboundDelivery | None,
         *,
-        is_hung: Callable[[InboundDelivery], bool],
-        wake: Callable[[], None],
+        workers: FolderWorkers,
+        loop: Loop,
     ) -> None:
         self.deliveries = {*deliveries.values(), *([unassigned] if unassigned else [])}
         self.summary = InboxReport(why_unmarked=NO_EFFECT)
         self._context = context
         self._by_receiver = deliveries
         self._unassigned = unassigned
-        self._is_hung = is_hung
-        self._wake = wake
+        self._is_hung = workers.is_hung
+        self._loop = loop
         self._inbox = Inbox(context)
         self._under_way: dict[int, InboundDelivery] = {}
         self._has_read = False
@@ -109,7 +111,7 @@ class InboxPoller:
         for delivery in self.deliveries - handed_to:  # no message has it look by itself
             is_refused = delivery.refused and delivery is not self._unassigned  # else perhaps of another account
             if delivery.trouble or is_refused or delivery.has_unnamed():
-                delivery.look_again()
+                delivery.put(LookAgain())
 
     def _ended(
         self, delivery: InboundDelivery, one: Unread, error: Exception | None = None, *, was_read: bool = False
@@ -127,13 +129,13 @@ class InboxPoller:
                 self._under_way.pop(one.message.msg_no, None)
                 is_last = not self._under_way
             if is_last:
-                self._wake()
+                self._loop.wake()
 
     def _note_failure(self, delivery: InboundDelivery, one: Unread, error: Exception) -> None:
         if isinstance(error, Interrupted):  # by our own stop: the next poll after that takes it
             return
         if isinstance(error, AccessPointError):
-            if self._context.allows_again():  # this message is the cause
+            if self._context.breaker.allows_again():  # this message is the cause
                 why = _of_one_alone(error, one.message.msg_no)
                 if _was_placed(one):
                     self._explain_unmarked(why)
@@ -142,7 +144,7 @@ class InboxPoller:
         elif isinstance(error, NotTaken | DocumentError):
             self._stuck(delivery, one, str(error))
         elif not isinstance(error, InUse):  # InUse, by a virus scanner say: the next poll places it
-            delivery.refuse(error)
+            delivery.put(Refused(error))
 
     def _stuck(self, delivery: InboundDelivery, one: Unread, why: str) -> None:
         context = self._context
@@ -179,7 +181,7 @@ class InboxPoller:
             unread=len(unread),
             for_nobody=len(nobodys),
             nobodys=tuple(
-                (message, self._context.company_of_twin(message.receiver or "")) for message in nobodys[:NAMED]
+                (message, self._context.config.company_of_twin(message.receiver or "")) for message in nobodys[:NAMED]
             ),
             stuck=stuck,
             unmarked=sum(map(_was_placed, left)),

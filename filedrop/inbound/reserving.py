@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from filedrop.files import Directory, Draft
-    from filedrop.inbound.context import InboundContext
+    from filedrop.inbound.context import MessageSource
     from filedrop.inbound.fetcher import Fetched
     from filedrop.journal import MessageRow
     from filedrop.model.message import Message
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def reserve(
-    context: InboundContext, folder: InboundFolder, here: Directory, batch: Mapping[int, Fetched], now: datetime
+    context: MessageSource, folder: InboundFolder, here: Directory, batch: Mapping[int, Fetched], now: datetime
 ) -> dict[int, str | OSError]:
     """Reserve names for a batch; its sidecars are brought to the disk together. Returns each one's name or error."""
     results: dict[int, str | OSError] = {}
@@ -50,7 +50,7 @@ def reserve(
     return results
 
 
-def reserved_before(context: InboundContext, here: Directory, one: Fetched) -> str | None:
+def reserved_before(context: MessageSource, here: Directory, one: Fetched) -> str | None:
     """The name that an earlier attempt has reserved, if it can still be used; others are given up. Raises OSError."""
     for name in list(reserved(here, one.message, one.row)):
         content = sidecar.read(here / f"{name}.json") or {}
@@ -74,7 +74,7 @@ def reserved(here: Directory, message: Message, row: MessageRow) -> Iterator[str
             yield beside.removesuffix(".json")
 
 
-def _free_names(context: InboundContext, folder: InboundFolder, here: Directory, one: Fetched) -> Iterator[str]:
+def _free_names(context: MessageSource, folder: InboundFolder, here: Directory, one: Fetched) -> Iterator[str]:
     for name in folder.free_names(here, inbound_name(one.message, one.reading.root_name)):
         beside = [attachment.named(name) for attachment in one.attachments if attachment.temporary]
         if context.rules.readable == "html":
@@ -83,7 +83,7 @@ def _free_names(context: InboundContext, folder: InboundFolder, here: Directory,
             yield name
 
 
-def sidecar_of(context: InboundContext, folder: InboundFolder, one: Fetched, name: str, now: datetime) -> bytes:
+def sidecar_of(context: MessageSource, folder: InboundFolder, one: Fetched, name: str, now: datetime) -> bytes:
     """The sidecar of a document that gets this name now."""
     more: dict[str, object] = {}
     if context.rules.attachments == "beside":
@@ -92,7 +92,7 @@ def sidecar_of(context: InboundContext, folder: InboundFolder, one: Fetched, nam
         more["page"] = page_name(name)
     if one.row.repeats is not None:
         more["possible_duplicate_of"] = one.row.repeats
-    if folder.company == UNASSIGNED and (company := context.company_of_twin(one.message.receiver or "")):
+    if folder.company == UNASSIGNED and (company := context.config.company_of_twin(one.message.receiver or "")):
         whose = f"receiver {one.message.receiver}: this is the other id of {company}"
         more["warnings"] = [f"{whose}; to receive such messages there, add it to companies.{company}.participants"]
     return sidecar.inbound(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop import identify
 from filedrop.model.document import Document, Event, new_id
@@ -119,13 +118,22 @@ class Outcome:
     returned: Callable[[Document | FiledropError], None]
 
 
+class Stepped(NamedTuple):
+    """A letter to the account: a step in a folder has ended.
+
+    `has_news`: a document came back or was put away, and senders have no other document of this folder.
+    """
+
+    has_news: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """Dependencies shared by the pipelines of one account.
 
     `now` is the wall clock with its offset, `steady` the monotonic clock in seconds. `ready` says whether documents may
-    be posted and looked for now, `is_away` whether a folder (by id) is unavailable. `submit` has a company's request
-    made by another thread, or calls its second argument where the request never begins; the outcome goes to `record`.
+    be posted and looked for now. `submit` has a company's request made by another thread, or calls its second argument
+    where the request never begins; the outcome goes to `record`. `put` leaves a letter for the account.
     `validating` is None where documents aren't validated; `keep_archive` where the archive is kept
     for ever. After `stopped`, what comes back is put away, and nothing else begins.
     """
@@ -142,8 +150,8 @@ class Context:
     ready: Callable[[], bool]
     submit: Callable[[Callable[[], None], Callable[[], None], str], None]
     record: Callable[[Outcome], None]
+    put: Callable[[Stepped], None]
     window: Window
-    is_away: Callable[[str], bool]
     validating: Validating | None
     keep_archive: timedelta | None
     stopped: threading.Event
@@ -152,25 +160,33 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Identification:
-    """How a company's documents are identified: its participants, the mapping rules, and the XPaths in these."""
+    """How a company's documents are identified: by its participants and the mapping rules."""
 
+    company: str
     participants: tuple[str, ...]
-    identify: Callable[[Reading, str], Identity]
-    xpaths: Collection[str]
+    channel: str
+    mapping: Rules
+
+    @property
+    def xpaths(self) -> Collection[str]:
+        """The XPaths in the mapping rules."""
+        return self.mapping.xpaths
+
+    def identify(self, reading: Reading, file_name: str) -> Identity:
+        """The ids of a document that was read, by its content and the name of its file."""
+        return identify.identify(
+            reading,
+            company=self.company,
+            file_name=file_name,
+            default_sender=self.participants[0] if self.participants else None,
+            channel=self.channel,
+            mapping=self.mapping,
+        )
 
 
 def identification_of(company: Company, mapping: Rules) -> Identification:
     """The identification of one company's documents."""
-    identified = partial(
-        identify.identify,
-        company=company.name,
-        default_sender=company.participants[0] if company.participants else None,
-        channel=company.channel,
-        mapping=mapping,
-    )
-    return Identification(
-        company.participants, lambda reading, name: identified(reading, file_name=name), mapping.xpaths
-    )
+    return Identification(company.name, company.participants, company.channel, mapping)
 
 
 def new_document(shared: Context, folder: OutboundFolder, name: str, file: str, stamp: FileStamp) -> Document:

@@ -11,11 +11,10 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from filedrop.model.document import Document
     from filedrop.outbound.upload import OpenedDocument
     from filedrop.outbound.validating import Judgement
+    from filedrop.process.folder_worker import FolderWorkers
 
 NAMES = 10_000  # files whose events are kept: bounds the memory
 
@@ -120,13 +119,13 @@ class FileEvents:
 
 
 class Mailbox:
-    """The letters of one folder. `put` is for any thread; what takes them, for the worker. `wake` wakes the worker."""
+    """The letters of one folder. `put` is for any thread; what takes them, for the worker, which `put` wakes."""
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    def __init__(self, workers: FolderWorkers) -> None:
         self.events = FileEvents()
         self._returned: deque[Returned] = deque()
         self._validated: deque[Validated] = deque()
-        self._wake = wake
+        self._workers = workers
 
     def put(self, letter: Letter) -> None:
         """Leave a letter. Thread-safe."""
@@ -138,7 +137,7 @@ class Mailbox:
             case event:
                 self.events.add(event)
         if not isinstance(letter, Written):
-            self._wake()
+            self._workers.wake()
 
     def has_documents(self) -> bool:
         """Whether documents have come back. Thread-safe."""

@@ -17,6 +17,7 @@ from filedrop.errors import FolderUnavailable
 from filedrop.files.rights import explain
 from filedrop.model.document import State
 from filedrop.outbound.claim import claim
+from filedrop.outbound.context import Stepped
 from filedrop.outbound.desk import Desk
 from filedrop.outbound.handover import Claimed, Handover
 from filedrop.outbound.health import FolderHealth
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from filedrop.model.report import FolderReport
     from filedrop.outbound.context import Context, Identification
     from filedrop.outbound.mailbox import Letter, Returned
+    from filedrop.process.folder_worker import FolderWorkers
     from filedrop.storage.folders import OutboundFolder
 
 BATCH = 32  # documents claimed in one step
@@ -64,20 +66,13 @@ class Unwatched:
         """Nothing has begun."""
 
 
-class Stepped(Protocol):
-    """A callback after each step."""
-
-    def __call__(self, *, has_news: bool) -> None:
-        """`has_news`: a document came back or was put away, and senders have no other document of this folder."""
-
-
 class OutboundPipeline:
     """The pipeline of one folder. `step` is for the worker in it, `close` for the end; the rest is thread-safe.
 
-    What others have for it comes by `put`. `watch` has the folder's file events; `stepped` is called after each step.
-    `was_scanned`: a scan was tried since the start, with or without success. `is_accounted_for`: since then, the
-    journal was found to know all that was sent from the folder, or the folder was found to be unavailable.
-    `is_hindered`: nothing could be posted when the worker last asked; as soon as something can, a step is due.
+    What others have for it comes by `put`. `watch` has the folder's file events. `was_scanned`: a scan was tried since
+    the start, with or without success. `is_accounted_for`: since then, the journal was found to know all that was sent
+    from the folder, or the folder was found to be unavailable. `is_hindered`: nothing could be posted when the worker
+    last asked; as soon as something can, a step is due.
     """
 
     def __init__(
@@ -86,12 +81,10 @@ class OutboundPipeline:
         folder: OutboundFolder,
         identification: Identification,
         *,
-        wake: Callable[[], None],
         watch: Watch,
-        stepped: Stepped,
-        answers: Callable[[OutboundPipeline], None],
+        workers: FolderWorkers,
     ) -> None:
-        mailbox = Mailbox(wake)
+        mailbox = Mailbox(workers)
         self.health = health = FolderHealth(folder, shared.log)
         self.scanner = Scanner(folder, mailbox.events)
         self._moves = Moves(shared, folder, health)
@@ -99,12 +92,11 @@ class OutboundPipeline:
         self.desk = desk = Desk(shared, folder, identification, self.scanner, health, self._moves, self._handover)
         self.put, self.folder = mailbox.put, folder
         self.was_scanned = self.is_accounted_for = self.is_hindered = False
-        self.reconciliation = Reconciliation(desk, partial(answers, self))
+        self.reconciliation = Reconciliation(desk, partial(workers.answers, self))
         self._reporter = Reporter(desk, self.reconciliation.strays)
         self._shared = shared
         self._mailbox = mailbox
         self._watch = watch
-        self._stepped = stepped
         self._moved_before = 0  # moves up to the scan that last forgot refusals
         self._not_before = -math.inf
         self._is_woken = False  # documents may have become due
@@ -138,7 +130,7 @@ class OutboundPipeline:
             raise
         finally:
             self._reporter.renew()
-        self._stepped(has_news=(has_news or self._moves.total > moved) and self._handover.is_idle())
+        self._shared.put(Stepped((has_news or self._moves.total > moved) and self._handover.is_idle()))
 
     def _take_step(self) -> None:
         # After an error; else reset below.

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from filedrop.model.document import Document
     from filedrop.outbound.context import Context
     from filedrop.outbound.matching import Decision
+    from filedrop.outbound.pipeline import OutboundPipeline
+    from filedrop.process.folder_worker import FolderWorkers
 
 DAYS_WIDER = 2  # contract 6: a day is what the access point takes for one, and operators differ
 EARLIEST = datetime(1970, 1, 4, tzinfo=UTC)  # no message is older; some servers write the year 1 for "never"
@@ -62,8 +64,10 @@ class DoubtResolver:
     What lies in a folder that is away isn't looked for until that is back: another filedrop may have posted it since.
     """
 
-    def __init__(self, shared: Context) -> None:
+    def __init__(self, shared: Context, pipelines: Sequence[OutboundPipeline], workers: FolderWorkers) -> None:
         self._shared = shared
+        self._pipelines = pipelines
+        self._workers = workers
         self._memory: dict[tuple[str, datetime | None], _Memory] = {}
         self._compared: dict[tuple[int, str | None], Candidate] = {}
 
@@ -216,8 +220,14 @@ class DoubtResolver:
     def _doubtful(self, *, away: bool = False) -> list[Document]:
         """What is in doubt in folders that are there, or in those that are away."""
         documents = self._shared.journal.in_state(State.DOUBT, identity=self._shared.access_point.identity)
-        unavailable = {folder for folder in {one.folder for one in documents} if self._shared.is_away(folder)}
+        unavailable = {folder for folder in {document.folder for document in documents} if self._is_away(folder)}
         return [document for document in documents if (document.folder in unavailable) is away]
+
+    def _is_away(self, folder: str) -> bool:
+        """Whether a folder (by id) of the account is unavailable, or hangs."""
+        path = self._shared.journal.folder_path(folder)
+        there = (pipeline for pipeline in self._pipelines if pipeline.folder.path == path)
+        return any(pipeline.health.trouble or self._workers.is_hung(pipeline) for pipeline in there)
 
     def _sending(self) -> list[Document]:
         return self._shared.journal.in_state(State.SENDING, identity=self._shared.access_point.identity)

@@ -3,6 +3,7 @@
 control  requests from outside: to stop, to reload (cli/serving answers them)
 loop     takes turns until stopped; the one place that catches every exception
 pool     the threads that make requests
+folder_worker  the threads that touch folders, and which folders hang
 clock    the clocks
 lock     one daemon for each state folder
 logs     the form of log lines

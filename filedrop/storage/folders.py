@@ -204,7 +204,13 @@ class OutboundFolder(Folder):
 
 
 class InboundFolder(Folder):
-    """An `inbound/`: received documents, each with its sidecar."""
+    """An `inbound/`: received documents, each with its sidecar, and perhaps with a page."""
+
+    def __init__(
+        self, path: Path, *, company: str, below: Path, served: Container[Path] = (), language: str = ENGLISH
+    ) -> None:
+        super().__init__(path, company=company, below=below, served=served)
+        self.language = language  # of its pages
 
     def clear_drafts_once(self, named: Callable[[], frozenset[str]]) -> None:
         """Remove drafts that a killed process left, except those `named` in the journal. Works only once."""
@@ -269,7 +275,9 @@ def outbound_folder(
 def inbound_folder(config: Config, company: Company, served: Container[Path] | None = None) -> InboundFolder:
     """A company's inbound folder; `served` as above."""
     named = config.folders if served is None else served
-    return InboundFolder(company.inbound, company=company.name, below=config.root, served=named)
+    return InboundFolder(
+        company.inbound, company=company.name, below=config.root, served=named, language=company.language
+    )
 
 
 def unassigned_folder(config: Config, served: Container[Path] | None = None) -> InboundFolder | None:
@@ -277,4 +285,6 @@ def unassigned_folder(config: Config, served: Container[Path] | None = None) -> 
     if config.unassigned is None:
         return None
     named = config.folders if served is None else served
-    return InboundFolder(config.unassigned, company=UNASSIGNED, below=config.root, served=named)
+    return InboundFolder(
+        config.unassigned, company=UNASSIGNED, below=config.root, served=named, language=config.language
+    )

@@ -17,9 +17,9 @@ from support.stepping import RULES, Clock, Life
 from support.world import PROJECT, World, events, unavailable
 
 from filedrop import config
-from filedrop.daemon.folder_worker import FolderWorkers
 from filedrop.files.patience import within
 from filedrop.inbound.pages import OwedPages
+from filedrop.process.folder_worker import FolderWorkers
 from filedrop.status.folders import folders
 from filedrop.status.status_file import StatusFile
 from filedrop.storage.folders import OutboundFolder

@@ -26,6 +26,7 @@ from filedrop.accesspoint import AccessPoint
 from filedrop.errors import FolderUnavailable, JournalError
 from filedrop.files import Directory
 from filedrop.files.disk import free_space, is_local
+from filedrop.inbound.arrival import LookAgain, Refused
 from filedrop.model.document import new_id
 from filedrop.sandbox import Sandbox, SandboxAccount
 from filedrop.storage import sidecar
@@ -124,14 +125,13 @@ def test_a_message(landing: Landing) -> None:
     landing.step()
     landing.receive("1")
     landing.bring()
-    assert landing.woken == 1
     assert landing.delivery.due() == -math.inf
     assert not landing.delivery.is_idle()
     landing.step()
     assert landing.lying() == landing.rows() == landing.ended() == []
     assert landing.delivery.is_idle()
     landing.fetch()
-    assert landing.woken == 2
+    assert landing.delivery.due() == -math.inf
     assert len(landing.temporaries()) == 1
     assert landing.states() == landing.ended() == []
     landing.step()
@@ -403,7 +403,7 @@ def test_a_folder_that_is_away(landing: Landing) -> None:
     assert landing.delivery.trouble.startswith(f"{landing.world.inbound}: it is missing")
     (elsewhere / ".filedrop").rename(elsewhere / "marker")
     elsewhere.rename(landing.world.inbound)
-    landing.delivery.look_again()
+    landing.delivery.put(LookAgain())
     landing.step()
     assert [line["why"] for line in landing.told("folder.unavailable")][1:] == [landing.delivery.trouble]
     (landing.world.inbound / "marker").rename(landing.world.inbound / ".filedrop")
@@ -417,22 +417,26 @@ def test_a_folder_that_is_away(landing: Landing) -> None:
 def test_a_folder_that_is_to_be_looked_at_again(landing: Landing) -> None:
     """A step is due then though no message came, and what was refused is no longer held against the folder."""
     landing.step()
-    landing.delivery.refuse(OSError(errno.ENOSPC, "No space left on device"))
-    woken = landing.woken
-    landing.delivery.look_again()
-    assert landing.woken == woken + 1
-    assert landing.delivery.refused == ""
+    landing.delivery.put(Refused(OSError(errno.ENOSPC, "No space left on device")))
+    landing.step()
+    assert landing.delivery.refused
+    assert landing.delivery.due() == math.inf
+    landing.delivery.put(LookAgain())
     assert landing.delivery.due() == -math.inf
     assert landing.delivery.is_idle() is False
+    landing.step()
+    assert landing.delivery.refused == ""
 
 
 def test_what_cannot_be_put_there(landing: Landing) -> None:
     """The cause is told in a sentence, and logged once for each cause, until something could be put there."""
     full, beginning = OSError(errno.ENOSPC, "No space left"), "nothing can be put into it now: "
     for _ in range(2):
-        landing.delivery.refuse(full)
+        landing.delivery.put(Refused(full))
+        landing.step()
         assert landing.delivery.refused == f"{beginning}No space left"
-    landing.delivery.refuse(FolderUnavailable("somebody has removed it"))
+    landing.delivery.put(Refused(FolderUnavailable("somebody has removed it")))
+    landing.step()
     assert landing.delivery.refused == f"{beginning}somebody has removed it"
     assert [line["why"] for line in landing.told("folder.unavailable")] == [
         f"{landing.world.inbound}: {beginning}No space left",
@@ -554,7 +558,7 @@ def test_two_accounts_while_nothing_can_be_named(landing: Landing, other: Inboun
 
 def test_one_that_is_placed_beside_one_that_is_not(landing: Landing) -> None:
     """Where the disk refuses one its name, the other has its own, and each is told of once."""
-    landing.delivery.refuse(OSError(errno.ENOSPC, "No space left"))
+    landing.delivery.put(Refused(OSError(errno.ENOSPC, "No space left")))
     landing.fetched("1", "2")
 
     def refuse(what: str) -> None:
@@ -728,7 +732,7 @@ def test_what_waits_for_the_journal_beside_another(landing: Landing) -> None:
     landing.fetch()
     with unwritable(landing), pytest.raises(JournalError):
         landing.step()
-    landing.delivery.look_again()
+    landing.delivery.put(LookAgain())
     landing.step()
     assert len(landing.temporaries()) == 2
     assert set(first) < set(landing.temporaries())
@@ -745,11 +749,11 @@ def test_what_could_not_be_named_and_is_listed_no_more(make_landing: Callable[..
     landing = make_landing(attachments="beside")
     landing.world.receive(EMBEDDING)
     assert len(unnamed(landing)) == 2
-    landing.delivery.look_again()
+    landing.delivery.put(LookAgain())
     landing.step()
     assert len(landing.temporaries()) == 2
     landing.life.journal.check_writable()
-    landing.delivery.look_again()
+    landing.delivery.put(LookAgain())
     landing.step()
     assert landing.lying() == []
     assert not landing.delivery.has_unnamed()
@@ -778,7 +782,7 @@ def test_what_was_named_though_the_journal_said_otherwise(landing: Landing) -> N
     (temporary,) = landing.temporaries()
     assert landing.states() == ["named"]
     landing.life.journal.check_writable()
-    landing.delivery.look_again()
+    landing.delivery.put(LookAgain())
     landing.step()
     assert landing.lying() == [temporary]
     assert not landing.delivery.has_unnamed()
@@ -882,7 +886,7 @@ def test_a_folder_that_goes_away_after_a_fetch(make_landing: Callable[..., Landi
     assert landing.ended() == [(1, "", False)]
     elsewhere.rename(landing.world.inbound)
     assert landing.temporaries() == temporaries
-    landing.delivery.look_again()
+    landing.delivery.put(LookAgain())
     landing.step()
     assert landing.lying() == []
     landing.bring()
@@ -941,12 +945,12 @@ def test_what_cannot_be_removed_yet(landing: Landing) -> None:
         ((_, error, _),) = landing.endings
         assert "500" in str(error)
         assert len(landing.temporaries()) == 1
-        landing.delivery.look_again()
+        landing.delivery.put(LookAgain())
         landing.step()
         assert len(landing.temporaries()) == 1
         assert landing.delivery.trouble == ""
         landing.world.inbound.chmod(0o755)
-        landing.delivery.look_again()
+        landing.delivery.put(LookAgain())
         landing.step()
     assert landing.lying() == []
     landing.bring()

@@ -42,7 +42,6 @@ class Landing:
     life: Life
     min_free: int = 0
     endings: list[Ending] = field(default_factory=list)
-    woken: int = 0
     delivery: InboundDelivery = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,7 +51,7 @@ class Landing:
         """Have a filedrop begin with the folder, or with one there, which knows of it what the journal does."""
         folder = InboundFolder(path or self.world.inbound, company="acme", below=self.world.root)
         self.delivery = InboundDelivery(
-            folder, self.life.journal, min_free=self.min_free, log=self.world._log, wake=self._wake
+            folder, self.life.journal, min_free=self.min_free, log=self.world._log, workers=self.life.service.workers
         )
 
     @property
@@ -145,9 +144,6 @@ class Landing:
     def told(self, event: str) -> list[dict[str, Any]]:
         """The lines of the log that tell of this."""
         return [line for line in self.world.log() if line["event"] == event]
-
-    def _wake(self) -> None:
-        self.woken += 1
 
     def _ended(self, one: Unread, error: Exception | None = None, *, was_read: bool = False) -> None:
         self.endings.append(Ending(one, error, was_read))

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from support.faults import Fault
     from support.world import World
 
-    from filedrop.daemon.folder_worker import Served
+    from filedrop.process.folder_worker import Served
 
 
 # The times of the configuration's defaults, since they cost nothing here: but for fewer looks while nothing happens.

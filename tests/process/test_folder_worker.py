@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filedrop.daemon.folder_worker import FolderWorkers
+from filedrop.process.folder_worker import FolderWorkers
 from filedrop.storage.folder import Folder
 
 if TYPE_CHECKING:
