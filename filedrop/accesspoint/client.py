@@ -95,7 +95,7 @@ class AccessPoint:
             return verdict.posted(said, ids)
 
         def post() -> Message:
-            return self._transport.again(lambda: self._transport.exchange("POST", target, posted, body))
+            return self._transport.retried(lambda: self._transport.exchange("POST", target, posted, body))
 
         def confirm_login(refusal: Unauthorized) -> verdict.Answer:
             if answer is None:  # the password could not be read
@@ -158,12 +158,12 @@ class AccessPoint:
         if self._stopped.is_set():
             raise Interrupted(f"filedrop is being stopped, and asks no more for message {msg_no}")
         ask = partial(self._single, "outbox", msg_no, unknown=[HTTPStatus.NO_CONTENT], silence=silence)
-        return self._transport.again(ask) if silence is None else ask()
+        return self._transport.retried(ask) if silence is None else ask()
 
     def received(self, msg_no: int) -> Message | None:
         """The message that the inbox has under this number now, read or not; None where it has none."""
         unknown = [HTTPStatus.NO_CONTENT, HTTPStatus.NOT_FOUND]  # 404: it was sent from here (field notes)
-        return self._transport.again(lambda: self._single("inbox", msg_no, unknown=unknown))
+        return self._transport.retried(lambda: self._single("inbox", msg_no, unknown=unknown))
 
     def download(self, message: Message, target: BinaryIO, *, max_size: int) -> int:
         """Write a message's document to `target`, which must be seekable, and return its size in bytes.
@@ -177,7 +177,7 @@ class AccessPoint:
             target.truncate()
             return fetch(self._transport, self._address, message, target, max_size)
 
-        return self._transport.again(attempt)
+        return self._transport.retried(attempt)
 
     def mark_read(self, msg_no: int) -> bool:
         """Mark an inbox message as read; False where there is no unread message with this number."""
@@ -190,7 +190,7 @@ class AccessPoint:
                 self._transport.distrust()  # perhaps another's answer; a message that is still unread is listed again
             return answer.status == HTTPStatus.OK
 
-        return self._transport.again(lambda: self._transport.exchange("POST", target, marked))
+        return self._transport.retried(lambda: self._transport.exchange("POST", target, marked))
 
     def directory(self, participant: str) -> bool | None:
         """Whether a receiver can be reached; None if this participant can't be looked up (field notes).
@@ -214,7 +214,7 @@ class AccessPoint:
     def statistics(self) -> Statistics:
         """The account's figures."""
         target = self._address.target("statistics")
-        return self._transport.again(lambda: self._get(target, _statistics))
+        return self._transport.retried(lambda: self._get(target, _statistics))
 
     def probe(self) -> None:
         """Check that requests are answered, with the statistics; where these aren't given out, with the inbox."""
@@ -239,7 +239,7 @@ class AccessPoint:
                     raise refusal from None
                 raise
 
-        self._transport.again(attempt)
+        self._transport.retried(attempt)
 
     def _get(
         self,
@@ -288,7 +288,7 @@ class AccessPoint:
 
     def _pages(self, name: str, query: Mapping[str, str] | None = None) -> Iterator[Page]:
         def ask(target: str) -> Page:
-            return self._transport.again(lambda: self._get(target, partial(_page, name)))
+            return self._transport.retried(lambda: self._get(target, partial(_page, name)))
 
         why = ""
         try:

@@ -77,7 +77,7 @@ class Teller:
     def report(self, report: DaemonReport) -> None:
         """Tell of this report, from the next turn on; returns at once."""
         self._reports.append(report)
-        if self._former and self._former.alive():
+        if self._former and self._former.is_alive():
             return
         self._former = None
         if self._loop is None and (self._readers or self._metrics or self._config.heartbeat.url):

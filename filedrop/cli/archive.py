@@ -214,7 +214,7 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
     from filedrop.process import logs  # noqa: PLC0415 - structlog is a fifth of a start: none for those who read
 
     log = logs.open_log(config.log.model_copy(update={"level": "error"}))
-    logs.hear_others(log)
+    logs.log_libraries(log)
     with open_journal(config) as journal:
         folder.take_up(journal)
         source = MessageSource(

@@ -194,7 +194,7 @@ def run_once(config: Config, stopped: threading.Event) -> int:
         said_anyway = terminal and config.log.file is None  # the sentences say all but errors
         how = config.log.model_copy(update={"level": "error"}) if said_anyway else config.log
         log = logs.open_log(how, tally.hear)
-        logs.hear_others(log)
+        logs.log_libraries(log)
         with locked_state(config.state) as journal:
             daemon = Daemon(config, journal, stopped=stopped, log=log, watch=False)
             done = daemon.run_once(progress)

@@ -77,7 +77,7 @@ def _share_one_heap() -> None:
 
 
 def _begin_log(log: structlog.stdlib.BoundLogger, config: Config) -> None:
-    logs.hear_others(log)
+    logs.log_libraries(log)
     for warning in config.warnings:
         log.warning("configuration.doubtful", why=warning)
 
@@ -135,9 +135,9 @@ class Serving:
         self._teller.follow(former._teller)
         self._status_file.follow(former._status_file)
 
-    def give_way(self) -> None:
+    def stop_but_commands(self) -> None:
         """Leave folders, journal and commands to another daemon, when all requests have ended. Raises FiledropError."""
-        self.daemon.give_way()
+        self.daemon.stop_but_commands()
         self._status_file.wait()
         if self.daemon.workers.is_alive():
             self.daemon.end_commands()
@@ -173,7 +173,7 @@ class Process:
 
     def _look_round(self) -> None:
         self._looked = time.monotonic()
-        self.current.daemon.look_round()
+        self.current.daemon.tick()
         self._show_life()
         self.current.report()
 
@@ -247,7 +247,7 @@ class Process:
             if self.interval:
                 notify("WATCHDOG=1")  # its loops are to end, so none is asked whether it is alive
             current.report()
-        current.give_way()
+        current.stop_but_commands()
         self._follow(following)
         following.start()
 

@@ -197,10 +197,10 @@ class Account:
         if stepped.has_news:
             self._follow.wake()
 
-    def look_round(self) -> None:
+    def tick(self) -> None:
         """Look for work that can be done now. Called each second. Thread-safe."""
-        self.senders.look()
-        self.fetchers.look()
+        self.senders.tick()
+        self.fetchers.tick()
         self._wake_if_ready()
         if self.context.window.room < self.context.window.size:  # no step has news for it meanwhile
             self._follow.wake()
@@ -223,7 +223,7 @@ class Account:
 
     def poll(self) -> float:
         """Poll the inbox if that is due. Returns the seconds until it is due again."""
-        if self.poller.again and self.poller.is_idle:
+        if self.poller.is_to_poll_again and self.poller.is_idle:
             self._next_poll = -math.inf
         if self._steady() < self._next_poll:
             return self._next_poll - self._steady() if self.poller.is_idle else WHILE_BUSY
@@ -245,7 +245,7 @@ class Account:
 
     def is_healthy(self) -> bool:
         """Whether both loops are alive, or were stopped."""
-        return self._stopped.is_set() or (self._follow.alive() and self._poll.alive())
+        return self._stopped.is_set() or (self._follow.is_alive() and self._poll.is_alive())
 
     def stop(self) -> None:
         """Begin no more requests, for good; those on the wire go on."""
@@ -258,7 +258,7 @@ class Account:
     def is_quiet(self) -> bool:
         """Whether, after a stop, no request is under way any more."""
         is_over = self.senders.has_ended() and self.fetchers.has_ended()
-        return is_over and not self._follow.alive() and not self._poll.alive()
+        return is_over and not self._follow.is_alive() and not self._poll.is_alive()
 
     def has_all_back(self) -> bool:
         """Whether, after a stop, each document and message is back in its folder, and no thread is in a folder."""
@@ -289,7 +289,7 @@ class Account:
             return not any(map(self._workers.is_serving, self.pipelines)) and all(
                 self._workers.is_hung(pipeline) or pipeline.has_claimed() for pipeline in self.pipelines
             )
-        is_polled = self.poller.is_idle and not self.poller.again and self._next_poll > self._steady()
+        is_polled = self.poller.is_idle and not self.poller.is_to_poll_again and self._next_poll > self._steady()
         if not is_polled:  # with or without success: an inbox may be refused alone
             return False
         # The follower between two looks at the folders: a doubt that it has just ended may be a document to be sent.

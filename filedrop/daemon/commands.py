@@ -92,9 +92,9 @@ class CommandRunner:
         self._journal.want_errands(self._programs)
         self._is_told = True
 
-    def look(self) -> None:
+    def tick(self) -> None:
         """Begin what is due. Called each second."""
-        self._pool.look()
+        self._pool.tick()
         if not self._is_told:
             with suppress(JournalError):  # `status` says so
                 self._tell()
@@ -146,7 +146,7 @@ class CommandRunner:
         goes_on = False
         try:
             if not self._closed.is_set():
-                errand = next((one for one in self._journal.errands() if one.company == company), None)
+                errand = next((errand for errand in self._journal.errands() if errand.company == company), None)
                 goes_on = errand is not None and self._run(errand)
         finally:
             if goes_on:

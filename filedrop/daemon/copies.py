@@ -44,9 +44,9 @@ class DailyCopy:
         self._due = clockwork.steady() + FIRST
         self._done: date | None = None
 
-    def look(self) -> None:
+    def tick(self) -> None:
         """Begin today's copy, if it is due. Called each second."""
-        self._pool.look()
+        self._pool.tick()
         steady = self._clockwork.steady()
         if steady >= self._due and self._clockwork.now().date() != self._done:
             self._due = steady + AGAIN

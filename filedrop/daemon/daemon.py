@@ -175,7 +175,7 @@ class Daemon:
                 begun = time.monotonic()
                 if begun - looked > LOOK_EVERY:
                     looked = begun
-                    self.look_round()
+                    self.tick()
                 attempt(self._log, "progress", lambda: progress(self))
                 done = self.is_done()
                 pause = min(max(SHORTEST, RESTS * (time.monotonic() - begun)), LOOK_EVERY)
@@ -200,7 +200,7 @@ class Daemon:
                 self._log.warning("account.changed", account=account.name, why=why)
             account.start()
 
-    def look_round(self) -> None:
+    def tick(self) -> None:
         """Look for folders that take long, what is idle, commands that are due, and what may be posted now.
 
         Called each second.
@@ -208,13 +208,13 @@ class Daemon:
         self.workers.relieve()
         if self.validating is not None:
             self.validating.end_if_idle()
-            self.validators.look()
+            self.validators.tick()
         self.pages.end_if_idle()
-        self.commands.look()
+        self.commands.tick()
         self.journal.checkpoint_if_idle()
-        self.copies.look()
+        self.copies.tick()
         for account in self.accounts:
-            account.look_round()
+            account.tick()
 
     def begin_stop(self) -> None:
         """Stop requesting; what is on the wire goes on."""
@@ -232,7 +232,7 @@ class Daemon:
 
     def close(self) -> None:
         """Stop. What is on the wire gets some seconds; what has no clear answer by then is in doubt."""
-        self.give_way()
+        self.stop_but_commands()
         self.end_commands()
 
     def end_commands(self) -> None:
@@ -245,7 +245,7 @@ class Daemon:
         former.commands.configure(self.config.commands, passed=passed, attempt=survive, log=self._log)
         self.commands = former.commands
 
-    def give_way(self) -> None:
+    def stop_but_commands(self) -> None:
         """Stop all but the commands, which another daemon takes over (`follow`)."""
         self.begin_stop()
         deadline = time.monotonic() + LAST_WORDS
@@ -297,7 +297,7 @@ class Daemon:
 
     def is_healthy(self) -> bool:
         """Whether folders are served, answers recorded, and all loops alive."""
-        is_served = self.workers.is_alive() and self.recorder.is_alive() and self._make_pages.alive()
+        is_served = self.workers.is_alive() and self.recorder.is_alive() and self._make_pages.is_alive()
         return is_served and all(account.is_healthy() for account in self.accounts)
 
     def _deliveries(self) -> list[InboundDelivery]:

@@ -56,9 +56,9 @@ class Recorder:
                 self._unwritten.append(result)
         batch, self._unwritten = self._unwritten, []
         try:
-            self._write_answers([one for one in batch if isinstance(one, Outcome)])
+            self._write_answers([outcome for outcome in batch if isinstance(outcome, Outcome)])
         finally:
-            self._write_marks([one for one in batch if isinstance(one, MarkedRead)])
+            self._write_marks([mark for mark in batch if isinstance(mark, MarkedRead)])
 
     def close(self, deadline: float) -> None:
         """Write what is left, until `deadline` (monotonic) at the latest."""

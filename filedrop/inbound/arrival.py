@@ -25,7 +25,7 @@ JUST_NOW = timedelta(seconds=3)  # no access point is set up anew so quickly, an
 class WhenEnded(Protocol):
     """A callback when a message has come as far as it can now; `error` says what keeps it. Thread-safe."""
 
-    def __call__(self, one: Unread, error: Exception | None = None, *, was_read: bool = False) -> None:
+    def __call__(self, unread: Unread, error: Exception | None = None, *, was_read: bool = False) -> None:
         """`was_read`: the message has just been marked as read."""
 
 

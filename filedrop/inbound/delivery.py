@@ -90,7 +90,7 @@ class InboundDelivery:
             with self.folder.in_use():
                 if self._is_available():
                     for account in {id(arrival.context): arrival.context for arrival in arrivals}.values():
-                        self._deliver(account, [one for one in arrivals if one.context is account], pending)
+                        self._deliver(account, [arrival for arrival in arrivals if arrival.context is account], pending)
                     if self._unnamed and self._mailbox.empty() and not self._journal.trouble:
                         self._give_up_unnamed()
         finally:
@@ -183,8 +183,8 @@ class InboundDelivery:
     def _give_up_unnamed(self) -> None:
         """Remove what was fetched and couldn't be named, and whose messages aren't listed any more."""
         named = self._journal.drafts(str(self.folder.path))
-        unnamed = (one for one in self._unnamed.values() if one.row.temporary not in named)
-        self._leftovers.update(*(one.temporaries() for one in unnamed))
+        unnamed = (fetched for fetched in self._unnamed.values() if fetched.row.temporary not in named)
+        self._leftovers.update(*(fetched.temporaries() for fetched in unnamed))
         self._unnamed.clear()
         self._clear_leftovers()
 
@@ -195,13 +195,13 @@ class InboundDelivery:
         there: list[Arrival] = []
         try:
             here = self.folder.at()
-            for arrival, one in whole:
+            for arrival, document in whole:
                 # A row means that its temporary file exists, so that must lie in the folder that is here now.
                 try:
-                    if one.whereabouts != here.whereabouts():
+                    if document.whereabouts != here.whereabouts():
                         away = f"{self.folder.path} was unavailable while messages were fetched into it, and is back"
                         raise FolderUnavailable(away)
-                    see_there(here / one.row.temporary)
+                    see_there(here / document.row.temporary)
                     there.append(arrival)
                 except (FolderUnavailable, OSError) as error:
                     self._discard(arrival)
@@ -215,8 +215,8 @@ class InboundDelivery:
             return []
         # From here on, the temporary files stay: rows may name them, and after an error the next step begins here.
         fetched = _fetched(there)
-        self._unnamed |= {_key(one.row): one for one in fetched.values()}
-        context.journal.record_messages([one.row for one in fetched.values()])
+        self._unnamed |= {_key(document.row): document for document in fetched.values()}
+        context.journal.record_messages([document.row for document in fetched.values()])
         for arrival in there:
             row = fetched[arrival.unread.message.msg_no].row
             del self._unnamed[_key(row)]
@@ -288,7 +288,7 @@ class InboundDelivery:
         if arrival.fetched:
             name = arrival.fetched.row.temporary  # a row may name another, which was removed before this fetch
             is_named = row is not None and row.temporary == name
-            if not is_named and not any(one.row.temporary == name for one in self._unnamed.values()):
+            if not is_named and not any(fetched.row.temporary == name for fetched in self._unnamed.values()):
                 self._leftovers.update(arrival.fetched.temporaries())
                 self._clear_leftovers()
 

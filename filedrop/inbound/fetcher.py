@@ -45,7 +45,7 @@ class Fetched(NamedTuple):
 
     def temporaries(self) -> list[str]:
         """The names of its temporary files, that of the document first."""
-        return [self.row.temporary, *(one.temporary for one in self.attachments if one.temporary)]
+        return [self.row.temporary, *(attachment.temporary for attachment in self.attachments if attachment.temporary)]
 
 
 def fetch(context: MessageSource, folder: InboundFolder, message: Message, leftovers: set[str]) -> Fetched:

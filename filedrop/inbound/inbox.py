@@ -66,7 +66,7 @@ class Inbox:
             unread = beyond | unread
         elif self._cut_short and context.access_point.cut_short["messages"] == self._cut_short:  # it is read no more
             context.access_point.note_cut_short("messages", "")
-        unread |= {one.message.msg_no: one for one in self._unfinished(unread)}
+        unread |= {unfinished.message.msg_no: unfinished for unfinished in self._unfinished(unread)}
         return [unread[number] for number in sorted(unread)]
 
     def _known(self, messages: Sequence[Message]) -> dict[int, Unread]:
@@ -118,7 +118,7 @@ class Inbox:
 
     def _remember_left(self, beyond: Iterable[Unread]) -> None:
         """Note what isn't certain to be taken now: without a row, only another pass finds it again."""
-        for message in (one.message for one in beyond if one.row is None):
+        for message in (unread.message for unread in beyond if unread.row is None):
             receiver = participant_key(message.receiver or "")
             oldest = self._left.get(receiver)
             if oldest is None or (_day(message) or date.min) < (_day(oldest) or date.min):

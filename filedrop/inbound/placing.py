@@ -112,15 +112,17 @@ class _Placing:
 
     def place(self, *, resumed: bool) -> dict[int, MessageRow | Exception]:
         """Place all. Raises JournalError."""
-        for msg_no, one in self._whole.items():
+        for msg_no, fetched in self._whole.items():
             try:
-                for temporary in one.temporaries():
+                for temporary in fetched.temporaries():
                     see_there(self._here / temporary)
-                if resumed and (name := reserved_before(self._context, self._here, one)):
+                if resumed and (name := reserved_before(self._context, self._here, fetched)):
                     self._names[msg_no] = name
             except (FolderUnavailable, OSError) as error:
                 self._results[msg_no] = error
-        self._reserve({msg_no: one for msg_no, one in self._whole.items() if msg_no not in self._names | self._results})
+        self._reserve(
+            {msg_no: fetched for msg_no, fetched in self._whole.items() if msg_no not in self._names | self._results}
+        )
         # Before the first rename: a start must know which of the missing temporary files may be placed.
         changes: dict[str, Any] = {"state": "placing", "placed": self._now}
         changes["page"] = 0 if self._context.rules.readable == "html" else None
@@ -197,39 +199,39 @@ class _Placing:
         except OSError as error:
             self._results |= dict.fromkeys(self._left(), error)
 
-    def _rename_attachments(self, one: Fetched, name: str) -> str:
+    def _rename_attachments(self, fetched: Fetched, name: str) -> str:
         """Rename a document's attachments to their names, or to those of its next free name. Returns the document's."""
         while True:
             placed: list[tuple[str, str]] = []
             try:
-                for temporary, target in _pairs(one, name):
+                for temporary, target in _pairs(fetched, name):
                     files.place(self._here / temporary, self._here / target)
                     placed.append((temporary, target))
             except FileExistsError:  # another file took the name meanwhile
-                name = self._rename_back(one, name, placed)
+                name = self._rename_back(fetched, name, placed)
             else:
                 return name
 
-    def _rename(self, one: Fetched, name: str) -> str:
+    def _rename(self, fetched: Fetched, name: str) -> str:
         """Rename a document to its reserved name, or to the next free one. Returns the name."""
         while True:
             try:
-                files.place(self._here / one.row.temporary, self._here / name)
+                files.place(self._here / fetched.row.temporary, self._here / name)
             except FileExistsError:  # likewise
-                name = self._rename_back(one, name, _pairs(one, name))
-                if one.attachments:
-                    name = self._rename_attachments(one, name)
+                name = self._rename_back(fetched, name, _pairs(fetched, name))
+                if fetched.attachments:
+                    name = self._rename_attachments(fetched, name)
                     self._here.sync()
             else:
                 return name
 
-    def _rename_back(self, one: Fetched, name: str, placed: Iterable[tuple[str, str]]) -> str:
+    def _rename_back(self, fetched: Fetched, name: str, placed: Iterable[tuple[str, str]]) -> str:
         """Give up a name and the attachments that have theirs by it, and reserve another."""
         for temporary, target in placed:
             files.place(self._here / target, self._here / temporary)
         (self._here / f"{name}.json").unlink(missing_ok=True)
-        msg_no = one.row.msg_no
-        result = reserve(self._context, self._folder, self._here, {msg_no: one}, self._now)[msg_no]
+        msg_no = fetched.row.msg_no
+        result = reserve(self._context, self._folder, self._here, {msg_no: fetched}, self._now)[msg_no]
         if isinstance(result, OSError):
             raise result
         return result
@@ -240,24 +242,25 @@ def _with_facts(context: MessageSource, folder: InboundFolder, whole: Mapping[in
     facts = ("sender_name", "number", "issue_date", "meaning")
     rows = {
         msg_no: replace(
-            one.row,
-            type=one.reading.root_name,
-            **{name: getattr(one.reading, name) for name in facts},
+            fetched.row,
+            type=fetched.reading.root_name,
+            **{name: getattr(fetched.reading, name) for name in facts},
         )
-        for msg_no, one in whole.items()
+        for msg_no, fetched in whole.items()
     }
     # A response twice does no harm, and many have the same number. Nobody's messages are for different companies.
     asked = [row for row in rows.values() if row.type not in ROOTS and folder.company != UNASSIGNED]
     before = context.journal.repeated(folder.company, asked)
     return {
-        msg_no: one._replace(row=replace(rows[msg_no], repeats=before.get(msg_no))) for msg_no, one in whole.items()
+        msg_no: fetched._replace(row=replace(rows[msg_no], repeats=before.get(msg_no)))
+        for msg_no, fetched in whole.items()
     }
 
 
-def _pairs(one: Fetched, document: str) -> list[tuple[str, str]]:
+def _pairs(fetched: Fetched, document: str) -> list[tuple[str, str]]:
     """The temporary name of each attachment, with the one that it gets beside a document of this name."""
     return [
-        (attachment.temporary, attachment.named(document)) for attachment in one.attachments if attachment.temporary
+        (attachment.temporary, attachment.named(document)) for attachment in fetched.attachments if attachment.temporary
     ]
 
 

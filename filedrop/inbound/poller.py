@@ -78,7 +78,7 @@ class InboxPoller:
             return not self._under_way
 
     @property
-    def again(self) -> bool:
+    def is_to_poll_again(self) -> bool:
         """Whether to poll again once none is under way: a poll was put off, or some were read and there are more."""
         return self._is_put_off or (self._has_read and not self._inbox.complete)
 
@@ -98,87 +98,89 @@ class InboxPoller:
             under_way = frozenset(self._under_way)
         asked = self._context.now()
         # What was begun for a company that is no longer here, and isn't listed any more, was read elsewhere.
-        unread = [one for one in self._inbox.unread(self._is_blocked) if one.listed or self._delivery(one.message)]
-        self._sum_up(unread, under_way)
+        inbox = [
+            unread for unread in self._inbox.unread(self._is_blocked) if unread.listed or self._delivery(unread.message)
+        ]
+        self._sum_up(inbox, under_way)
         handed_to: set[InboundDelivery] = set()
-        for one in unread:
-            delivery = self._delivery(one.message)
-            if delivery is not None and one.message.msg_no not in under_way and self._is_due(one):
+        for unread in inbox:
+            delivery = self._delivery(unread.message)
+            if delivery is not None and unread.message.msg_no not in under_way and self._is_due(unread):
                 with self._lock:
-                    self._under_way[one.message.msg_no] = delivery
+                    self._under_way[unread.message.msg_no] = delivery
                 handed_to.add(delivery)
-                delivery.put(Arrival(self._context, one, partial(self._ended, delivery), asked))
+                delivery.put(Arrival(self._context, unread, partial(self._ended, delivery), asked))
         for delivery in self.deliveries - handed_to:  # no message has it look by itself
             is_refused = delivery.refused and delivery is not self._unassigned  # else perhaps of another account
             if delivery.trouble or is_refused or delivery.has_unnamed():
                 delivery.put(LookAgain())
 
     def _ended(
-        self, delivery: InboundDelivery, one: Unread, error: Exception | None = None, *, was_read: bool = False
+        self, delivery: InboundDelivery, unread: Unread, error: Exception | None = None, *, was_read: bool = False
     ) -> None:
         """Note that a message has come as far as it can now; `error` says what keeps it."""
         try:
             if was_read:  # no `|=`, by which several threads would undo each other's
                 self._has_read = True
             if error is not None:
-                self._note_failure(delivery, one, error)
-            elif one.row is not None and one.row.state == "read" and not was_read:
+                self._note_failure(delivery, unread, error)
+            elif unread.row is not None and unread.row.state == "read" and not was_read:
                 self._explain_unmarked(NO_EFFECT)
         finally:
             with self._lock:
-                self._under_way.pop(one.message.msg_no, None)
+                self._under_way.pop(unread.message.msg_no, None)
                 is_last = not self._under_way
             if is_last:
                 self._loop.wake()
 
-    def _note_failure(self, delivery: InboundDelivery, one: Unread, error: Exception) -> None:
+    def _note_failure(self, delivery: InboundDelivery, unread: Unread, error: Exception) -> None:
         if isinstance(error, Interrupted):  # by our own stop: the next poll after that takes it
             return
         if isinstance(error, AccessPointError):
             if self._context.breaker.allows_again():  # this message is the cause
-                why = _of_one_alone(error, one.message.msg_no)
-                if _was_placed(one):
+                why = _of_one_alone(error, unread.message.msg_no)
+                if _was_placed(unread):
                     self._explain_unmarked(why)
                 else:
-                    self._stuck(delivery, one, why)
+                    self._stuck(delivery, unread, why)
         elif isinstance(error, NotTaken | DocumentError):
-            self._stuck(delivery, one, str(error))
+            self._stuck(delivery, unread, str(error))
         elif not isinstance(error, InUse):  # InUse, by a virus scanner say: the next poll places it
             delivery.put(Refused(error))
 
-    def _stuck(self, delivery: InboundDelivery, one: Unread, why: str) -> None:
+    def _stuck(self, delivery: InboundDelivery, unread: Unread, why: str) -> None:
         context = self._context
-        attempts = (one.row.attempts if one.row else 0) + 1
+        attempts = (unread.row.attempts if unread.row else 0) + 1
         due = context.now() + backoff(attempts, FIRST_PAUSE, LONGEST_PAUSE)
-        stuck = context.row_of(delivery.folder, one.row or one.message, "stuck")
+        stuck = context.row_of(delivery.folder, unread.row or unread.message, "stuck")
         context.journal.record_message(replace(stuck, attempts=attempts, due=due, why=why))
         company = delivery.folder.company
         context.log.warning("message.stuck", company=company, msg_no=stuck.msg_no, why=why, attempt=attempts)
 
-    def _is_blocked(self, one: Unread) -> bool:
-        delivery = self._delivery(one.message)
+    def _is_blocked(self, unread: Unread) -> bool:
+        delivery = self._delivery(unread.message)
         if delivery is None or delivery.trouble or delivery.refused or self._is_hung(delivery):
             return True
-        return _was_placed(one) or (one.row is not None and one.row.state == "stuck")
+        return _was_placed(unread) or (unread.row is not None and unread.row.state == "stuck")
 
-    def _is_due(self, one: Unread) -> bool:
-        row = one.row
+    def _is_due(self, unread: Unread) -> bool:
+        row = unread.row
         return row is None or row.state != "stuck" or is_due(row.due, self._context.now(), LONGEST_PAUSE)
 
     def _delivery(self, message: Message) -> InboundDelivery | None:
         return self._by_receiver.get(participant_key(message.receiver or ""), self._unassigned)
 
-    def _sum_up(self, unread: Sequence[Unread], under_way: Collection[int]) -> None:
-        left = (one for one in unread if one.listed and one.message.msg_no not in under_way)
-        nobodys = [one.message for one in unread if self._delivery(one.message) is None]
+    def _sum_up(self, inbox: Sequence[Unread], under_way: Collection[int]) -> None:
+        left = (unread for unread in inbox if unread.listed and unread.message.msg_no not in under_way)
+        nobodys = [unread.message for unread in inbox if self._delivery(unread.message) is None]
         stuck = Counter(
             delivery.folder.company
-            for one in unread
-            if (delivery := self._delivery(one.message)) and one.row is not None and one.row.state == "stuck"
+            for unread in inbox
+            if (delivery := self._delivery(unread.message)) and unread.row is not None and unread.row.state == "stuck"
         )
         found = InboxReport(
             self._context.now(),
-            unread=len(unread),
+            unread=len(inbox),
             for_nobody=len(nobodys),
             nobodys=tuple(
                 (message, self._context.config.company_of_twin(message.receiver or "")) for message in nobodys[:NAMED]
@@ -195,9 +197,9 @@ class InboxPoller:
             self.summary = replace(self.summary, why_unmarked=why)
 
 
-def _was_placed(one: Unread) -> bool:
+def _was_placed(unread: Unread) -> bool:
     """Whether it had its place in its folder when it was listed: only the mark was left to be made."""
-    return one.row is not None and one.row.state in ("placing", "read")
+    return unread.row is not None and unread.row.state in ("placing", "read")
 
 
 def _of_one_alone(error: AccessPointError, msg_no: int) -> str:

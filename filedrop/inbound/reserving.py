@@ -28,7 +28,7 @@ def reserve(
 ) -> dict[int, str | OSError]:
     """Reserve names for a batch; its sidecars are brought to the disk together. Returns each one's name or error."""
     results: dict[int, str | OSError] = {}
-    names = {msg_no: _free_names(context, folder, here, one) for msg_no, one in batch.items()}
+    names = {msg_no: _free_names(context, folder, here, fetched) for msg_no, fetched in batch.items()}
     with Drafts(here) as drafts:
         while left := batch.keys() - results.keys():
             written: dict[int, tuple[str, Draft]] = {}
@@ -50,12 +50,12 @@ def reserve(
     return results
 
 
-def reserved_before(context: MessageSource, here: Directory, one: Fetched) -> str | None:
+def reserved_before(context: MessageSource, here: Directory, fetched: Fetched) -> str | None:
     """The name that an earlier attempt has reserved, if it can still be used; others are given up. Raises OSError."""
-    for name in list(reserved(here, one.message, one.row)):
+    for name in list(reserved(here, fetched.message, fetched.row)):
         content = sidecar.read(here / f"{name}.json") or {}
         is_as_wanted = bool(content.get("page")) == (context.rules.readable == "html")
-        if is_as_wanted and not ((here / name).exists() or content.get("attachments") or one.attachments):
+        if is_as_wanted and not ((here / name).exists() or content.get("attachments") or fetched.attachments):
             return name
         # Another file took the name meanwhile, attachments may have been placed, or the configuration has changed.
         withdraw(here, name)
@@ -74,31 +74,31 @@ def reserved(here: Directory, message: Message, row: MessageRow) -> Iterator[str
             yield beside.removesuffix(".json")
 
 
-def _free_names(context: MessageSource, folder: InboundFolder, here: Directory, one: Fetched) -> Iterator[str]:
-    for name in folder.free_names(here, inbound_name(one.message, one.reading.root_name)):
-        beside = [attachment.named(name) for attachment in one.attachments if attachment.temporary]
+def _free_names(context: MessageSource, folder: InboundFolder, here: Directory, fetched: Fetched) -> Iterator[str]:
+    for name in folder.free_names(here, inbound_name(fetched.message, fetched.reading.root_name)):
+        beside = [attachment.named(name) for attachment in fetched.attachments if attachment.temporary]
         if context.rules.readable == "html":
             beside.append(page_name(name))
         if not any((here / target).exists() for target in beside):
             yield name
 
 
-def sidecar_of(context: MessageSource, folder: InboundFolder, one: Fetched, name: str, now: datetime) -> bytes:
+def sidecar_of(context: MessageSource, folder: InboundFolder, fetched: Fetched, name: str, now: datetime) -> bytes:
     """The sidecar of a document that gets this name now."""
     more: dict[str, object] = {}
     if context.rules.attachments == "beside":
-        more["attachments"] = [attachment.told(name) for attachment in one.attachments]
+        more["attachments"] = [attachment.told(name) for attachment in fetched.attachments]
     if context.rules.readable == "html":
         more["page"] = page_name(name)
-    if one.row.repeats is not None:
-        more["possible_duplicate_of"] = one.row.repeats
-    if folder.company == UNASSIGNED and (company := context.config.company_of_twin(one.message.receiver or "")):
-        whose = f"receiver {one.message.receiver}: this is the other id of {company}"
+    if fetched.row.repeats is not None:
+        more["possible_duplicate_of"] = fetched.row.repeats
+    if folder.company == UNASSIGNED and (company := context.config.company_of_twin(fetched.message.receiver or "")):
+        whose = f"receiver {fetched.message.receiver}: this is the other id of {company}"
         more["warnings"] = [f"{whose}; to receive such messages there, add it to companies.{company}.participants"]
     return sidecar.inbound(
-        one.message,
-        one.reading,
-        id=id_of(one.row),
+        fetched.message,
+        fetched.reading,
+        id=id_of(fetched.row),
         file=name,
         company=folder.company,
         account=context.account,

@@ -124,23 +124,37 @@ def decide(
     conclusions: dict[str, Conclusion] = {}
     for same in (_same_meaning, _same_facts):
         for document in doubtful:
-            match = next((one for one in free if same(document, one) and _is_certain(document, one, clocks)), None)
+            match = next(
+                (
+                    candidate
+                    for candidate in free
+                    if same(document, candidate) and _is_certain(document, candidate, clocks)
+                ),
+                None,
+            )
             if document.id not in conclusions and match is not None:
                 conclusions[document.id] = match.message
                 free.remove(match)
     found = [document for document in doubtful if document.id in conclusions]
     lost = [document for document in doubtful if document.id not in conclusions]
-    hindrances = {document.id: tuple(one for one in free if _hinders(document, one, clocks)) for document in lost}
-    conclusions |= {id_: _without_match({one.content for one in those}) for id_, those in hindrances.items()}
+    hindrances = {
+        document.id: tuple(candidate for candidate in free if _hinders(document, candidate, clocks))
+        for document in lost
+    }
+    conclusions |= {
+        id_: _without_match({candidate.content for candidate in candidates}) for id_, candidates in hindrances.items()
+    }
     others = [*lost, *rivals]
-    spare = [one for one in free if not any(same_document(other, one) for other in others)]
-    surplus = [(one.message, owner) for one in spare if (owner := _owner(found, one, clocks))]
+    spare = [candidate for candidate in free if not any(same_document(other, candidate) for other in others)]
+    surplus = [(candidate.message, owner) for candidate in spare if (owner := _owner(found, candidate, clocks))]
     return Decision(conclusions, tuple(surplus), hindrances)
 
 
 def _owner(found: Iterable[Document], spare: Candidate, clocks: Clocks) -> Document | None:
     """The first of these documents that the message is once more."""
-    certain = (one for one in found if same_document(one, spare) and _is_certain(one, spare, clocks))
+    certain = (
+        document for document in found if same_document(document, spare) and _is_certain(document, spare, clocks)
+    )
     return next(certain, None)
 
 

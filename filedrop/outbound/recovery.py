@@ -110,7 +110,9 @@ def _end_replaced(desk: Desk) -> None:
         for document in journal.lying_in(folder.id, place)
         if not desk.handover.has(document.id) and not is_its_own(folder, document)
     ]
-    asked = (one.doubted(now, STOPPED) if one.state is State.SENDING else one for one in replaced)  # it may be accepted
+    asked = (
+        document.doubted(now, STOPPED) if document.state is State.SENDING else document for document in replaced
+    )  # it may be accepted
     journal.record_all(document.gone(now) for document in asked)
 
 

@@ -137,7 +137,11 @@ class DoubtResolver:
 
     def _alike(self, documents: Sequence[Document], messages: Iterable[Message]) -> dict[int, Message]:
         """The messages that may be one of these documents, by number: few of the very many that a list may have."""
-        alike = {one.msg_no: one for one in messages if any(not contradiction(one, document) for document in documents)}
+        alike = {
+            message.msg_no: message
+            for message in messages
+            if any(not contradiction(message, document) for document in documents)
+        }
         return {number: alike[number] for number in self._unowned(documents, alike)}
 
     def _unowned(
@@ -158,7 +162,7 @@ class DoubtResolver:
     def _conclude(self, document: Document, decision: Decision, begun: float) -> Document | None:
         shared, memory = self._shared, self._remembered(document)
         conclusion, hindrances = decision.conclusions[document.id], decision.hindrances.get(document.id, ())
-        missing = conclusion == "undecided" and all(one.content != "on the wire" for one in hindrances)
+        missing = conclusion == "undecided" and all(hindrance.content != "on the wire" for hindrance in hindrances)
         memory.hindered = (begun if memory.hindered is None else memory.hindered) if missing else None
         doubt = shared.rules.doubt.total_seconds()
         for_long = memory.hindered is not None and begun - memory.hindered >= doubt

@@ -85,10 +85,10 @@ def open_log(log: Log, listener: Callable[[Event], None] | None = None) -> struc
     return logger
 
 
-def hear_others(log: structlog.stdlib.BoundLogger) -> None:
+def log_libraries(log: structlog.stdlib.BoundLogger) -> None:
     """Log as events, from now on, what others report: libraries, and Python about what ends a thread or the process."""
     root = logging.getLogger()
-    root.handlers = [*(one for one in root.handlers if not isinstance(one, _Libraries)), _Libraries(log)]
+    root.handlers = [*(handler for handler in root.handlers if not isinstance(handler, _Libraries)), _Libraries(log)]
     logging.captureWarnings(capture=True)
 
     def failed(what: str, error: BaseException | None) -> None:

@@ -52,7 +52,7 @@ class Loop:
         """Take a turn now."""
         self._woken.set()
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether the thread is alive."""
         return self._thread.is_alive()
 

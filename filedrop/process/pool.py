@@ -51,7 +51,7 @@ class Pool:
                 return
         cancelled()
 
-    def look(self) -> None:
+    def tick(self) -> None:
         """Start a thread for what is queued, where the system had none before. Called each second. Thread-safe."""
         with self._change:
             self._start_if_needed()

@@ -199,9 +199,9 @@ def _outbound(folder: OutboundFolder, names: Mapping[Path, Collection[str]]) -> 
     snapshot.counts["failed"] = len(failed)
     if failed:
         snapshot.oldest["failed"] = min(failed).since
-    for one in nlargest(LISTED, failed):
-        why, code = why_failed(folder.at("failed") / one.name)
-        snapshot.failed.append(one._replace(why=why, code=code))
+    for file in nlargest(LISTED, failed):
+        why, code = why_failed(folder.at("failed") / file.name)
+        snapshot.failed.append(file._replace(why=why, code=code))
     return snapshot
 
 

@@ -47,10 +47,12 @@ def nothing(now: datetime) -> Lately:
 
 def of_all(companies: Sequence[Lately]) -> Lately:
     """What happened lately to the documents of several companies together."""
-    by_kind = zip(*(one.days for one in companies), strict=True)
+    by_kind = zip(*(company.days for company in companies), strict=True)
     return Lately(
-        sent=nlargest(LATEST, (sent for one in companies for sent in one.sent), key=lambda sent: sent.at),
-        received=nlargest(LATEST, (came for one in companies for came in one.received), key=lambda came: came.at),
+        sent=nlargest(LATEST, (sent for company in companies for sent in company.sent), key=lambda sent: sent.at),
+        received=nlargest(
+            LATEST, (came for company in companies for came in company.received), key=lambda came: came.at
+        ),
         begins=companies[0].begins,
         days=Days(*([sum(day) for day in zip(*numbers, strict=True)] for numbers in by_kind)),
     )

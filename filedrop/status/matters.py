@@ -170,7 +170,7 @@ def verdict(status: Status, language: str = ENGLISH) -> str:
 
 def in_a_line(status: Status) -> str:
     """The verdict and what needs attention, in a line: for monitoring, and for `systemctl status`."""
-    headings = [heading(one) for one in status["matters"] if one["kind"] != "stopped"]
+    headings = [heading(matter) for matter in status["matters"] if matter["kind"] != "stopped"]
     cut = [*headings[:LISTED], *([f"and {len(headings) - LISTED} more"] if len(headings) > LISTED else [])]
     return f"{verdict(status)} ({'; '.join(cut)})" if cut else verdict(status)
 
@@ -178,9 +178,9 @@ def in_a_line(status: Status) -> str:
 def _needed(matters: Sequence[Matter], language: str) -> str:
     """How many documents, messages, folders and tables need attention, as a sentence; "" for none."""
     counts: Counter[tuple[str, str]] = Counter()
-    for one in matters:
-        if noun := _NOUNS.get(one["kind"]):
-            counts[noun] += one["number"]
+    for matter in matters:
+        if noun := _NOUNS.get(matter["kind"]):
+            counts[noun] += matter["number"]
     if not counts:
         return ""
     *others, last = (counted(number, *noun, language) for noun, number in counts.items())
@@ -205,7 +205,7 @@ def _several(
             **matter,
             "items": list(items),
             "number": number,
-            "newest": max((one["order"] for one in items), default=0.0),
+            "newest": max((item["order"] for item in items), default=0.0),
         }
 
 
@@ -283,14 +283,15 @@ def _counted(status: CompanyStatus, company: Company, config: Config) -> Iterato
     """What has failed, is overdue or stuck: `status` counts it, and has the reason of each count."""
     kinds: tuple[Literal["failed", "overdue", "stuck"], ...] = ("failed", "overdue", "stuck")
     for kind in kinds:
-        items = [_item(one, company) for one in status["documents"] if one["state"] == kind]
+        items = [_item(document, company) for document in status["documents"] if document["state"] == kind]
         if kind == "stuck":
-            items = [_message(one, company.account, config) for one in status["messages"]]
+            items = [_message(message, company.account, config) for message in status["messages"]]
         yield from _several(kind, company.name, status[kind], kind, advice=status["reasons"].get(kind, ""), items=items)
 
 
 def _stuck_for_nobody(rows: Sequence[MessageRow], account: str, config: Config) -> Iterator[Matter]:
-    items, what = [_message(one, account, config) for one in stuck_messages(rows)], "stuck, for none of the companies"
+    items = [_message(message, account, config) for message in stuck_messages(rows)]
+    what = "stuck, for none of the companies"
     return _several("stuck", "", len(rows), what, about=account, advice=stuck(account, config), items=items)
 
 
@@ -330,10 +331,10 @@ def _in_doubt(
     doubts: Sequence[Document], status: CompanyStatus, company: Company, config: Config, now: datetime
 ) -> Iterator[Matter]:
     """The documents that a person must decide about, and the others that have been in doubt for too long."""
-    paths = {one["id"]: one["path"] for one in status["documents"]}
-    doubts = sorted((one for one in doubts if one.company == company.name), key=_since, reverse=True)
-    asked = [one for one in doubts if question(one)]
-    for_long = [one for one in doubts if not question(one) and now - _since(one) > config.outbound.doubt]
+    paths = {document["id"]: document["path"] for document in status["documents"]}
+    doubts = sorted((doubt for doubt in doubts if doubt.company == company.name), key=_since, reverse=True)
+    asked = [doubt for doubt in doubts if question(doubt)]
+    for_long = [doubt for doubt in doubts if not question(doubt) and now - _since(doubt) > config.outbound.doubt]
     kinds: tuple[tuple[Kind, list[Document], str, str], ...] = (
         (
             "decide",
@@ -344,24 +345,21 @@ def _in_doubt(
         ("doubt", for_long, f"in doubt for longer than {as_duration(config.outbound.doubt)}", _DOUBT),
     )
     for kind, documents, what, advice in kinds:
-        items = [_doubtful(one, paths.get(one.id, "")) for one in documents[:LISTED]]
+        items = [_doubtful(document, paths.get(document.id, "")) for document in documents[:LISTED]]
         yield from _several(kind, company.name, len(documents), what, advice=advice, items=items)
 
 
 def _late(status: CompanyStatus, company: str, config: Config, now: datetime) -> Iterator[Matter]:
     """The documents that are waiting for too long, and not for what keeps all of the company's from being sent."""
     longest = config.outbound.overdue
-    for_long = [
-        one
-        for one in status["documents"]
-        if one["state"] == "waiting" and (since := moment(one["since"])) and now - since > longest
-    ]
     items = [
         Item(
-            name=one["file"], known=f"[{one['id']}]" if one["id"] else "", path=one["path"], why=one["why"], do=[],
-            since=one["since"], order=_order(one["since"]),
+            name=document["file"], known=f"[{document['id']}]" if document["id"] else "",
+            path=document["path"], why=document["why"], do=[],
+            since=document["since"], order=_order(document["since"]),
         )
-        for one in for_long
+        for document in status["documents"]
+        if document["state"] == "waiting" and (since := moment(document["since"])) and now - since > longest
     ]  # fmt: skip
     if not status["why"]:
         what = f"waiting for longer than {as_duration(longest)} (outbound.overdue)"
@@ -372,19 +370,19 @@ def _since(document: Document) -> datetime:
     return document.in_doubt_since or document.claimed
 
 
-def _item(one: DocumentStatus, company: Company) -> Item:
-    number = f"(message {one['msg_no']})" if one["msg_no"] is not None else ""
-    do = [retry(company.name, one["file"], one["code"])] if one["state"] == "failed" else []
-    since, why = one["since"], one["why"]
-    if one["code"] == DUPLICATE:  # the command would send it again: only the note names it
+def _item(document: DocumentStatus, company: Company) -> Item:
+    number = f"(message {document['msg_no']})" if document["msg_no"] is not None else ""
+    file, since, why = document["file"], document["since"], document["why"]
+    do = [retry(company.name, file, document["code"])] if document["state"] == "failed" else []
+    if document["code"] == DUPLICATE:  # the command would send it again: only the note names it
         do, why = [], f"{why.rstrip('.')}: {DELETE}"
-    return Item(name=one["file"], known=number, path=one["path"], why=why, do=do, since=since, order=_order(since))
+    return Item(name=file, known=number, path=document["path"], why=why, do=do, since=since, order=_order(since))
 
 
-def _doubtful(one: Document, path: str) -> Item:
-    why, since = question(one) or one.why_in_doubt, _since(one).isoformat(timespec="seconds")
-    known, do = f"[{one.id}]", commands_in(why)
-    return Item(name=one.file, known=known, path=path, why=why, do=do, since=since, order=_order(since))
+def _doubtful(document: Document, path: str) -> Item:
+    why, since = question(document) or document.why_in_doubt, _since(document).isoformat(timespec="seconds")
+    known, do = f"[{document.id}]", commands_in(why)
+    return Item(name=document.file, known=known, path=path, why=why, do=do, since=since, order=_order(since))
 
 
 def _order(since: str | None) -> float:
@@ -392,7 +390,7 @@ def _order(since: str | None) -> float:
     return at.timestamp() if (at := moment(since)) else 0.0
 
 
-def _message(one: MessageStatus, account: str, config: Config) -> Item:
-    do = [command("filedrop", "read", *config.account_option(account), str(one["msg_no"]))]
-    name = f"message {one['msg_no']} from {one['sender']}"
-    return Item(name=name, known="", path="", why=one["why"], do=do, since=None, order=float(one["msg_no"]))
+def _message(message: MessageStatus, account: str, config: Config) -> Item:
+    do = [command("filedrop", "read", *config.account_option(account), str(message["msg_no"]))]
+    name = f"message {message['msg_no']} from {message['sender']}"
+    return Item(name=name, known="", path="", why=message["why"], do=do, since=None, order=float(message["msg_no"]))

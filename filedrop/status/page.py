@@ -85,7 +85,7 @@ def render(
         verdict=verdict(status, language),
         written=moment(status["written"]),
         needed=status["matters"],
-        counts=[count for count in COUNTS if any(one[count] for one in status["companies"].values())],
+        counts=[count for count in COUNTS if any(company[count] for company in status["companies"].values())],
         lately=lately,
         days=[dict(zip(kinds, numbers, strict=True)) for numbers in zip(*lately.days, strict=True)],
         highest=max(map(max, lately.days)),

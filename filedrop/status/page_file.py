@@ -76,7 +76,7 @@ class Pages:
             happened = found[name] if name else lately.of_all(list(found.values()))
             linked = {document: path for document, path in readable.items() if not name or document[0] == name}
             if file.is_due((without_trifles(said), happened, linked)):
-                pages = {one for one, its in self._files.items() if its.is_there} if not name else ()
+                pages = {page for page, its in self._files.items() if its.is_there} if not name else ()
                 content = page.render(
                     said, happened, place=self._root / name, host=self._host, company=name, pages=pages,
                     readable=linked, language=self._config.companies[name].language if name else ENGLISH,

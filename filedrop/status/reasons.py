@@ -108,7 +108,9 @@ def fetched(account: AccountStatus, folders: Iterable[FolderStatus], *, running:
     if number <= 0:
         return ""
     held_by = [
-        f"{one['path']}: {why}" for one in folders if one["use"] == "inbound" and (why := one["why"] or one["warning"])
+        f"{folder['path']}: {why}"
+        for folder in folders
+        if folder["use"] == "inbound" and (why := folder["why"] or folder["warning"])
     ]
     messages, are, them = ("message", "is", "it") if number == 1 else ("messages", "are", "them")
     if running is False:
@@ -155,19 +157,19 @@ def dropped(told: Mapping[Path, Left], outbound: Mapping[Path, FolderSnapshot]) 
 
 def failed(outbound: Mapping[Path, FolderSnapshot]) -> list[DocumentStatus]:
     """What lies in `failed/`."""
-    lying = [(one, path / "failed" / one.name) for path, snapshot in outbound.items() for one in snapshot.failed]
+    lying = [(file, path / "failed" / file.name) for path, snapshot in outbound.items() for file in snapshot.failed]
     return [
         DocumentStatus(
             state="failed",
-            file=one.name,
+            file=file.name,
             path=str(path),
-            why=one.why,
-            code=one.code,
+            why=file.why,
+            code=file.code,
             id=None,
             msg_no=None,
-            since=from_seconds(one.since).isoformat(),  # not to the second: alerts tell by it what is new
+            since=from_seconds(file.since).isoformat(),  # not to the second: alerts tell by it what is new
         )
-        for one, path in nlargest(LISTED, lying)
+        for file, path in nlargest(LISTED, lying)
     ]
 
 

@@ -210,9 +210,11 @@ class Survey:
             matters=[],
         )
         for name, standing in accounts.items():
-            own = [status["companies"][one.name] for one in config.companies.values() if one.account == name]
+            own = [
+                status["companies"][company.name] for company in config.companies.values() if company.account == name
+            ]
             standing["fetched"] = fetched(
-                standing, [folder for one in own for folder in one["folders"]], running=running
+                standing, [folder for company in own for folder in company["folders"]], running=running
             )
         in_doubt = any(company["doubt"] for company in status["companies"].values())
         doubts = journal.in_state(State.DOUBT) if journal and in_doubt else []
@@ -254,7 +256,7 @@ class Survey:
             f"the file {there.held_by} is in {path}" for path, there in outbound.items() if there.held_by
         )
         why = f"{held_by}; filedrop sends nothing from there until you delete it" if held_by else why_account
-        refused = "; ".join(f"{path}: {one.refused}" for path, one in outbound.items() if one.refused)
+        refused = "; ".join(f"{path}: {snapshot.refused}" for path, snapshot in outbound.items() if snapshot.refused)
         why = why or (refused if running else "")
         counts = Counts(
             waiting=lies["outbound"] + claimed,

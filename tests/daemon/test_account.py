@@ -118,7 +118,7 @@ def test_readiness_of_an_account_that_others_ask_for(make_world: Callable[..., W
         assert not account.ready()
         clock.pass_on(10)
         assert account.breaker.allows()
-        account.look_round()
+        account.tick()
         assert ("step" in life.jobs) is is_hindered
     life.do_all()
     assert world.accepted()["invoice.xml"] == 1

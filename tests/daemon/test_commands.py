@@ -56,7 +56,7 @@ def told(tmp_path: Path) -> int:
 def look(runner: CommandRunner, times: int = 1) -> None:
     """Look round so often as the daemon does each second, each time until all that was begun has ended."""
     for _ in range(times):
-        runner.look()
+        runner.tick()
         while runner._busy and runner._pool._threads:
             time.sleep(0.01)
 
@@ -167,11 +167,11 @@ def test_a_program_on_a_share_that_hangs(journal: Journal, tmp_path: Path) -> No
     runner.start()
     journal.write(lambda connection: connection.execute(ERRAND, ("acme",)))
     with foreign(away, "fuse", answers=False):
-        runner.look()
+        runner.tick()
         while not any(thread.name == "program" for thread in threading.enumerate()):  # it is about to be started
             time.sleep(0.01)
         journal.write(lambda connection: connection.execute(ERRAND, ("fjord",)))
-        within(5, runner.look)
+        within(5, runner.tick)
         within(5, lambda: runner.close(0.1))
     runner.close(5)
     assert len(journal.errands()) == 2

@@ -31,7 +31,7 @@ class Ends:
         raise RuntimeError("at its end")
 
 log = logs.open_log(Log(format="json"))
-logs.hear_others(log)
+logs.log_libraries(log)
 logging.getLogger("some.library").warning("two\\nlines of %s", "it")
 logging.getLogger("some.library").info("nobody wants to know")
 try:
@@ -60,10 +60,10 @@ def fail():
     logging.getLogger("some.library").warning("it")
 
 before = logs.open_log(Log(file=Path("before").absolute()))
-logs.hear_others(before)
+logs.log_libraries(before)
 after = logs.open_log(Log(file=Path("after").absolute()))
 fail()
-logs.hear_others(after)
+logs.log_libraries(after)
 fail()
 """
 

@@ -196,7 +196,7 @@ def test_the_access_point_is_back_amid_a_claim(make_world: Callable[..., World],
     life.go_on(10)
     account = life.service.accounts[0]
     account.breaker.record_failure(Unavailable("away"))
-    account.look_round()
+    account.tick()
     clock.pass_on(10)
     world.drop("a.xml", invoice("a"))
     life.touch()
@@ -204,7 +204,7 @@ def test_the_access_point_is_back_amid_a_claim(make_world: Callable[..., World],
     def amid(step: str) -> None:
         if step == "commit":  # of its row
             account.breaker.allows()
-            account.look_round()
+            account.tick()
 
     with tapped(amid):
         life.do(life.jobs.index("step"))

@@ -23,4 +23,4 @@ def test_a_stop_just_before_a_turn() -> None:
     loop = Loop("loop", lambda: 3600.0, stopped=stopped, log=structlog.stdlib.get_logger())
     loop.start()
     loop.join(60)
-    assert not loop.alive()
+    assert not loop.is_alive()

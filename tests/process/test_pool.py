@@ -19,9 +19,9 @@ def test_the_system_has_no_thread(without_threads: Callable[[str], AbstractConte
     pool = Pool(4, name="fetch", attempt=lambda _, task: task())
     with without_threads("fetch"):
         pool.submit(done.set, lambda: None)
-        pool.look()
+        pool.tick()
     assert not done.is_set()
-    pool.look()
+    pool.tick()
     assert done.wait(60)
     pool.close(60)
     assert pool.has_ended()

@@ -120,7 +120,7 @@ def _live(
             walk = [entry for end in ("archive", "failed") for entry in os.walk(outbound / end)]
             ends = [name for _, _, names in walk for name in names if name.endswith(".xml")]
             there = len(ends) >= finished and len(list(inbound.glob("*.xml"))) >= received
-            service.look_round()
+            service.tick()
             if there and service.is_done():
                 break
         service.close()

@@ -211,7 +211,7 @@ class Life:
         waits: list[float] = []
         before = self.jobs
         for account in self.service.accounts:
-            account.look_round()
+            account.tick()
             waits += [self._take(turn) for turn in (account.follow, account.poll) if turn not in self._under_way]
         now = self._clock.steady()
         workers = self.service.workers

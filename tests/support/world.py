@@ -434,4 +434,4 @@ def _read(path: Path) -> bytes:
 def _look_round(service: Daemon, stopped: threading.Event) -> None:
     """What the daemon's main thread does each second."""
     while not stopped.wait(0.1):
-        service.look_round()
+        service.tick()

@@ -104,7 +104,7 @@ class Transport:
         """Whether the login has changed since it was refused."""
         return self._login.changed()
 
-    def again(self, attempt: Callable[[], T]) -> T:
+    def retried(self, attempt: Callable[[], T]) -> T:
         """The result of `attempt`, retried a few times on Unavailable, but not when filedrop is being stopped."""
         try:
             return attempt()
