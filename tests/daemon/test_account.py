@@ -10,6 +10,7 @@ from support.documents import invoice
 from support.faults import answered, exactly, failed_after, instead
 from support.plug import tapped
 from support.stepping import RULES, Life
+from support.unwritable import refuse_writes
 
 from filedrop.errors import Unavailable
 from filedrop.model.document import State
@@ -48,9 +49,9 @@ def test_a_first_comparison_that_fails(make_world: Callable[..., World], clock: 
     (world.outbound / ".filedrop").unlink()
     life = Life(world, clock)
     account, journal = life.service.accounts[0], life.journal
-    life.journal._writer.execute("PRAGMA query_only=1")
+    refuse_writes(life.journal)
     life.do_each("step")
-    life.journal._writer.execute("PRAGMA query_only=0")
+    refuse_writes(life.journal, refuses=False)
     journal.check_writable()
     account.poll()
     assert (account.breaker.ready, journal.trouble, account.ready()) == (True, "", False)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 from support.disks import foreign
+from support.unwritable import refuse_writes
 
 from filedrop.config import Commands
 from filedrop.daemon.commands import CommandRunner
@@ -64,10 +65,10 @@ def look(runner: CommandRunner, times: int = 1) -> None:
 def test_the_journal_cannot_be_written(journal: Journal, runner: CommandRunner, tmp_path: Path) -> None:
     """A command whose end can't be recorded isn't run again and again while the disk is full, nor afterwards."""
     journal.write(lambda connection: connection.execute(ERRAND, ("acme",)))
-    journal._writer.execute("PRAGMA query_only=ON")  # as a full disk: each write fails, and reading goes on
+    refuse_writes(journal)
     look(runner, 5)
     assert told(tmp_path) == 1
-    journal._writer.execute("PRAGMA query_only=OFF")
+    refuse_writes(journal, refuses=False)
     runner._not_before.update(acme=0.0)  # its minute is over
     look(runner)
     assert runner.is_done()
@@ -78,14 +79,14 @@ def test_the_journal_cannot_be_written(journal: Journal, runner: CommandRunner, 
 def test_the_journal_cannot_be_written_at_the_start(tmp_path: Path) -> None:
     """What happens when it can be written again has its commands, though these were new at that start."""
     with closing(Journal(tmp_path / "journal.sqlite")) as journal:
-        journal._writer.execute("PRAGMA query_only=ON")  # as a full disk
+        refuse_writes(journal)
         log = structlog.wrap_logger(structlog.testing.CapturingLogger())
         commands = Commands.model_validate({"after_received": [sys.executable, "-c", ""]})
         made = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
         made.start()
         look(made)
         assert not journal.read(statements.WANTED)
-        journal._writer.execute("PRAGMA query_only=OFF")
+        refuse_writes(journal, refuses=False)
         look(made)
         assert journal.read(statements.WANTED) == [("received",)]
         made.close(5)

@@ -18,6 +18,7 @@ from support.plug import tapped
 from support.rights import as_anyone
 from support.stepping import RULES, Clock, Life, report_closed, touch, under_way
 from support.systems import processes_shown
+from support.unwritable import refuse_writes
 
 from filedrop.errors import JournalError
 from filedrop.journal import Waiver
@@ -51,12 +52,12 @@ def life(world: World, clock: Clock) -> Iterator[Life]:
 def test_a_journal_that_cannot_be_written_costs_one_download(world: World, life: Life) -> None:
     """While the journal can't be written, a message is fetched once and kept, not once more at each poll."""
     number = world.receive(invoice("1"))
-    life.journal._writer.execute("PRAGMA query_only=1")
+    refuse_writes(life.journal)
     life.go_on(1000)
     assert len(world.front.asked(f"GET /messages/{number}/")) == 1
     assert len(list(world.inbound.glob(".*.part"))) == 1
     assert not world.delivered()
-    life.journal._writer.execute("PRAGMA query_only=0")
+    refuse_writes(life.journal, refuses=False)
     life.go_on(400)
     world.invariants()
     assert len(world.front.asked(f"GET /messages/{number}/")) == 1
@@ -130,10 +131,10 @@ def test_a_start_whose_journal_fails(world: World, clock: Clock) -> None:
     world.drop("left-over.xml", invoice("1"))
     (world.outbound / "left-over.xml").rename(world.outbound / "sending" / "left-over.xml")
     life = Life(world, clock)
-    life.journal._writer.execute("PRAGMA query_only=1")
+    refuse_writes(life.journal)
     life.turn()
     life.do(life.jobs.index("step"))
-    life.journal._writer.execute("PRAGMA query_only=0")
+    refuse_writes(life.journal, refuses=False)
     assert life.pipeline.reconciliation.next == -math.inf
     clock.pass_on(130)
     life.turn()

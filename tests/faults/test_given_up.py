@@ -16,6 +16,7 @@ from support import matrix
 from support.documents import BUYER, SELLER, invoice
 from support.faults import Slow
 from support.holdings import our_holdings
+from support.unwritable import refuse_writes
 
 from filedrop.daemon import copies
 from filedrop.model.document import State
@@ -63,7 +64,7 @@ class Trouble:
 
     def _change(self, *, is_wrong: bool) -> None:
         if self._kind == "journal":
-            self._service.journal._writer.execute(f"PRAGMA query_only={int(is_wrong)}")
+            refuse_writes(self._service.journal, refuses=is_wrong)
         elif self._kind == "share":
             source, target = (self._world.outbound, self._away) if is_wrong else (self._away, self._world.outbound)
             source.rename(target)

@@ -29,6 +29,7 @@ from support.plug import Disk
 from support.several import Several
 from support.story import lengths, nths
 from support.surroundings import NAMES, names, numbers, places, some, uploads
+from support.unwritable import refuse_writes
 
 SEED = "FILEDROP_TEST_SEED"  # the environment variable that repeats a run
 FULL = os.environ.get("FILEDROP_MATRIX") == "full"
@@ -137,7 +138,7 @@ class Machine(Several):
     @rule(on=st.booleans())
     def the_journal_cannot_be_written(self, *, on: bool) -> None:
         if self.life is not None:
-            self.life.journal._writer.execute(f"PRAGMA query_only={int(on)}")
+            refuse_writes(self.life.journal, refuses=on)
 
 
 # hypothesis's own backend makes five of six stories by copying parts of the one before: values that are equal by that

@@ -13,6 +13,7 @@ from support.documents import invoice
 from support.faults import answered, instead
 from support.plug import tapped
 from support.stepping import RULES, Clock, Life
+from support.unwritable import refuse_writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -211,11 +212,11 @@ def test_the_disk_refuses_one(world: World, life: Life) -> None:
 
 def test_the_journal_fails(world: World, life: Life) -> None:
     """What has been fetched isn't fetched again when it can be written."""
-    life.journal._writer.execute("PRAGMA query_only=1")
+    refuse_writes(life.journal)
     fetch_all(life)
     life.do_each("deliver")
     assert not world.delivered()
-    life.journal._writer.execute("PRAGMA query_only=0")
+    refuse_writes(life.journal, refuses=False)
     life.go_on(400)
     assert len(world.front.asked("GET /messages/")) == MESSAGES
     assert not world.sandbox.store.inbox("acme")
@@ -228,10 +229,10 @@ def with_one_that_could_not_be_named(world: World, clock: Clock) -> Life:
     life.go_on(10)
     world.receive(invoice("first"))
     clock.pass_on(300)
-    life.journal._writer.execute("PRAGMA query_only=1")
+    refuse_writes(life.journal)
     life.turn()
     life.do_all()
-    life.journal._writer.execute("PRAGMA query_only=0")
+    refuse_writes(life.journal, refuses=False)
     return life
 
 

@@ -9,6 +9,7 @@ import pytest
 from support.documents import invoice
 from support.faults import answered, cut_after, instead
 from support.stepping import RULES, Clock, Life
+from support.unwritable import refuse_writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,13 +108,13 @@ def test_a_message_that_was_fetched_before(make_world: Callable[..., World]) -> 
     life = Life(world, clock)
     life.go_on(30)
     world.receive(invoice("old"))
-    life.journal._writer.execute("PRAGMA query_only=1")
+    refuse_writes(life.journal)
     life.go_on(400)
     assert list(world.inbound.glob(".*.part"))
     world.set_up_anew()
     world.received.clear()
     world.receive(invoice("new"))
-    life.journal._writer.execute("PRAGMA query_only=0")
+    refuse_writes(life.journal, refuses=False)
     life.go_on(1000)
     life.drop()
     world.invariants()

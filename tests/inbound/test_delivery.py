@@ -19,6 +19,7 @@ from support.faults import Front, instead
 from support.plug import tapped
 from support.rights import as_anyone
 from support.systems import folders_flushed, modes
+from support.unwritable import refuse_writes
 from werkzeug.http import http_date
 
 from filedrop import config
@@ -55,9 +56,9 @@ def pair(*numbers: int) -> list[str]:
 @contextmanager
 def unwritable(landing: Landing) -> Iterator[None]:
     """The journal can't be written while this lasts."""
-    landing.life.journal._writer.execute("PRAGMA query_only=1")
+    refuse_writes(landing.life.journal)
     yield
-    landing.life.journal._writer.execute("PRAGMA query_only=0")
+    refuse_writes(landing.life.journal, refuses=False)
 
 
 def unnamed(landing: Landing, *numbers: str) -> list[str]:

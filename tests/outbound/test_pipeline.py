@@ -15,6 +15,7 @@ from support.plug import tapped
 from support.rights import opens_unreadable
 from support.stepping import RULES, Life, report_closed, report_written
 from support.systems import by_os_open, writers_unknown
+from support.unwritable import refuse_writes
 
 from filedrop.errors import Unavailable
 from filedrop.model.document import Need
@@ -322,11 +323,11 @@ def test_a_step_meets_a_journal_that_fails(make_world: Callable[..., World], clo
     life.go_on(10)
     world.drop("a.xml", invoice("a"))
     life.touch()
-    life.journal._writer.execute("PRAGMA query_only=1")
+    refuse_writes(life.journal)
     life.do_each("step")
     life.turn()
     assert life.journal.trouble
-    life.journal._writer.execute("PRAGMA query_only=0")
+    refuse_writes(life.journal, refuses=False)
     life.go_on(100)  # the inbox is polled, which tries the journal
     assert not life.journal.trouble
     assert world.accepted()["a.xml"] == 1

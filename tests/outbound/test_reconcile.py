@@ -15,6 +15,7 @@ from support.drops import IDENTITY, accepted, drop, posted
 from support.rights import as_anyone
 from support.stepping import Life, under_way
 from support.systems import modes
+from support.unwritable import refuse_writes
 
 from filedrop.errors import JournalError
 from filedrop.files import FileStamp
@@ -206,10 +207,10 @@ def test_a_journal_that_fails(bench: Bench) -> None:
     left_over(bench)
     compared = bench.life.pipeline.reconciliation
     bench.clock.pass_on(RESCAN + 1)
-    bench.life.journal._writer.execute("PRAGMA query_only=1")
+    refuse_writes(bench.life.journal)
     with pytest.raises(JournalError):
         compared.step(comes_first=False)
-    bench.life.journal._writer.execute("PRAGMA query_only=0")
+    refuse_writes(bench.life.journal, refuses=False)
     assert not compared.is_under_way
     compared.step(comes_first=False)
     assert only(bench).file == "invoice.xml"

@@ -29,6 +29,7 @@ from support.promises import meaning
 from support.reused import Shelf
 from support.rights import as_anyone
 from support.stepping import RULES, Clock, Life
+from support.unwritable import refuse_writes
 from support.world import PASSWORD, World
 from werkzeug.http import http_date
 
@@ -211,7 +212,7 @@ class Story(RuleBasedStateMachine):
             self.people.write_on()
         self.people.all_rights()
         if self.life is not None:
-            self.life.journal._writer.execute("PRAGMA query_only=0")
+            refuse_writes(self.life.journal, refuses=False)
         until = self.clock.passed + LONGEST_REST
         while (problems := list(self.ledger.unsettled())) and self.clock.passed < until:
             self.driven(lambda: self.alive().go_on(120))
