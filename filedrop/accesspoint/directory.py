@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     from filedrop.accesspoint import AccessPoint, Pair
     from filedrop.model.document import Ids
+    from filedrop.model.fault import Code
 
-UNKNOWN = "receiver-unknown"
+UNKNOWN: Code = "receiver-unknown"
 REST = 60.0  # seconds
 MOST = 10_000  # receivers in the cache
 MOST_PAIRS = 100_000  # accepted pairs in the cache

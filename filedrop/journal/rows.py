@@ -17,6 +17,8 @@ from filedrop.texts import Text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from filedrop.model.fault import Code
+
 NAMES = ("file", "dropped_as")
 MOMENTS = ("claimed", "due", "first_attempt", "accepted", "needs_since")
 
@@ -55,8 +57,11 @@ def document_of(row: Sequence[Any]) -> Document:
     return Document(**values)
 
 
-def _fault(findings: Iterable[dict[str, Any]] = (), texts: Iterable[dict[str, Any]] = (), **words: str) -> Fault:
+def _fault(
+    code: Code, findings: Iterable[dict[str, Any]] = (), texts: Iterable[dict[str, Any]] = (), **words: str
+) -> Fault:
     return Fault(
+        code,
         **words,
         findings=tuple(Finding(**finding) for finding in findings),
         texts=tuple(Text(**text) for text in texts),

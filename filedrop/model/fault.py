@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Self
 
-from filedrop.texts import Text, joined
+from filedrop.texts import Code, Text, joined
+
+__all__ = ["Code", "Fault", "Finding"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +31,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a document failed: the sidecar's `error`. `code` is one of docs/errors.md; `findings`, of an invalid one.
+    """Why a document failed: the sidecar's `error`. `findings`: of an invalid one.
 
     `message` says what is wrong, `hint` what an accountant can do, and `administrator` the rest: nothing else has
     commands, keys of the configuration, and the like. All are in English. `texts` are the forms and values that they
     consist of; () if the fault was read from a sidecar.
     """
 
-    code: str
+    code: Code
     message: str
     hint: str = ""
     findings: tuple[Finding, ...] = ()

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from filedrop.files import Where
     from filedrop.files.patience import Ask
     from filedrop.identify import Reading
+    from filedrop.model.fault import Code
 
 LATEST = 2.0**32  # seconds: a file's time may be any number
-IN_USE = "in-use"  # the code of a fault that no document gets: the file is looked at until nobody has it open
+IN_USE: Code = "in-use"  # the code of a fault that no document gets: the file is looked at until nobody has it open
 IN_MEMORY = 256 * 1024  # bytes: files up to this size are kept in memory; larger ones are read again when sent
 
 

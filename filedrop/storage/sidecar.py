@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from filedrop.files import NO_FILE, open_regular
 from filedrop.model.document import Document, Event, State
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
     from filedrop.files import Where
     from filedrop.identify import Reading
+    from filedrop.model.fault import Code
     from filedrop.model.message import Message
     from filedrop.texts import Text
 
 VERSION = 1
-DUPLICATE = "duplicate"
-ANYWAY = (DUPLICATE, "no-answer")  # faults that come back until a person lets the document through
+DUPLICATE: Code = "duplicate"
+ANYWAY: tuple[Code, ...] = (DUPLICATE, "no-answer")  # faults that come back until a person lets the document through
 _TEXTS = (
     "sender",
     "receiver",
@@ -184,7 +185,7 @@ def fault_in(content: dict[str, Any]) -> Fault | None:
     try:
         error = content["error"]
         return Fault(
-            checked.text(error["code"]),
+            cast("Code", checked.text(error["code"])),  # another version may have others
             checked.text(error["message"]),
             checked.text(error.get("hint", "")),
             told.findings_in(error.get("findings", [])),

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
-from filedrop.texts.faults import FAULTS
+from filedrop.texts.faults import FAULTS, Code
 from filedrop.texts.form import Form, filled
 from filedrop.texts.languages import ENGLISH
 from filedrop.texts.waits import WAITS
@@ -25,7 +25,7 @@ from filedrop.texts.waits import WAITS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["FORMS", "Form", "Text", "joined"]
+__all__ = ["FORMS", "Code", "Form", "Text", "joined"]
 
 FORMS: Mapping[str, Form] = FAULTS | WAITS
 
@@ -43,9 +43,9 @@ class Text:
         return cls(form, {name: _stored(value) for name, value in values.items()})
 
     @property
-    def code(self) -> str:
-        """The error code with which the form's name begins."""
-        return self.form.partition("/")[0]
+    def code(self) -> Code:
+        """The error code with which the name of a fault's form begins."""
+        return cast("Code", self.form.partition("/")[0])
 
     @property
     def message(self) -> str:

@@ -6,15 +6,16 @@ import ast
 import re
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 from support.drops import accepted, drop
 
 import filedrop
 from filedrop.model.fault import Fault, Finding
+from filedrop.outbound.upload import IN_USE
 from filedrop.storage import sidecar
-from filedrop.texts import FORMS, Text
+from filedrop.texts import FORMS, Code, Text
 from filedrop.texts.languages import ENGLISH, LANGUAGES
 from filedrop.texts.note import FOR_ADMINISTRATOR
 
@@ -150,10 +151,11 @@ def test_head_of_an_older_note(note: str, tmp_path: Path) -> None:
 
 
 def test_every_error_code_has_its_text() -> None:
-    """Each code of docs/errors.md has a form, and each form of a fault has a code that is documented."""
+    """Each code of docs/errors.md has a form and is known to mypy, and each form of a fault has such a code."""
     page = (ROOT.parent / "docs" / "errors.md").read_text("utf-8")
     documented = set(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE))
     assert documented == {form.partition("/")[0] for form in FAULTS} - ADDED
+    assert set(get_args(Code)) == documented | {IN_USE}
 
 
 def used() -> Iterator[tuple[str, set[str]]]:
