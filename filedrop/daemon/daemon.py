@@ -237,6 +237,7 @@ class Daemon:
 
     def end_commands(self) -> None:
         """End the commands: those that run get a moment, and are run again after the next start."""
+        self._log_stage("commands")
         self.commands.close(A_MOMENT)
 
     def follow(self, former: Daemon) -> None:
@@ -250,19 +251,28 @@ class Daemon:
         self.begin_stop()
         deadline = time.monotonic() + LAST_WORDS
         if self.validating is not None:
+            self._log_stage("validations")
             self.validating.close()
             self.validators.close(A_MOMENT)
+        self._log_stage("requests")
         while not self._have_ended() and time.monotonic() < deadline:
             self.workers.relieve()
             time.sleep(A_GLANCE)
+        self._log_stage("answers to be recorded")
         self.recorder.close(deadline + A_MOMENT)
+        self._log_stage("folders")
         self.workers.close(deadline + A_MOMENT)
         if not self.recorder.is_alive():  # a folder amid a step may have begun requests since, which were never made
             attempt(self._log, "recorder", self.recorder.step)
+        self._log_stage("pages and backup")
         self._make_pages.join(A_MOMENT)
         self.copies.close(A_MOMENT)
         for account in self.accounts:
             account.close()
+
+    def _log_stage(self, waits_for: str) -> None:
+        """Log a stage of the stop, and what it waits for: of a stop that takes long, the last line says why."""
+        self._log.debug("service.stopping", waits_for=waits_for)
 
     def _have_ended(self) -> bool:
         """Whether all accounts have ended. While the journal can't be written, answers aren't waited for."""
