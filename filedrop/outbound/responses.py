@@ -19,7 +19,7 @@ from filedrop.files.patience import within
 from filedrop.model.document import Event
 from filedrop.model.response import AMBIGUOUS, KEPT
 from filedrop.readable import meaning
-from filedrop.storage import sidecar, told
+from filedrop.storage import lists, sidecar
 from filedrop.storage.marker import is_marked
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _with_responses(desk: Desk, document: Document, responses: Sequence[Response
     for response in responses:
         words = meaning("response_mls" if response.is_by_access_point else "response", response.code)
         facts = {"code": response.code, "means": words, "reason": response.reason}
-        event = Event(response.at, told.RESPONSE, facts | {"message": response.msg_no})
+        event = Event(response.at, lists.RESPONSE, facts | {"message": response.msg_no})
         if not any(line.event == event.event and line.facts == event.facts for line in history):
             history = (*history, event)
     if history == document.history:
@@ -138,7 +138,7 @@ def _replace(beside: Entry, document: Document, *, draft_in: Directory | None = 
 
 def _with_room(history: tuple[Event, ...]) -> tuple[Event, ...]:
     """A history without the oldest responses, where there are too many."""
-    responses = [line for line in history if line.event == told.RESPONSE]
+    responses = [line for line in history if line.event == lists.RESPONSE]
     old = {id(line) for line in responses[:-KEPT]}
     return tuple(line for line in history if id(line) not in old)
 

@@ -60,7 +60,7 @@ class FolderWorkers:
         self._turns: deque[Served] = deque()
         self._leaving: set[Served] = set()  # of these: their next step is the last
         self._busy: dict[Served, float] = {}  # since when (time.monotonic)
-        self._heard: dict[Served, float] = {}  # of these: when the folder has last answered amid its step
+        self._answered: dict[Served, float] = {}  # of these: when the folder has last answered amid its step
         self._threads: set[threading.Thread] = set()
         self._is_woken = False
         self._is_closed = False
@@ -107,11 +107,11 @@ class FolderWorkers:
     def is_hung(self, served: Served) -> bool:
         """Whether this folder has not answered for so long that it is unavailable. Thread-safe."""
         since = self._busy.get(served)
-        return since is not None and time.monotonic() - max(since, self._heard.get(served, since)) > self.hung_after
+        return since is not None and time.monotonic() - max(since, self._answered.get(served, since)) > self.hung_after
 
     def answers(self, served: Served) -> None:
         """Note that a folder answers although its step takes long: there is much in it. Called amid that step."""
-        self._heard[served] = time.monotonic()
+        self._answered[served] = time.monotonic()
 
     def reports(self, folders: Iterable[Served]) -> tuple[FolderReport, ...]:
         """What is known of these folders, and whether they hang, which their own workers can't tell. Thread-safe."""
@@ -145,7 +145,7 @@ class FolderWorkers:
         finally:
             with self._change:
                 del self._busy[served]
-                self._heard.pop(served, None)
+                self._answered.pop(served, None)
                 if is_last and served in self._turns:  # else `close` waits for it no longer
                     self._turns.remove(served)
                     self._leaving.discard(served)

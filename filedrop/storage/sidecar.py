@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from filedrop.files import NO_FILE, open_regular
 from filedrop.model.document import Document, Event, State
 from filedrop.model.fault import Fault
-from filedrop.storage import checked, told
+from filedrop.storage import checked, lists
 from filedrop.text import command, printable_sentence
 from filedrop.texts.form import filled
 from filedrop.texts.languages import ENGLISH, translated
@@ -88,8 +88,8 @@ def outbound(document: Document, file: str) -> bytes:
             name: getattr(document.error, name) for name in ("code", "message", "hint", "administrator")
         }
         if document.error.findings:
-            content["error"]["findings"] = told.findings(document.error)
-    if answered := told.responses(document):
+            content["error"]["findings"] = lists.findings(document.error)
+    if answered := lists.responses(document):
         content["responses"] = answered
     content["history"] = [
         {"at": event.at.isoformat(timespec="milliseconds"), "event": event.event, **event.facts}
@@ -188,7 +188,7 @@ def fault_in(content: dict[str, Any]) -> Fault | None:
             cast("Code", checked.text(error["code"])),  # another version may have others
             checked.text(error["message"]),
             checked.text(error.get("hint", "")),
-            told.findings_in(error.get("findings", [])),
+            lists.findings_in(error.get("findings", [])),
             checked.text(error.get("administrator", "")),
         )
     except (KeyError, TypeError, ValueError, AttributeError):

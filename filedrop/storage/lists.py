@@ -1,4 +1,4 @@
-"""What a sidecar tells of findings and responses, in the form that its JSON has."""
+"""Findings and responses as lists, in the form that they have in a sidecar."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ MOST = 100  # findings that are read
 
 def findings(fault: Fault) -> list[dict[str, Any]]:
     """The findings of an invalid document."""
-    return [{"rule": one.rule, "message": one.message, "xpath": one.xpath, "line": one.line} for one in fault.findings]
+    return [
+        {"rule": finding.rule, "message": finding.message, "xpath": finding.xpath, "line": finding.line}
+        for finding in fault.findings
+    ]
 
 
-def findings_in(told: list[dict[str, Any]]) -> tuple[Finding, ...]:
+def findings_in(listed: list[dict[str, Any]]) -> tuple[Finding, ...]:
     """The findings in a sidecar, which anybody could have written. Raises ValueError, KeyError, TypeError."""
-    return tuple(map(_finding, told[:MOST]))
+    return tuple(map(_finding, listed[:MOST]))
 
 
 def responses(document: Document) -> list[dict[str, Any]]:
