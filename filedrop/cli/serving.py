@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from filedrop.alerts.teller import Teller
 from filedrop.daemon.change import Change, change_to, check_changed_files, hung_folder
-from filedrop.daemon.daemon import LOOK_EVERY, Configured, Daemon
+from filedrop.daemon.daemon import TICK_EVERY, Configured, Daemon
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.process import logs
 from filedrop.process.clock import now
@@ -164,14 +164,14 @@ class Process:
         self.current.start()
         notify("READY=1")
         self._show_life()
-        while not self.control.stopped.wait(min(LOOK_EVERY, self.interval or LOOK_EVERY)):
-            self._look_round()
+        while not self.control.stopped.wait(min(TICK_EVERY, self.interval or TICK_EVERY)):
+            self._tick()
             if self.control.take_reload():
                 self._reload()
         notify("STOPPING=1")
         self.current.close()
 
-    def _look_round(self) -> None:
+    def _tick(self) -> None:
         self._looked = time.monotonic()
         self.current.daemon.tick()
         self._show_life()
@@ -210,9 +210,9 @@ class Process:
         while left := tuple(account for account in left if not daemon.give_up(account)):
             if self.control.stopped.wait(A_GLANCE):
                 return
-            if time.monotonic() - self._looked >= min(LOOK_EVERY, self.interval or LOOK_EVERY):
+            if time.monotonic() - self._looked >= min(TICK_EVERY, self.interval or TICK_EVERY):
                 self._say_if_hung(left, read)
-                self._look_round()
+                self._tick()
         daemon.use(change.config)
         for account in change.taken:
             daemon.take(account)

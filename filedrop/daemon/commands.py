@@ -100,7 +100,7 @@ class CommandRunner:
                 self._tell()
         # A copy of the times, as the threads that run the programs change them.
         commits, now = self._journal.commits, time.monotonic()
-        retries = any(at <= now for at in (*list(self._not_before.values()), self._anyway))
+        retries = any(due <= now for due in (*list(self._not_before.values()), self._anyway))
         if self._closed.is_set() or (commits == self._seen and not retries):
             return
         self._seen, self._anyway = commits, now + AGAIN

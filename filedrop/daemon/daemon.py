@@ -47,7 +47,7 @@ A_MOMENT = 5.0  # seconds more to record and put away their documents
 A_GLANCE = 0.01  # seconds between looks whether all has ended
 SHORTEST = 0.02  # seconds between two checks of a single run whether all is done
 RESTS = 10  # times as long as such a check took: with many companies, it asks the journal for each
-LOOK_EVERY = 1.0  # seconds between checks of folders that take long, and reports to status.json
+TICK_EVERY = 1.0  # seconds between checks of folders that take long, and reports to status.json
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +173,12 @@ class Daemon:
         try:
             while not done and not self._stopped.wait(pause):
                 begun = time.monotonic()
-                if begun - looked > LOOK_EVERY:
+                if begun - looked > TICK_EVERY:
                     looked = begun
                     self.tick()
                 attempt(self._log, "progress", lambda: progress(self))
                 done = self.is_done()
-                pause = min(max(SHORTEST, RESTS * (time.monotonic() - begun)), LOOK_EVERY)
+                pause = min(max(SHORTEST, RESTS * (time.monotonic() - begun)), TICK_EVERY)
         finally:
             self.close()
         progress(self)

@@ -148,8 +148,8 @@ def _first_day(oldest: date | None) -> date:
 
 
 def _day(message: Message) -> date | None:
-    at = message.received_at
-    return at.astimezone(UTC).date() if at else None
+    received = message.received_at
+    return received.astimezone(UTC).date() if received else None
 
 
 def _message(row: MessageRow) -> Message:

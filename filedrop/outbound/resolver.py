@@ -192,7 +192,7 @@ class DoubtResolver:
         over = memory.first + self._shared.rules.doubt.total_seconds()
         if begun == memory.first or begun < over:
             looks = (memory.first + after for after in SOON)
-            memory.next = min((at for at in looks if steady < at < over), default=over)
+            memory.next = min((look for look in looks if steady < look < over), default=over)
             return None
         if document.unexplained >= UNEXPLAINED_AT_MOST:
             return document.failed(now, rejected(document.why_in_doubt, 400))
@@ -252,7 +252,7 @@ class DoubtResolver:
         earliest = [self._earliest(document, clocks) for document in documents]
         after = None
         if None not in earliest:
-            first = min(max(EARLIEST, at) for at in earliest if at)
+            first = min(max(EARLIEST, came) for came in earliest if came)
             after = first.astimezone(UTC).date() - timedelta(days=DAYS_WIDER)
         return self._shared.access_point.messages(after=after, direction="OUT")
 
@@ -263,7 +263,7 @@ class DoubtResolver:
         theirs, now = self._shared.access_point.clock(), self._shared.now()
         if theirs is not None and document.claimed <= now:  # `claimed` may be wrong by as much as our clock is now
             return document.claimed + min(theirs - now, timedelta(0)) + min(clocks.least, timedelta(0))
-        before = [at for received in self._shared.journal.received_before(document) if (at := moment(received))]
+        before = [came for received in self._shared.journal.received_before(document) if (came := moment(received))]
         return min([document.claimed, *before]) if before else None
 
     def _compare(self, message: Message, others: Iterable[Document], clocks: Clocks) -> Candidate:

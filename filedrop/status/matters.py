@@ -387,7 +387,7 @@ def _doubtful(document: Document, path: str) -> Item:
 
 def _order(since: str | None) -> float:
     """The order of an item, in seconds since 1970."""
-    return at.timestamp() if (at := moment(since)) else 0.0
+    return parsed.timestamp() if (parsed := moment(since)) else 0.0
 
 
 def _message(message: MessageStatus, account: str, config: Config) -> Item:

@@ -243,7 +243,7 @@ inbound:{keys["inbound"]}
             stopped = threading.Event()
             service = Daemon(self.configuration(), journal, stopped=stopped, log=self._log, watch=watch)
             service.start()
-            looks = threading.Thread(target=_look_round, args=(service, stopped))
+            looks = threading.Thread(target=_tick, args=(service, stopped))
             looks.start()
             try:
                 yield service
@@ -431,7 +431,7 @@ def _read(path: Path) -> bytes:
         return file.read()
 
 
-def _look_round(service: Daemon, stopped: threading.Event) -> None:
+def _tick(service: Daemon, stopped: threading.Event) -> None:
     """What the daemon's main thread does each second."""
     while not stopped.wait(0.1):
         service.tick()
