@@ -79,6 +79,10 @@ class JournalError(FiledropError):
     """The journal can't be read or written."""
 
 
+class DamagedJournal(JournalError):
+    """The journal's file is damaged."""
+
+
 class Changed(JournalError):
     """The row in the journal has changed since this step read it."""
 

@@ -8,7 +8,7 @@ import threading
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from filedrop.errors import FiledropError, JournalError
+from filedrop.errors import DamagedJournal, FiledropError, JournalError
 from filedrop.journal import statements
 from filedrop.journal.connection import clear_strange_wal, connect
 from filedrop.journal.migration import STEPS, migrate
@@ -98,9 +98,8 @@ class Store:
         """
         with self.unread() as connection:
             ((found,),) = connection.execute(statements.QUICK_CHECK)
-        if found != "ok":
-            self._damage = self.trouble = _damaged(self.path, str(found).replace("\n", " "))
-            raise JournalError(self._damage)
+            if found != "ok":
+                raise _damaged(self.path, str(found).replace("\n", " "))
 
     def checkpoint(self) -> bool:
         """Bring what is in the -wal into the file. Returns whether the file has all of it; waits for no process.
@@ -257,9 +256,13 @@ class Store:
 
     @contextmanager
     def unread(self) -> Iterator[sqlite3.Connection]:
-        """A new connection, which has read nothing: it sees what the file has now."""
-        with _translated(self.path), closing(self._connect()) as connection:
-            yield connection
+        """A new connection, which has read nothing: it sees what the file has now. Damage that it finds stays known."""
+        try:
+            with _translated(self.path), closing(self._connect()) as connection:
+                yield connection
+        except DamagedJournal as error:
+            self._damage = self.trouble = str(error)
+            raise
 
     def _connect(self) -> sqlite3.Connection:
         connection = connect(self.path, patience=_PATIENCE)
@@ -307,15 +310,15 @@ def _translated(path: Path) -> Iterator[None]:
         reason = str(error).splitlines()[0]
         # The low byte is the primary result code (sqlite.org/rescode.html).
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            raise JournalError(_damaged(path, reason)) from error
+            raise _damaged(path, reason) from error
         raise JournalError(
             f"the journal {path} can't be used: {reason}; nothing is posted until it can: "
             "see that its disk has room and that its folder belongs to the service"
         ) from error
 
 
-def _damaged(path: Path, reason: str) -> str:
-    return (
+def _damaged(path: Path, reason: str) -> DamagedJournal:
+    return DamagedJournal(
         f"the journal {path} is damaged: {reason}. Nothing is posted. Stop filedrop, move the file away, with its -wal "
         f"and -shm, and put the latest copy there, from {copies_folder(path)} or your own; where there is none, "
         "run: filedrop check --take-over"
