@@ -78,10 +78,9 @@ class ReceiverDirectory:
         objection = objection_to(self._known(ids, self._cache), ids, self._lookup)
         if objection and self._cache > REST:
             objection = objection_to(self._known(ids, REST), ids, self._lookup)
-        other = twin(ids.receiver) if objection and objection.code == UNKNOWN else None
-        if objection and other and self._known(replace(ids, receiver=other), self._cache).connected:
-            return Fault.of(*objection.texts, Text.of("receiver-unknown/twin", twin=other))
-        return objection
+        return objection and with_twin(
+            objection, ids, lambda other: self._known(replace(ids, receiver=other), self._cache).connected
+        )
 
     def _known(self, ids: Ids, oldest: float) -> DirectoryAnswer:
         """The directory's answer, at most `oldest` seconds old; one thread asks, the others wait for it."""
@@ -112,6 +111,14 @@ class ReceiverDirectory:
             finally:  # else waiting threads hang
                 answer.set_result(known)
         return answer.result()
+
+
+def with_twin(objection: Fault, ids: Ids, is_connected: Callable[[str], bool | None]) -> Fault:
+    """The objection; where the receiver isn't in the directory but its other id is, with that one."""
+    other = twin(ids.receiver) if objection.code == UNKNOWN else None
+    if other and is_connected(other):
+        return Fault.of(*objection.texts, Text.of("receiver-unknown/twin", twin=other))
+    return objection
 
 
 def look_up(

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from filedrop.accesspoint.directory import DirectoryAnswer, look_up, objection_to
+from filedrop.accesspoint.directory import DirectoryAnswer, look_up, objection_to, with_twin
 from filedrop.cli.dryrun import FAILS, NOT_READY, SENDS, duplicate_of, validated
 from filedrop.cli.opening import journal_if_any, open_access_point
 from filedrop.errors import AccessPointError, DocumentError, FiledropError
@@ -25,6 +25,7 @@ from filedrop.identify.mapping import Rules
 from filedrop.journal import JOURNAL, Journal
 from filedrop.model.document import Document, Need, local_name, new_id, participant_key
 from filedrop.model.fault import Fault
+from filedrop.model.twins import twin
 from filedrop.outbound.context import identification_of
 from filedrop.outbound.identified import identified
 from filedrop.outbound.sender import duplicate
@@ -192,6 +193,10 @@ class Rehearsal:
             verdict, why, fault = validated(self.config, self._validator, company, file, why)
         asked = self.ask(document)
         reach, objection = asked.reach(document), asked.objection(document)
+        if objection is not None:
+            objection = with_twin(
+                objection, document.ids, lambda other: self.ask(document.but(receiver=other)).known.connected
+            )
         if verdict == SENDS and objection is not None:
             if self.config.outbound.directory == "refuse":
                 verdict, fault = FAILS, objection
@@ -208,7 +213,10 @@ class Rehearsal:
                 continue
             known = self.directories.ask(account, receiver, kind).known
             if known.connected is False and not known.accepts:
-                yield Receiver(row, receiver, UNREACHABLE, "it is not in the directory")
+                other = twin(receiver)
+                is_there = other and self.directories.ask(account, other, kind).known.connected
+                also = f"; the same company is in it as {other}" if is_there else ""
+                yield Receiver(row, receiver, UNREACHABLE, f"it is not in the directory{also}")
             elif known.accepts == ():
                 yield Receiver(row, receiver, UNREACHABLE, f"it accepts no {kind}")
             else:

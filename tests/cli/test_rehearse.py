@@ -173,6 +173,17 @@ def test_a_table_of_receivers(world: World) -> None:
     assert ask(world, "rehearse", str(table), "--document", "Sonnet").says.count("it accepts no Sonnet") == 1
 
 
+def test_the_other_id_of_a_company(refusing: World) -> None:
+    """A receiver whose other id alone is in the directory would fail, and that id is named; so it is for a table."""
+    refusing.sandbox.store.connect({"9925:be0123456749": "buyer"})
+    (one,) = rehearsed(refusing, a=invoice(receiver="0208:0123456749"))["documents"]
+    assert (one["code"], one["reach"]) == ("receiver-unknown", "unreachable")
+    assert "9925:BE0123456749" in one["why"]
+    table = refusing.base / "customers.csv"
+    table.write_text("id\n0208:0123456749\n")
+    assert "the same company is in it as 9925:BE0123456749" in ask(refusing, "rehearse", str(table)).says
+
+
 @pytest.mark.usefixtures("with_pauses")
 def test_five_questions_a_second(world: World) -> None:
     """The directory gets at most five requests a second, and each question once."""
