@@ -92,7 +92,8 @@ class OutboundPipeline:
         self.desk = desk = Desk(shared, folder, identification, self.scanner, health, self._moves, self._handover)
         self.put, self.folder = mailbox.put, folder
         self.was_scanned = self.is_accounted_for = self.is_hindered = False
-        self.reconciliation = Reconciliation(desk, partial(workers.answers, self))
+        self._answers = partial(workers.answers, self)
+        self.reconciliation = Reconciliation(desk, self._answers)
         self._reporter = Reporter(desk, self.reconciliation.strays)
         self._shared = shared
         self._mailbox = mailbox
@@ -266,7 +267,8 @@ class OutboundPipeline:
         try:
             names = self.scanner.next_ready(min(BATCH, self._handover.room) if sends else BATCH)
             for post in claim(self.desk, names):
-                claimed.append(post)  # noqa: PERF402 - also those before one that fails
+                claimed.append(post)  # also those before one that fails
+                self._answers()  # a batch of large files takes long on a slow share
         finally:
             self._is_woken |= not self._handover.take_on(claimed, sends=sends)
         waived = [post.waived for post in claimed if post.waived]

@@ -95,6 +95,28 @@ def test_a_delivery_that_the_journal_tells_first(make_world: Callable[..., World
     assert world.places()["a.xml"].startswith("archive/")
 
 
+def test_a_batch_that_takes_long_to_claim(make_world: Callable[..., World], clock: Clock) -> None:
+    """A folder whose large files take long to be read answers with each, and isn't taken for one that hangs."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    workers, pipeline, hangs = life.service.workers, life.pipeline, list[bool]()
+    answers = pipeline._answers
+
+    def after_twenty_seconds() -> None:
+        workers._busy[pipeline] -= 20.0
+        answers()
+        hangs.append(workers.is_hung(pipeline))
+
+    pipeline._answers = after_twenty_seconds  # type: ignore[assignment] # as reading a file would
+    for nth in range(3):
+        world.drop(f"{nth}.xml", invoice(str(nth)))
+    life.touch()
+    life.go_on(60)
+    life.stop()
+    assert hangs == [False] * 3
+
+
 @by_os_open
 def test_what_waits_and_cannot_be_read(
     make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
