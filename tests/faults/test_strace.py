@@ -141,11 +141,14 @@ def test_a_folder_that_can_not_be_listed(tmp_path: Path) -> None:
     strike(tmp_path, documents, [Place("openat", "root/acme/outbound", 1)], fail)
 
 
-def test_claimed_files_that_can_not_be_read(tmp_path: Path) -> None:
-    """`run --once` comes to its end while claimed files can't be opened, and says that they can't."""
+def test_claimed_files_that_can_not_be_put_away(tmp_path: Path) -> None:
+    """`run --once` comes to its end while nothing more can be opened beside claimed files, and says why.
+
+    A file that waits and can't be opened: tests/outbound/test_pipeline.py.
+    """
 
     def fail(world: World, place: Place) -> None:
-        assert "the file can't be read: Too many open files" in said(
+        assert "files can't be moved or written here: Too many open files" in said(
             world, *place.struck(world, "error=EMFILE", lasting=True)
         )
 
