@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 LAST_WORDS = 20.0  # seconds for requests on the wire at a stop (contract 5, `run`)
 A_MOMENT = 5.0  # seconds more to record and put away their documents
 A_GLANCE = 0.01  # seconds between looks whether all has ended
-SHORTEST = 0.02  # seconds between two checks of a single run whether all is done
+SHORTEST, LONGEST = 0.02, 0.1  # seconds between two checks of a single run whether all is done
 RESTS = 10  # times as long as such a check took: with many companies, it asks the journal for each
 TICK_EVERY = 1.0  # seconds between checks of folders that take long, and reports to status.json
 
@@ -178,7 +178,7 @@ class Daemon:
                     self.tick()
                 attempt(self._log, "progress", lambda: progress(self))
                 done = self.is_done()
-                pause = min(max(SHORTEST, RESTS * (time.monotonic() - begun)), TICK_EVERY)
+                pause = min(max(SHORTEST, RESTS * (time.monotonic() - begun)), LONGEST)
         finally:
             self.close()
         progress(self)
