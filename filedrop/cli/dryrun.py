@@ -79,7 +79,7 @@ def _rows(config: Config, journal: Journal | None, validator: Validator | None) 
             except NotYetThere:
                 continue
             except (FolderUnavailable, OSError) as error:
-                nothing = _document(company, folder, "", "")
+                nothing = as_dropped(company, folder.id, "", "")
                 yield _row(nothing, FAILS, f"{path}: {error}")
     if journal:
         yield from _claimed(journal, held_back)
@@ -99,7 +99,7 @@ def _judged(
     config: Config, folder: OutboundFolder, by: Identification, name: str, journal: Journal | None
 ) -> tuple[Document, str, str]:
     company = config.companies[folder.company]
-    document = _document(company, folder, name, name)
+    document = as_dropped(company, folder.id, name, name)
     try:
         document = as_claimed(config, folder, by, folder.at() / name, journal)
     except (Changing, FileNotFoundError):
@@ -144,10 +144,10 @@ def as_claimed(
     company = config.companies[folder.company]
     known = journal.folder_at(folder.path) if journal else None
     if journal is None or known is None:
-        document = _document(company, folder, entry.name, told_beside(entry) or entry.name)
+        document = as_dropped(company, folder.id, entry.name, told_beside(entry) or entry.name)
     else:
         own = own_name(entry, folder.at("failed"), known, journal, reading)
-        document = _document(company, folder, entry.name, own)
+        document = as_dropped(company, folder.id, entry.name, own)
         if journal.waiver(known, entry.name) == Waiver(reading.sha256, opened.stamp.modified):
             document = document.but(history=(Event(document.claimed, LET_THROUGH),))
     return identified(by, document, reading, config.outbound, document.claimed)
@@ -161,13 +161,13 @@ def duplicate_of(config: Config, document: Document, journal: Journal) -> Docume
     return journal.duplicate_of(document, by_number=rule == "number")
 
 
-def _document(company: Company, folder: OutboundFolder, file: str, dropped_as: str) -> Document:
-    """A document as the claim would make it, but for its id."""
+def as_dropped(company: Company, folder: str, file: str, dropped_as: str) -> Document:
+    """A document as the claim would make it, but for its id; `folder` is the folder's id, "" for none."""
     now = datetime.now().astimezone()
     return Document(
         id="",
         company=company.name,
-        folder=folder.id,
+        folder=folder,
         account=company.account,
         file=file,
         dropped_as=dropped_as,

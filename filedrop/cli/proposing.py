@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from filedrop.cli.dryrun import as_dropped
 from filedrop.cli.rehearsal import REACHABLE
 from filedrop.config import Rule
 from filedrop.errors import DocumentError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from filedrop.cli.rehearsal import Rehearsal, Rehearsed
     from filedrop.identify import Reading
     from filedrop.model.document import Document
+    from filedrop.outbound.context import Identification
 
 MOST_EXCLUDED = 10  # values that a rule leaves out because the directory doesn't confirm them
 _LEGAL, _TAX = "legal", "tax"
@@ -107,7 +109,7 @@ def propose(rehearsal: Rehearsal, failing: Sequence[Rehearsed], others: Iterable
         return None
     corrected, unconfirmed = trial.outcome(best, group)
     rest = [rehearsed for rehearsed in (*failing, *others) if rehearsed.file not in corrected]
-    if unconfirmed or any(trial.sets_something(best, rehearsed) for rehearsed in rest):
+    if unconfirmed or trial.sets_something(best, rest):
         return None
     receivers = {document.receiver for document in corrected.values()}
     return Proposal(trial.lines(best), len(corrected), len(receivers))
@@ -129,8 +131,9 @@ class _Trial:
         """By file, the documents that a rule corrects; and the texts that make a receiver that nobody confirms."""
         corrected: dict[Path, Document] = {}
         unconfirmed: set[str] = set()
+        by = self._identification(candidate)
         for rehearsed in group:
-            document, text = self._apply(candidate, rehearsed)
+            document, text = self._apply(candidate, by, rehearsed)
             if document is None or not self._is_set(document):
                 continue
             if document.error is None and self._rehearsal.ask(document).reach(document) == REACHABLE:
@@ -139,12 +142,12 @@ class _Trial:
                 unconfirmed.add(text)
         return corrected, unconfirmed
 
-    def sets_something(self, candidate: Candidate, rehearsed: Rehearsed) -> bool:
-        """Whether a rule sets an id of this document."""
-        if rehearsed.document.company != self._company.name:
-            return False
-        document, _ = self._apply(candidate, rehearsed)
-        return document is not None and self._is_set(document)
+    def sets_something(self, candidate: Candidate, documents: Iterable[Rehearsed]) -> bool:
+        """Whether a rule sets an id of one of these documents."""
+        by = self._identification(candidate)
+        own = (rehearsed for rehearsed in documents if rehearsed.document.company == self._company.name)
+        applied = (self._apply(candidate, by, rehearsed)[0] for rehearsed in own)
+        return any(document is not None and self._is_set(document) for document in applied)
 
     def lines(self, candidate: Candidate) -> list[str]:
         """The rule, as it stands in the configuration."""
@@ -154,17 +157,21 @@ class _Trial:
             lines.append(f"    {name}: {shown}")
         return lines
 
-    def _apply(self, candidate: Candidate, rehearsed: Rehearsed) -> tuple[Document | None, str]:
-        """A document with this rule after all others, and the text at its source; None where it can't be read now."""
+    def _identification(self, candidate: Candidate) -> Identification:
+        """The identification of the company's documents with this rule after all others."""
         config, values = self._rehearsal.config, candidate.written()
         fixed = {"number": self._number, "line": 0, "company": self._company.name, "document": self._kind}
         rules = Rules((*config.mapping, Rule.model_validate(fixed | values)), config.tables, source=config.source)
-        by = identification_of(self._company, rules)
+        return identification_of(self._company, rules)
+
+    def _apply(self, candidate: Candidate, by: Identification, rehearsed: Rehearsed) -> tuple[Document | None, str]:
+        """A document identified so, and the text at the candidate's source; None where it can't be read now."""
         with suppress(DocumentError, Changing, OSError):
             reading = self._read(rehearsed.file, {*by.xpaths, *candidate.xpaths})
             text = reading.xpaths.get(candidate.source, "")
             if isinstance(text, str) and text.isprintable() and not {"'", '"'} & set(text):
-                return self._rehearsal.identify(rehearsed.file, self._company, reading, by), text
+                dropped = as_dropped(self._company, "", rehearsed.document.file, rehearsed.document.dropped_as)
+                return self._rehearsal.identify(dropped, reading, by), text
         return None, ""
 
     def _read(self, file: Path, xpaths: set[str]) -> Reading:

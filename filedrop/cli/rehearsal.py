@@ -10,13 +10,12 @@ import csv
 import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from filedrop.accesspoint.directory import DirectoryAnswer, look_up, objection_to, with_twin
-from filedrop.cli.dryrun import FAILS, NOT_READY, SENDS, duplicate_of, validated
+from filedrop.cli.dryrun import FAILS, NOT_READY, SENDS, as_dropped, duplicate_of, validated
 from filedrop.cli.opening import journal_if_any, open_access_point
 from filedrop.errors import AccessPointError, DocumentError, FiledropError
 from filedrop.files.rights import explain
@@ -148,10 +147,11 @@ class Rehearsal:
 
     def judge(self, file: Path, company: Company) -> Rehearsed:
         """What would become of a file if this company dropped it after those before. Raises ConfigError."""
-        document = _document(file, company)
+        document = as_dropped(company, "", file.name, told_beside(file) or file.name)
+        document = document.but(id=new_id(document.claimed))
         by = identification_of(company, self.rules)
         try:
-            document = self.identify(file, company, self.read(file, by.xpaths), by)
+            document = self.identify(document, self.read(file, by.xpaths), by)
             if document.error is None:
                 document = self._checked_for_duplicates(document)
         except DocumentError as error:
@@ -171,9 +171,8 @@ class Rehearsal:
         with closing(OpenedDocument.open(file)) as opened:
             return opened.read(self.config.outbound.max_size, xpaths)
 
-    def identify(self, file: Path, company: Company, reading: Reading, by: Identification) -> Document:
-        """What was read of a file as this company's document; FAILED where its ids don't do."""
-        document = _document(file, company)
+    def identify(self, document: Document, reading: Reading, by: Identification) -> Document:
+        """A document with what was read of its file and with its ids; FAILED where these don't do."""
         return identified(by, document, reading, self.config.outbound, document.claimed)
 
     def ask(self, document: Document) -> Asked:
@@ -221,20 +220,6 @@ class Rehearsal:
                 yield Receiver(row, receiver, UNREACHABLE, f"it accepts no {kind}")
             else:
                 yield Receiver(row, receiver, REACHABLE if known.connected else UNKNOWN)
-
-
-def _document(file: Path, company: Company) -> Document:
-    now = datetime.now().astimezone()
-    name = told_beside(file) or file.name
-    return Document(
-        id=new_id(now),
-        company=company.name,
-        folder="",
-        account=company.account,
-        file=file.name,
-        dropped_as=name,
-        claimed=now,
-    )
 
 
 def _receivers(table: Path) -> Iterator[tuple[int, str]]:
