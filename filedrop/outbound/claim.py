@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filedrop.errors import DocumentError
+from filedrop.errors import Changed, DocumentError
 from filedrop.files import FileStamp, InUse, discard, identity_of, is_closed, place
 from filedrop.journal import Drop, Waiver
 from filedrop.model.document import LET_THROUGH, Document, Event
@@ -233,13 +233,25 @@ def _claim_returned(
     if document.place == "sending" and folder.stamp("sending", document.file) is None:
         place(folder.at() / name, folder.at(document.place) / document.file, identity_of(opened.status))
     else:  # its sidecar may be gone and its name in use: it starts again from sending/
-        file = _moved_in(desk, name, document.dropped_as, opened.status)
-        document = shared.journal.record(document.at("sending", file))
+        document = _recorded_in(desk, document, _moved_in(desk, name, document.dropped_as, opened.status))
     desk.scanner.forget(name)
     _clear_beside(folder, name)
     desk.moves.note_found(document.id)
     shared.log.info("document.returned", **document.log_facts, state=document.state.value)
     return Claimed(identified_now(desk.shared, desk.identification, document, reading), opened)
+
+
+def _recorded_in(desk: Desk, document: Document, file: str) -> Document:
+    """Record that a document lies in `sending/` now; again where an answer has just taken it a step further."""
+    journal = desk.shared.journal
+    while True:
+        try:
+            return journal.record(document.at("sending", file))
+        except Changed:
+            newer = journal.document(document.id)
+            if newer is None:
+                raise
+            document = newer
 
 
 def _claim_failed(desk: Desk, file: Ready, fault: DocumentError) -> Claimed | None:
