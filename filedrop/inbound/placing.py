@@ -25,7 +25,8 @@ from filedrop.inbound.fetcher import Fetched, unpacked
 from filedrop.inbound.reserving import reserve, reserved, reserved_before, sidecar_of
 from filedrop.inbound.temporary import pieces_of, see_there
 from filedrop.model.message import UNASSIGNED
-from filedrop.model.response import Response
+from filedrop.model.response import Response, is_status
+from filedrop.model.siren import siren
 from filedrop.readable.response import ROOTS, answers_in
 from filedrop.storage.marker import read_marker
 from filedrop.storage.withdrawal import withdraw
@@ -167,16 +168,21 @@ class _Placing:
                 self._results[msg_no] = error
                 continue
             for nth, answer in enumerate(answers):
+                stated = answer._asdict()
+                seller, buyer = stated.pop("seller"), stated.pop("buyer")
+                is_of_platform = is_status(answer.code)
+                if is_of_platform and siren(seller) != siren(row.receiver):  # of an invoice that another has sent
+                    continue
                 yield Response(
                     identity=row.identity,
                     msg_no=msg_no,
                     received=row.received,
                     nth=nth,
                     company=self._folder.company,
-                    sender=row.sender,
+                    sender=buyer if is_of_platform else row.sender,
                     receiver=row.receiver,
                     at=self._context.now(),
-                    **answer._asdict(),
+                    **stated,
                 )
 
     def _left(self) -> list[int]:

@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from filedrop.model.document import State
+from filedrop.model.response import REJECTED
 from filedrop.model.twins import PAIRS
 from filedrop.times import from_seconds
 
@@ -47,6 +48,10 @@ RESPONSES = """
         PRIMARY KEY (identity, msg_no, received, nth)
     )
 """
+
+# The indexes of responses repeat these conditions letter by letter.
+IS_REJECTION = f"code IN {REJECTED}"
+IS_OF_PLATFORM = "code GLOB '[0-9][0-9][0-9]'"  # as `model.response.is_status`
 
 DEFINITIONS = (
     "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT)",
@@ -170,12 +175,16 @@ DEFINITIONS = (
     CREATE INDEX IF NOT EXISTS responses_waiting ON responses (number, ({company("sender")}), at)
     WHERE document = ''
     """,
+    f"""
+    CREATE INDEX IF NOT EXISTS responses_of_platforms ON responses (number, at)
+    WHERE document = '' AND {IS_OF_PLATFORM}
+    """,
     "CREATE INDEX IF NOT EXISTS responses_untied ON responses (at) WHERE document IN ('', '?')",
     "CREATE INDEX IF NOT EXISTS responses_tied ON responses (document, code, at) WHERE document <> ''",
     "CREATE INDEX IF NOT EXISTS responses_owed ON responses (owed_to) WHERE owed_to <> ''",
-    """
+    f"""
     CREATE INDEX IF NOT EXISTS responses_rejected ON responses (document, sender, number, at)
-    WHERE document <> '' AND code = 'RE'
+    WHERE document <> '' AND {IS_REJECTION}
     """,
     "CREATE INDEX IF NOT EXISTS documents_uuid ON documents (uuid) WHERE uuid IS NOT NULL",
     # After which events commands are run (`commands`), and those that are still to be run.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from filedrop.journal.schema import company, participant
+from filedrop.journal.schema import IS_OF_PLATFORM, IS_REJECTION, company, participant
 from filedrop.model.document import Document, State
 from filedrop.model.response import AMBIGUOUS, KEPT, REJECTED, Response
 
@@ -335,11 +335,11 @@ RECORD_RESPONSE = (
 _WAITS = "document = ''"
 FORGET_UNTIED = f"DELETE FROM responses WHERE document IN ('', '{AMBIGUOUS}') AND at < :since"
 # The last ones: a receiver may answer one number thousands of times, and each costs a look for what it may be about.
+_OF_NUMBER = f"{_RESPONSES} {_WAITS} AND at >= :since AND number = :number AND"
+_LAST = f"ORDER BY at DESC LIMIT {KEPT}"
 WAITING_FOR = f"""
-    SELECT * FROM (
-        {_RESPONSES} {_WAITS} AND at >= :since AND number = :number AND {company("sender")} = {company(":receiver")}
-        ORDER BY at DESC LIMIT {KEPT}
-    )
+    SELECT * FROM ({_OF_NUMBER} {company("sender")} = {company(":receiver")} {_LAST})
+    UNION SELECT * FROM ({_OF_NUMBER} {IS_OF_PLATFORM} {_LAST})
     UNION {_RESPONSES} {_WAITS} AND at >= :since AND number IN (:uuid, 'uuid:' || :uuid)
     ORDER BY at, msg_no, nth
 """
@@ -349,13 +349,13 @@ MEANT = f"""
         SELECT id FROM documents WHERE number = :number
             AND {company("receiver")} = {company(":from_party")} AND {company("sender")} = {company(":to_party")}
         UNION SELECT id FROM documents WHERE uuid = :uuid
+        UNION SELECT id FROM documents WHERE :is_status AND number = :number AND issue_date = :issue_date
     ) AND (msg_no IS NOT NULL OR state IN ('{State.SENDING}', '{State.DOUBT}')) AND {_BELIEVED} ORDER BY id
 """
 # Each by one step in an index, however many there are.
-FIRST_REJECTIONS = f"""
-    SELECT value, (SELECT min(at) FROM responses WHERE document <> '' AND document = value AND code = '{REJECTED}')
-    FROM json_each(:ids)
-"""
+_FIRST_OF = "SELECT min(at) AS at FROM responses WHERE document <> '' AND document = value AND code = '{}'".format
+_FIRST_OF_EACH = " UNION ALL ".join(map(_FIRST_OF, REJECTED))
+FIRST_REJECTIONS = f"SELECT value, (SELECT min(at) FROM ({_FIRST_OF_EACH})) FROM json_each(:ids)"
 TIE = f"UPDATE responses SET document = :document, owed_to = :folder WHERE {_THIS_RESPONSE}"
 OWED = f"""
     {_RESPONSES} owed_to <> '' AND (owed_to = :folder OR (company = :company AND at >= :since))
@@ -366,9 +366,8 @@ WRITTEN = f"UPDATE responses SET owed_to = '' WHERE {_THIS_RESPONSE}"
 # one, and however many one company's are, the others are in it.
 REJECTIONS = f"""
     SELECT {", ".join(RESPONSE_COLUMNS)} FROM (
-        SELECT {", ".join(RESPONSE_COLUMNS)}, row_number() OVER (PARTITION BY company ORDER BY at DESC) AS newest
-        FROM responses WHERE rowid IN (
-            SELECT max(rowid) FROM responses WHERE document <> '' AND code = '{REJECTED}' AND at >= :since
+        SELECT *, row_number() OVER (PARTITION BY company ORDER BY at DESC) AS newest FROM responses WHERE rowid IN (
+            SELECT max(rowid) FROM responses WHERE document <> '' AND {IS_REJECTION} AND at >= :since
             GROUP BY document, sender, number
         )
     ) AS last WHERE newest <= 200 ORDER BY at DESC

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filedrop.journal import statements
 from filedrop.journal.rows import document_of, response_of
@@ -57,7 +57,8 @@ def tie_all(connection: sqlite3.Connection) -> None:
 
 def documents_meant(connection: sqlite3.Connection, response: Response) -> list[Document]:
     """The documents that a response may be about, by all that is recorded."""
-    values = {"number": response.number, "uuid": response.message_id, "company": response.company}
+    values: dict[str, Any] = {"number": response.number, "uuid": response.message_id, "company": response.company}
+    values |= {"is_status": response.is_status, "issue_date": response.issue_date}
     values |= {"from_party": participant_key(response.sender), "to_party": participant_key(response.receiver)}
     documents = [document_of(row) for row in connection.execute(statements.MEANT, values)]
     rejected: dict[str, datetime] = {}

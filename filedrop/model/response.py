@@ -2,15 +2,21 @@
 
 A response gives the number of a document, or the id of its message. Its sender and receiver are those of its message,
 which the access point vouches for; what the response itself states of them doesn't count.
+
+The status of a French invoice (CDAR) is sent by a platform, whose id says nothing. It counts by the invoice's number,
+date and type, by the SIREN of the message's receiver, which must be that of the seller whom the status names, and by
+the SIREN of the buyer, where the status names one.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from filedrop.model.document import Document, State, participant_key
+from filedrop.model.siren import siren
 from filedrop.model.twins import same_company
 
 if TYPE_CHECKING:
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 AMBIGUOUS = "?"  # in place of a document's id
-REJECTED = "RE"  # the code
+REJECTED = ("RE", "210", "213", "501")  # codes; of French platforms: refused, rejected, inadmissible
 KEPT = 50  # responses that a document keeps, the last ones: with thousands, its sidecar could not be read any more
 WAITS = timedelta(days=7)  # for which a response waits for what it is about
 _ACCESS_POINTS = "0242:"  # the scheme of service providers, which send each Message Level Status (Peppol MLS 1.0)
@@ -38,6 +44,7 @@ _ROOTS = {
     "SelfBilledCreditNote": _CREDIT_NOTE,
     "Order": _ORDER,
 }
+_STATUS = re.compile("[0-9]{3}")  # the codes of French platforms (XP Z12-012)
 _EITHER = "CrossIndustryInvoice"  # the root of an invoice, or of a credit note
 
 
@@ -46,7 +53,8 @@ class Response:
     """What one received message says of one document.
 
     `identity`, `msg_no`, `received`, `sender` and `receiver` are the message's, and `nth` numbers what it says of
-    several documents. `company` is where it was delivered. `number` is the document's number or its message's id.
+    several documents. `company` is where it was delivered. `number` is the document's number or its message's id. For
+    the status of a French invoice, `sender` is the buyer, "" where the status names none.
     `type_code` and `issue_date` are the document's as the response states them, "" where it doesn't. `document` is the
     id of the document that it is tied to: "" until then, AMBIGUOUS where it may be about several.
     """
@@ -72,9 +80,26 @@ class Response:
         return participant_key(self.sender).startswith(_ACCESS_POINTS)
 
     @property
+    def is_status(self) -> bool:
+        """Whether it is the status of a French invoice, which a platform has sent."""
+        return is_status(self.code)
+
+    @property
+    def words(self) -> str:
+        """The list of codes in which its code has its meaning."""
+        if self.is_status:
+            return "process_condition"
+        return "response_mls" if self.is_by_access_point else "response"
+
+    @property
     def message_id(self) -> str:
         """What would be the id of the document's message, in the form of `Document.uuid`."""
         return self.number.removeprefix("uuid:")
+
+
+def is_status(code: str) -> bool:
+    """Whether a code is one of a French platform, and not of a receiver or an access point."""
+    return bool(_STATUS.fullmatch(code))
 
 
 def is_pending(document: Document) -> bool:
@@ -118,6 +143,8 @@ def _may_be_meant(document: Document, response: Response) -> bool:
     """
     if response.at < document.claimed - WAITS:
         return False
+    if response.is_status:
+        return _is_its_invoice(document, response)
     is_its_message = document.uuid is not None and document.uuid == response.message_id
     is_by_receiver = same_company(document.receiver, response.sender) and same_company(
         document.sender, response.receiver
@@ -125,6 +152,15 @@ def _may_be_meant(document: Document, response: Response) -> bool:
     if is_by_receiver:
         return is_its_message or (document.number == response.number and _is_of_its_kind(document, response.type_code))
     return is_its_message and response.is_by_access_point and document.identity == response.identity
+
+
+def _is_its_invoice(document: Document, response: Response) -> bool:
+    """Whether a platform's status is about this invoice."""
+    stated = (response.number, response.issue_date, siren(response.receiver))
+    if not all(stated) or stated != (document.number, document.issue_date, siren(document.sender)):
+        return False
+    buyer, receiver = siren(response.sender), siren(document.receiver)
+    return (not buyer or not receiver or buyer == receiver) and _is_of_its_kind(document, response.type_code)
 
 
 def _is_of_its_kind(document: Document, type_code: str) -> bool:

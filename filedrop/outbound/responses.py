@@ -91,7 +91,7 @@ def _with_responses(desk: Desk, document: Document, responses: Sequence[Response
     """The document whose recorded history has these responses. Raises Changed: then the next scan tries again."""
     history = document.history
     for response in responses:
-        words = meaning("response_mls" if response.is_by_access_point else "response", response.code)
+        words = meaning(response.words, response.code)
         facts = {"code": response.code, "means": words, "reason": response.reason}
         event = Event(response.at, lists.RESPONSE, facts | {"message": response.msg_no})
         if not any(line.event == event.event and line.facts == event.facts for line in history):

@@ -57,9 +57,8 @@
       <fact key="reference"><xsl:copy-of select="ram:ReferenceTypeCode"/></fact>
       <xsl:for-each select="ram:SpecifiedDocumentStatus">
         <fact key="line"><xsl:copy-of select="ram:SequenceNumeric"/></fact>
-        <fact key="reason"><xsl:copy-of select="ram:Reason"/>
-          <xsl:for-each select="ram:ReasonCode">(<xsl:copy-of select="."/>)</xsl:for-each>
-        </fact>
+        <fact key="reason" list="status_reason"><xsl:copy-of select="ram:ReasonCode"/></fact>
+        <fact key="explanation"><xsl:copy-of select="ram:Reason"/></fact>
         <fact key="requested_action" list="status_action"><xsl:copy-of select="ram:RequestedActionCode"/></fact>
         <fact key="requested_action"><xsl:copy-of select="ram:RequestedAction"/></fact>
         <xsl:for-each select="ram:IncludedNote">

@@ -1,14 +1,17 @@
 """What a receiver's response says of the documents that it answers, with the reason in words.
 
 Invoice Response, Message Level Response and Message Level Status are an ApplicationResponse; or it is an OrderResponse.
-Codes: UNCL4343 as Peppol BIS uses it (Invoice Response 3, Message Level Response 3, Ordering 3, MLS 1.0).
+Codes: UNCL4343 as Peppol BIS uses it (Invoice Response 3, Message Level Response 3, Ordering 3, MLS 1.0). The status of
+a French invoice is a CrossDomainAcknowledgementAndResponse (CDAR), with codes of its own (XP Z12-012).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from filedrop.model.response import is_status
 from filedrop.readable.tree import NotReadable, tree
+from filedrop.readable.values import day
 from filedrop.readable.words import meaning
 
 if TYPE_CHECKING:
@@ -16,7 +19,8 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-ROOTS = frozenset({"ApplicationResponse", "OrderResponse"})
+_STATUS = "CrossDomainAcknowledgementAndResponse"
+ROOTS = frozenset({"ApplicationResponse", "OrderResponse", _STATUS})
 LARGEST = (
     200_000  # letters of a response, as `tree` counts them: it is read in the daemon, where a million takes a second
 )
@@ -25,12 +29,17 @@ LONGEST = 500  # characters of a reason, and of any other value
 _ACTION = "OPStatusAction"  # the list of codes for what the receiver asks for
 _NO_LINE = ("", "NA")  # a Message Level Response says so where no line is meant
 _ORDER = "220"
+_PAYMENT_RECEIVED = "212"  # the seller's word on an invoice that the buyer has received
+_REJECTED, _DUPLICATES = "213", ("DOUBLON", "REJ_UNI")  # of the same invoice that came before: that one is valid
+_BUYER = "BY"  # the role
+_SIREN = "0002"  # the scheme of the numbers by which a status names its parties
 
 
 class Answer(NamedTuple):
     """What a response says of one document: the number that it gives (or its message's id), the code, and the reason.
 
-    `type_code` and `issue_date` are the document's, "" where the response doesn't state them.
+    `type_code` and `issue_date` are the document's, "" where the response doesn't state them. `seller` and `buyer` are
+    the parties of a French invoice whose status it is, by SIREN; "" in other responses, and where it names none.
     """
 
     number: str
@@ -38,6 +47,8 @@ class Answer(NamedTuple):
     reason: str
     type_code: str
     issue_date: str
+    seller: str = ""
+    buyer: str = ""
 
 
 def answers_in(file: BinaryIO) -> list[Answer]:
@@ -46,19 +57,60 @@ def answers_in(file: BinaryIO) -> list[Answer]:
         root = tree(file, LARGEST)
     except NotReadable:
         return []
-    found: list[Answer] = []
+    is_of_platform = str(root.tag).endswith(f"}}{_STATUS}")
+    found = _statuses(root) if is_of_platform else _answers(root)
+    named = [answer for answer in dict.fromkeys(found) if answer.number and answer.code]
+    return [answer for answer in named if is_status(answer.code) == is_of_platform][:MOST]
+
+
+def _answers(root: _Element) -> Iterator[Answer]:
     if str(root.tag).endswith("}OrderResponse"):
         for order in root.findall("{*}OrderReference")[:1]:
             number, issued = _text(order, "{*}ID"), _text(order, "{*}IssueDate")
             reason = _joined([*_texts(root, "{*}Note"), *_reasons_of_order_lines(root)])
-            found.append(Answer(number, _text(root, "{*}OrderResponseCode"), reason, _ORDER, issued))
+            yield Answer(number, _text(root, "{*}OrderResponseCode"), reason, _ORDER, issued)
     for answer in root.findall(".//{*}DocumentResponse")[:MOST]:
         code = _text(answer, "{*}Response/{*}ResponseCode").upper()
         reason = _joined([*_reasons(answer.findall("{*}Response")), *_reasons_of_lines(answer)])
         for reference in answer.findall("{*}DocumentReference")[:MOST]:
             number, type_code = _text(reference, "{*}ID"), _text(reference, "{*}DocumentTypeCode")
-            found.append(Answer(number, code, reason, type_code, _text(reference, "{*}IssueDate")))
-    return [answer for answer in dict.fromkeys(found) if answer.number and answer.code][:MOST]
+            yield Answer(number, code, reason, type_code, _text(reference, "{*}IssueDate"))
+
+
+def _statuses(root: _Element) -> Iterator[Answer]:
+    """The statuses of invoices that this company may have sent."""
+    parties = [*root.iterfind("{*}ExchangedDocument/{*}IssuerTradeParty")]
+    parties += root.findall("{*}ExchangedDocument/{*}RecipientTradeParty")
+    buyers = [party for party in parties if _text(party, "{*}RoleCode") == _BUYER]
+    for invoice in root.findall("{*}AcknowledgementDocument/{*}ReferenceReferencedDocument")[:MOST]:
+        code, reasons = _text(invoice, "{*}ProcessConditionCode"), invoice.findall("{*}SpecifiedDocumentStatus")[:MOST]
+        is_duplicate = any(_text(reason, "{*}ReasonCode") in _DUPLICATES for reason in reasons)
+        if code == _PAYMENT_RECEIVED or (code == _REJECTED and is_duplicate):
+            continue
+        yield Answer(
+            number=_text(invoice, "{*}IssuerAssignedID"),
+            code=code,
+            reason=_joined(text for reason in reasons for text in _reasons_of_status(reason)),
+            type_code=_text(invoice, "{*}TypeCode"),
+            issue_date=day(_text(invoice, "{*}FormattedIssueDateTime/{*}DateTimeString")[: len("20261120")], "102"),
+            seller=_siren(invoice.findall("{*}IssuerTradeParty")),
+            buyer=_siren(buyers),
+        )
+
+
+def _siren(parties: Iterable[_Element]) -> str:
+    """The number of the first party that has one, as a ParticipantID."""
+    ids = (number for party in parties for number in party.iterfind("{*}GlobalID") if number.get("schemeID") == _SIREN)
+    return next((f"{_SIREN}:{text}" for number in ids if (text := (number.text or "").strip())), "")
+
+
+def _reasons_of_status(status: _Element) -> Iterator[str]:
+    """The reason and the notes, or what the reason's code means, and what the buyer asks for."""
+    words = [*_texts(status, "{*}Reason"), *_texts(status, "{*}IncludedNote/{*}Content")]
+    yield from words or [meaning("status_reason", code) or code for code in _texts(status, "{*}ReasonCode")]
+    action = _text(status, "{*}RequestedActionCode")
+    if asked := _text(status, "{*}RequestedAction") or meaning("status_action", action) or action:
+        yield f"Requested action: {asked}"
 
 
 def _reasons(responses: Iterable[_Element]) -> Iterator[str]:

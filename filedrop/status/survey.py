@@ -17,6 +17,7 @@ from filedrop.model.document import Need, State
 from filedrop.model.message import UNASSIGNED
 from filedrop.model.report import LISTED
 from filedrop.model.response import AMBIGUOUS
+from filedrop.readable import meaning
 from filedrop.status import matters
 from filedrop.status.folders import FolderSurvey
 from filedrop.status.model import (
@@ -363,11 +364,16 @@ def _rejection(response: Response, meant: Sequence[Document], path: str) -> Item
     more = f" and {len(meant) - LISTED} more" if len(meant) > LISTED else ""
     unclear = f", but doesn't say which document; it is one of {listed(named)}{more}" if len(meant) > 1 else ""
     reason = f": {response.reason}" if response.reason else ""
+    if response.is_status:
+        words = meaning(response.words, response.code)
+        says = f'message {response.msg_no} reports the status "{words}" ({response.code})'
+    else:
+        says = f"{response.sender} rejected it in message {response.msg_no}"
     return Item(
         name=f"document {response.number}" if unclear else meant[0].dropped_as,
         known="" if unclear else f"(message {meant[0].msg_no})",
         path=path,
-        why=f"{response.sender} rejected it in message {response.msg_no}{unclear}{reason}",
+        why=f"{says}{unclear}{reason}",
         do=[],
         since=stated(response.at),
         order=response.at.timestamp(),

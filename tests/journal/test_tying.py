@@ -180,6 +180,7 @@ def test_the_cost_of_made_up_references(journal: Journal, tmp_path: Path) -> Non
     ]
     journal.record_responses(strange)
     journal.record_responses([rejection("2", msg_no=2000 + nth, sender="0192:123456785") for nth in range(2000)])
+    journal.record_responses([rejection(f"S-{nth}", msg_no=5000 + nth, code="213", sender="") for nth in range(500)])
     journal.record_responses([rejection()])
     moment = NOON.timestamp()
     parties = {"from_party": BUYER, "to_party": SELLER}
@@ -187,7 +188,8 @@ def test_the_cost_of_made_up_references(journal: Journal, tmp_path: Path) -> Non
         statements.OWED: {"folder": "f1", "company": "acme", "since": moment - 1, "most": 1000},
         statements.REJECTIONS: {"since": moment - 1},
         statements.WAITING_FOR: {"number": "2", "uuid": None, "receiver": BUYER, "since": moment - 1},
-        statements.MEANT: {"number": "X-9", "uuid": "X-9", "company": "acme"} | parties,
+        statements.MEANT: {"number": "X-9", "uuid": "X-9", "company": "acme", "is_status": True, "issue_date": ""}
+        | parties,
         statements.FORGET_UNTIED: {"since": moment - 1},
     }
     with closing(sqlite3.connect(tmp_path / JOURNAL)) as connection:

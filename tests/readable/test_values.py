@@ -8,7 +8,7 @@ import pytest
 from readable.test_pages import shown
 from readable.test_ubl import having, said
 from support.documents import credit_note, invoice
-from support.responses import message_level, order_response, response
+from support.responses import invoice_status, message_level, order_response, response
 
 from filedrop.readable import sheets
 from filedrop.readable.values import day
@@ -67,6 +67,13 @@ def test_codes_of_a_message_level_status(code: str) -> None:
     status, answer = message_level("mls", "1", "").replace(b">RE<", f">{code}<".encode()), response("1001", code)
     assert f"Answer {STATUS[code]} ({code})" in said(status)
     assert STATUS[code] not in said(answer)
+
+
+def test_reasons_of_a_french_status() -> None:
+    """A reason's code is shown in words, and the platform's own words beside it; of a duplicate, too."""
+    assert "Reason Duplicate invoice (DOUBLON)" in said(invoice_status(why="<ram:ReasonCode>DOUBLON</ram:ReasonCode>"))
+    why = "<ram:ReasonCode>TX_TVA_ERR</ram:ReasonCode><ram:Reason>5,5 % attendu</ram:Reason>"
+    assert "Reason VAT rate incorrect (TX_TVA_ERR) Explanation 5,5 % attendu" in said(invoice_status(why=why))
 
 
 def test_copies_and_tests() -> None:

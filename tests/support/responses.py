@@ -63,3 +63,45 @@ def order_response(number: str, code: str) -> bytes:
   <cbc:ID>1</cbc:ID><cbc:OrderResponseCode>{code}</cbc:OrderResponseCode>
   <cac:OrderReference><cbc:ID>{number}</cbc:ID></cac:OrderReference>
 </OrderResponse>""".encode()
+
+
+def invoice_status(
+    number: str = "1001",
+    code: str = "213",
+    *,
+    issue_date: str = "20261120",
+    kind: str = "380",
+    seller: str = "100000009",
+    buyer: str = "200000008",
+    by: str = "BY",
+    why: str = "<ram:ReasonCode>TX_TVA_ERR</ram:ReasonCode>",
+) -> bytes:
+    """The status of a French invoice (CDAR, D22B) that the buyer's platform sends to the seller."""
+    un = "urn:un:unece:uncefact:data:standard"
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<rsm:CrossDomainAcknowledgementAndResponse xmlns:rsm="{un}:CrossDomainAcknowledgementAndResponse:100"
+    xmlns:ram="{un}:ReusableAggregateBusinessInformationEntity:100" xmlns:udt="{un}:UnqualifiedDataType:100"
+    xmlns:qdt="{un}:QualifiedDataType:100">
+  <rsm:ExchangedDocument>
+    <ram:ID>{number}_{code}</ram:ID>
+    <ram:SenderTradeParty><ram:RoleCode>WK</ram:RoleCode></ram:SenderTradeParty>
+    <ram:IssuerTradeParty>
+      <ram:GlobalID schemeID="0002">{buyer}</ram:GlobalID><ram:RoleCode>{by}</ram:RoleCode>
+    </ram:IssuerTradeParty>
+    <ram:RecipientTradeParty>
+      <ram:GlobalID schemeID="0002">{seller}</ram:GlobalID><ram:RoleCode>SE</ram:RoleCode>
+    </ram:RecipientTradeParty>
+  </rsm:ExchangedDocument>
+  <rsm:AcknowledgementDocument>
+    <ram:ReferenceReferencedDocument>
+      <ram:IssuerAssignedID>{number}</ram:IssuerAssignedID>
+      <ram:TypeCode>{kind}</ram:TypeCode>
+      <ram:FormattedIssueDateTime>
+        <qdt:DateTimeString format="102">{issue_date}</qdt:DateTimeString>
+      </ram:FormattedIssueDateTime>
+      <ram:ProcessConditionCode>{code}</ram:ProcessConditionCode>
+      <ram:IssuerTradeParty><ram:GlobalID schemeID="0002">{seller}</ram:GlobalID></ram:IssuerTradeParty>
+      <ram:SpecifiedDocumentStatus>{why}</ram:SpecifiedDocumentStatus>
+    </ram:ReferenceReferencedDocument>
+  </rsm:AcknowledgementDocument>
+</rsm:CrossDomainAcknowledgementAndResponse>""".encode()
