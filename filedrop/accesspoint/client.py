@@ -279,7 +279,7 @@ class AccessPoint:
         try:
             return self._get(target, understand, also=also, silence=DIRECTORY_SILENCE)
         except WrongAddress as error:  # base_url is right, as the lists show
-            raise WrongAddress("this access point has no directory; write outbound.directory: off") from error
+            raise WrongAddress("this access point has no directory; write directory: off") from error
 
     def _listing(self, name: str) -> Listing:
         found = listing(self._pages(name))

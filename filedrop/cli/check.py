@@ -20,6 +20,7 @@ from filedrop.cli.checking import (
     CheckResult,
     commands_found,
     mapping_found,
+    own_settings_found,
     participants_found,
     validation_found,
 )
@@ -96,6 +97,7 @@ def check(
         act_as_owner(config.root)  # else a state that root makes would be root's
     results = [CheckResult(CONFIGURATION, "ok", config.source)]
     results += [CheckResult(CONFIGURATION, "warning", warning) for warning in config.warnings]
+    results += own_settings_found(config)
     results += participants_found(config)
     results += mapping_found(config)
     results += validation_found(config)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from filedrop.config.rules import load_rules
+from filedrop.config.shown import own_settings
 from filedrop.errors import ConfigError, NoVerdict
 from filedrop.identify import participants
 from filedrop.identify.mapping import Rules
@@ -41,6 +42,14 @@ def participants_found(config: Config) -> Iterator[CheckResult]:
         for participant in company.participants:
             result = "warning" if participants.is_listed(participant) else "failed"
             yield from (CheckResult(CONFIGURATION, result, doubt) for doubt in participants.doubts(key, participant))
+
+
+def own_settings_found(config: Config) -> Iterator[CheckResult]:
+    """A result for each company that has settings of its own."""
+    for company, own in own_settings(config).items():
+        if own:
+            says = ", ".join(f"{key}: {value}" for key, value in own.items())
+            yield CheckResult(CONFIGURATION, "ok", f"companies.{company} has settings of its own: {says}")
 
 
 def mapping_found(config: Config) -> Iterator[CheckResult]:

@@ -25,7 +25,7 @@ from filedrop.outbound.validating import ask, invalid, warnings
 from filedrop.storage.folder import NotYetThere
 from filedrop.storage.folders import outbound_folder
 from filedrop.storage.own_name import own_name, told_beside
-from filedrop.validation import validator_before_sending
+from filedrop.validation import validator_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -43,7 +43,7 @@ SENDS, FAILS, HELD, NOT_READY = "would send", "would fail", "held", "not ready"
 
 def show_dry_run(config: Config, *, as_json: bool) -> bool:
     """Show what a run would do with each document; False where one would fail or a folder can't be looked into."""
-    validator = validator_before_sending(config)
+    validator = validator_of(config.validation, passed=config.pass_environment)
     with journal_if_any(config) as journal, closing(validator) if validator is not None else nullcontext():
         rows = list(_rows(config, journal, validator))
     if as_json:
@@ -70,7 +70,7 @@ def _rows(config: Config, journal: Journal | None, validator: Validator | None) 
                     held_back.add(path)
                 for name in sorted(folder.dropped()):
                     document, verdict, why = _judged(config, folder, by, name, journal)
-                    if verdict == SENDS and validator is not None:
+                    if verdict == SENDS:
                         verdict, why, _ = validated(config, validator, company, folder.at() / name, why)
                     there = folder.stamp("", name)
                     if verdict == SENDS and there and (lacks := folder.waits_for(name, there.modified)):
@@ -118,10 +118,12 @@ def _judged(
 
 
 def validated(
-    config: Config, validator: Validator, company: Company, where: Where, why: str
+    config: Config, validator: Validator | None, company: Company, where: Where, why: str
 ) -> tuple[str, str, Fault | None]:
     """What would become of a document that would be sent but for the rules; `why` is what else is said of it."""
-    refuses = config.outbound.validate_ == "refuse"
+    if validator is None or company.validate_ == "off":
+        return SENDS, why, None
+    refuses = company.validate_ == "refuse"
     try:
         with closing(OpenedDocument.open(where)) as opened:
             opened.read(config.outbound.max_size)
@@ -155,7 +157,7 @@ def as_claimed(
 
 def duplicate_of(config: Config, document: Document, journal: Journal) -> Document | None:
     """The document that is, or may be, at the access point, so that this one would fail as its duplicate."""
-    rule = config.outbound.duplicates
+    rule = config.companies[document.company].duplicates
     if rule == "allow" or document.was_let_through:
         return None
     return journal.duplicate_of(document, by_number=rule == "number")

@@ -57,13 +57,16 @@ def _login(config: Config, account: Account) -> Iterator[CheckResult]:
 def _directory(config: Config, account: Account, access_point: AccessPoint) -> Iterator[CheckResult]:
     """The result for the directory."""
     companies = [company for company in config.companies.values() if company.account == account.name]
+    asking = next((company for company in companies if company.directory != "off"), None)
     ours = next((participant for company in companies for participant in company.participants), None)
-    if config.outbound.directory == "off" or ours is None:
+    if asking is None or ours is None:
         return
     try:
         access_point.directory(ours)
     except AccessPointError as error:
-        said = f"outbound.directory is {config.outbound.directory}, but the directory gives no answer: {error}"
+        is_own = asking.directory != config.outbound.directory
+        key = f"companies.{asking.name}.directory" if is_own else "outbound.directory"
+        said = f"{key} is {asking.directory}, but the directory gives no answer: {error}"
         yield CheckResult(f"account {account.name}", "warning", said)
 
 

@@ -30,7 +30,7 @@ from filedrop.outbound.identified import identified
 from filedrop.outbound.sender import duplicate
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.storage.own_name import told_beside
-from filedrop.validation import validator_before_sending
+from filedrop.validation import validator_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -137,7 +137,7 @@ class Rehearsal:
         self._journal = stack.enter_context(journal_if_any(config))
         own = Path(stack.enter_context(TemporaryDirectory(prefix="filedrop-rehearsal-")))
         self._sent = stack.enter_context(closing(Journal(own / JOURNAL)))
-        self._validator = validator_before_sending(config)
+        self._validator = validator_of(config.validation, passed=config.pass_environment)
         if self._validator is not None:
             stack.enter_context(closing(self._validator))
         return self
@@ -187,9 +187,8 @@ class Rehearsal:
 
     def _ask_others(self, file: Path, document: Document, company: Company) -> Rehearsed:
         """What validator and directory say of a document that would be sent but for them."""
-        verdict, why, fault = SENDS, "; ".join(document.warnings), None
-        if self._validator is not None:
-            verdict, why, fault = validated(self.config, self._validator, company, file, why)
+        warnings = "; ".join(document.warnings)
+        verdict, why, fault = validated(self.config, self._validator, company, file, warnings)
         asked = self.ask(document)
         reach, objection = asked.reach(document), asked.objection(document)
         if objection is not None:
@@ -197,7 +196,7 @@ class Rehearsal:
                 objection, document.ids, lambda other: self.ask(document.but(receiver=other)).known.connected
             )
         if verdict == SENDS and objection is not None:
-            if self.config.outbound.directory == "refuse":
+            if company.directory == "refuse":
                 verdict, fault = FAILS, objection
             why = "; ".join(filter(None, (why, objection.message)))
         if verdict == SENDS:

@@ -206,7 +206,8 @@ def _why_duplicate_before(config: Config, document: Failed) -> str:
     """The same by its sidecar alone; "" also where the content isn't the one that this names."""
     content = sidecar.read(document.entry.beside(".json")) or {}
     fault = sidecar.fault_in(content)
-    if fault is None or fault.code not in sidecar.ANYWAY or config.outbound.duplicates == "allow":
+    rule = config.companies[document.folder.company].duplicates
+    if fault is None or fault.code not in sidecar.ANYWAY or rule == "allow":
         return ""
     with suppress(OSError), open_regular(document.entry) as file:
         if hashlib.file_digest(file, "sha256").hexdigest() == content.get("sha256"):

@@ -72,14 +72,19 @@ def _check_mail(config: Config, complaints: Complaints) -> None:
 
 
 def _check_validation(config: Config, complaints: Complaints) -> None:
-    """A complaint if documents are to be validated, and there isn't exactly one validator."""
+    """Complaints if documents are to be validated, and there isn't exactly one validator."""
     rules: Keys = ("validation", "rules")
     command: Keys = ("validation", "command")
     if config.validation.rules is not None and config.validation.command is not None:
         complaints.add("can't be used together with validation.command; keep one of the two", rules, command)
-    elif config.outbound.validate_ != "off" and config.validation.rules is None and config.validation.command is None:
-        sentence = "needs rules or a program; write validation.rules or validation.command, too"
-        complaints.add(sentence, ("outbound", "validate"), rules, command)
+    elif config.validation.rules is None and config.validation.command is None:
+        common = config.outbound.validate_
+        own = {name: company.validate_ for name, company in config.companies.items() if company.validate_ != common}
+        wanted: dict[Keys, str] = {("companies", name, "validate"): value for name, value in own.items()}
+        for place, value in ({("outbound", "validate"): common} | wanted).items():
+            if value != "off":
+                sentence = "needs rules or a program; write validation.rules or validation.command, too"
+                complaints.add(sentence, place, rules, command)
     for index, excepted in enumerate(config.validation.except_):
         keys: Keys = ("validation", "except", index)
         if config.validation.command is not None:

@@ -49,6 +49,10 @@ from filedrop.texts.languages import ENGLISH, Language
 _MB = 10**6
 
 Watch = Literal["auto", "events", "scan"]
+Strictness = Literal["off", "warn", "refuse"]
+Duplicates = Literal["refuse", "number", "allow"]
+Attachments = Literal["leave", "beside"]
+Readable = Literal["off", "html"]
 
 if sys.platform == "win32":
     import ctypes
@@ -96,11 +100,11 @@ class Outbound(Section):
     doubt: Interval = timedelta(minutes=15)
     track: Interval = timedelta(minutes=1)
     overdue: Duration = timedelta(hours=1)
-    duplicates: Literal["refuse", "number", "allow"] = "refuse"
+    duplicates: Duplicates = "refuse"
     foreign_sender: Literal["refuse", "warn", "allow"] = "refuse"
-    directory: Literal["off", "warn", "refuse"] = "warn"
+    directory: Strictness = "warn"
     directory_cache: Duration = timedelta(hours=1)
-    validate_: Annotated[Literal["off", "warn", "refuse"], Field(alias="validate")] = "off"
+    validate_: Annotated[Strictness, Field(alias="validate")] = "off"
 
 
 class Inbound(Section):
@@ -109,8 +113,8 @@ class Inbound(Section):
     poll: Interval = timedelta(minutes=1)
     min_free: Size = 200 * _MB
     max_size: MaxSize = 200 * _MB
-    attachments: Literal["leave", "beside"] = "leave"
-    readable: Literal["off", "html"] = "off"
+    attachments: Attachments = "leave"
+    readable: Readable = "off"
 
 
 class ExceptedRule(Section):
@@ -175,13 +179,23 @@ class Log(Section):
     keep: Count = 5
 
 
+def _completed(section: type[Section], written: Any, follows: dict[str, Any]) -> Any:
+    """What is written of a section, with what follows from other sections where nothing is written."""
+    if not isinstance(written, dict) or section.unknown(written):  # an unknown key may be one of those, misspelt
+        return written
+    return follows | {key: value for key, value in written.items() if value is not None}
+
+
 class Company(Section):
     """Whose documents are carried, and between which folders.
 
     A field that `follows` has the value that holds, whether it was written here or taken from other sections.
     """
 
-    follows: ClassVar = frozenset({"account", "outbound", "inbound", "watch", "language"})
+    follows: ClassVar = frozenset(
+        {"account", "outbound", "inbound", "watch", "language"}
+        | {"validate", "directory", "duplicates", "attachments", "readable", "keep"}
+    )
 
     name: Annotated[FolderName, TOLD]
     participants: Annotated[tuple[Participant, ...], Field(examples=['["0192:987654321"], or [] if it only sends'])]
@@ -192,11 +206,22 @@ class Company(Section):
     watch: Watch
     language: Language
     mail: Annotated[Addresses, LEFT_OUT] = ()
+    validate_: Annotated[Strictness, Field(alias="validate")]
+    directory: Strictness
+    duplicates: Duplicates
+    attachments: Attachments
+    readable: Readable
+    keep: Keep
 
     @property
     def may_receive(self) -> bool:
         """Whether a message can be for this company. One without participants has no use for its inbound folder."""
         return bool(self.participants)
+
+    def apply_to(self, common: Outbound) -> Outbound:
+        """The common settings of the way out, with this company's own."""
+        own = {"validate_": self.validate_, "directory": self.directory, "duplicates": self.duplicates}
+        return common.model_copy(update=own)
 
 
 class Config(Section):
@@ -209,6 +234,7 @@ class Config(Section):
     state: FullPath = _STATE
     outbound: Outbound = Outbound()
     inbound: Inbound = Inbound()
+    keep: Keep = Keep()
     language: Language = ENGLISH
     companies: Annotated[Mapping[str, Company], Field(examples=["and a company below it"])]
     unassigned: FullPath | None = None
@@ -217,7 +243,6 @@ class Config(Section):
     validation: Validation = Validation()
     commands: Commands = Commands()
     pass_environment: Annotated[tuple[VariableName, ...], BeforeValidator(one_or_several)] = ()
-    keep: Keep = Keep()
     log: Log = Log()
     alerts: Alerts = Alerts()
     digest: TimeOfDay | None = None
@@ -273,20 +298,29 @@ class Config(Section):
             return companies
         root = info.data.get("root", _ROOT)
         accounts = tuple(info.data.get("accounts", ()))
-        outbound: Outbound | None = info.data.get("outbound")
+        outbound: Outbound = info.data.get("outbound", Outbound())
+        inbound: Inbound = info.data.get("inbound", Inbound())
+        keep: Keep = info.data.get("keep", Keep())
 
         def complete(name: str, written: Any) -> Any:
-            if not isinstance(written, dict):
-                return written
             folder = Path(f"{root}/{name}")  # not root / name, which C:x or /x would lead elsewhere
             follows = {
                 "account": accounts[0] if len(accounts) == 1 else "",
                 "outbound": [folder / "outbound"],
                 "inbound": folder / "inbound",
-                "watch": outbound.watch if outbound else "auto",
+                "watch": outbound.watch,
                 "language": info.data.get("language", ENGLISH),
+                "validate": outbound.validate_,
+                "directory": outbound.directory,
+                "duplicates": outbound.duplicates,
+                "attachments": inbound.attachments,
+                "readable": inbound.readable,
+                "keep": keep,
             }
-            return follows | {key: value for key, value in written.items() if value is not None}
+            own = _completed(Company, written, follows)
+            if isinstance(own, dict) and "keep" in own:
+                own = own | {"keep": _completed(Keep, own["keep"], {"archive": keep.archive})}
+            return own
 
         return {name: complete(name, written) for name, written in companies.items()}
 

@@ -42,6 +42,11 @@ class Section(BaseModel):
         """The keys that may be written in this section."""
         return tuple(field.alias or name for name, field in cls.model_fields.items() if not field.exclude)
 
+    @classmethod
+    def unknown(cls, keys: Iterable[str]) -> list[str]:
+        """Those of the keys that may not be written in this section."""
+        return [key for key in keys if key not in cls.told() and key not in cls.known()]
+
     @model_validator(mode="before")
     @classmethod
     def _check_keys(cls, values: Any) -> Any:
@@ -50,8 +55,7 @@ class Section(BaseModel):
             return {}
         if not isinstance(values, dict):
             return values  # pydantic says that it wants keys
-        unknown = [key for key in values if key not in cls.told() and key not in cls.known()]
-        if unknown:
+        if unknown := cls.unknown(values):
             raise ValidationError.from_exception_data(cls.__name__, [cls._unknown(key, values) for key in unknown])
         return {key: value for key, value in values.items() if value is not None}
 

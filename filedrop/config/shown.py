@@ -22,6 +22,20 @@ def shown(section: Section) -> dict[str, Any]:
     return section.model_dump(mode="json", by_alias=True)
 
 
+def own_settings(config: Config) -> dict[str, dict[str, str]]:
+    """By company, its settings that differ from the common ones, as they may be written."""
+    said = shown(config)
+    common = said["outbound"] | said["inbound"] | {"language": said["language"]} | _kept(said)
+    return {
+        name: {key: value for key, value in (company | _kept(company)).items() if common.get(key, value) != value}
+        for name, company in said["companies"].items()
+    }
+
+
+def _kept(section: dict[str, Any]) -> dict[str, Any]:
+    return {f"keep.{key}": value for key, value in section["keep"].items()}
+
+
 def as_yaml(keys: dict[str, Any]) -> str:
     """Keys and their values in YAML."""
     return yaml.safe_dump(keys, sort_keys=False, allow_unicode=True, width=1000)

@@ -120,7 +120,6 @@ class Account:
             put=self.put,
             window=Window(max(UNDER_WAY, EACH * rules.workers)),
             validating=common.validating,
-            keep_archive=settings.keep.archive_for(),
             stopped=stopped,
         )
         self.pipelines = [
@@ -169,7 +168,7 @@ class Account:
 
     def _pipeline(self, company: config.Company, folder: OutboundFolder, mapping: Rules) -> OutboundPipeline:
         return OutboundPipeline(
-            self.context,
+            self.context.of_company(company),
             folder,
             identification_of(company, mapping),
             watch=self._watcher.watch_of(folder, company.watch) if self._watcher else Unwatched(),

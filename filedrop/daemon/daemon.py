@@ -29,7 +29,7 @@ from filedrop.process.folder_worker import FolderWorkers
 from filedrop.process.loop import Loop, attempt
 from filedrop.storage.folders import NamedFolders, unassigned_folder
 from filedrop.storage.former import left_behind
-from filedrop.validation import validator_before_sending
+from filedrop.validation import validator_of
 
 if TYPE_CHECKING:
     import threading
@@ -319,17 +319,15 @@ class Daemon:
 def _validating(
     config: Config, pool: Pool, clockwork: Clockwork, log: structlog.stdlib.BoundLogger
 ) -> Validating | None:
-    """What validates the documents; None where they aren't validated."""
-    validator, rules = validator_before_sending(config, config.state), config.outbound
-    if validator is None:
-        return None
-    refuses = rules.validate_ == "refuse"
-    return Validating(validator, refuses=refuses, retry=rules.retry, submit=pool.submit, now=clockwork.now, log=log)
+    """What validates the documents of those companies that want it; None where the configuration has no validator."""
+    validator = validator_of(config.validation, config.state, passed=config.pass_environment)
+    return Validating(validator, submit=pool.submit, now=clockwork.now, log=log) if validator else None
 
 
 def _unvalidated(validating: Validating, accounts: Iterable[Account], journal: Journal) -> str:
     """The sentence about documents that have no verdict; "" where there are none."""
-    folders = [pipeline.folder.id for account in accounts for pipeline in account.pipelines]
+    pipelines = (pipeline for account in accounts for pipeline in account.pipelines)
+    folders = [pipeline.folder.id for pipeline in pipelines if pipeline.desk.shared.validating]
     try:
         number, first = journal.first_without(Need.VERDICT, folders)
     except JournalError:  # which is reported by itself

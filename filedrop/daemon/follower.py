@@ -33,7 +33,7 @@ class Follower:
 
     def __init__(self, shared: Context, pipelines: Sequence[OutboundPipeline], workers: FolderWorkers) -> None:
         self.resolver = DoubtResolver(shared, pipelines, workers)
-        self.tracking = Tracking(shared)
+        self.tracking = Tracking(shared, pipelines)
         self.is_hindered = False
         self._shared = shared
         self._pipelines = pipelines

@@ -69,7 +69,7 @@ def fetch(context: MessageSource, folder: InboundFolder, message: Message, lefto
             target: BinaryIO = Asked(file, ask)  # type: ignore[assignment] # it has the methods that are used
             reading = _read(context, message, target)
             ask(lambda: os.fsync(file.fileno()))
-            attachments = unpacked(context, target, reading, temporary, leftovers, ask=ask)
+            attachments = unpacked(folder, target, reading, temporary, leftovers, ask=ask)
             is_whole = True
         finally:
             with suppress(OSError):  # a whole file is on the disk already
@@ -80,7 +80,7 @@ def fetch(context: MessageSource, folder: InboundFolder, message: Message, lefto
 
 
 def unpacked(
-    context: MessageSource,
+    folder: InboundFolder,
     file: BinaryIO,
     reading: Reading,
     temporary: Entry,
@@ -88,11 +88,11 @@ def unpacked(
     *,
     ask: Ask,
 ) -> tuple[Attachment, ...]:
-    """The attachments of a document that is whole in a temporary file, where the configuration wants them.
+    """The attachments of a document that is whole in a temporary file, where the folder is to have them.
 
     After an error none is left, or its name is added to `leftovers`. Raises OSError, DocumentError.
     """
-    if context.rules.attachments == "leave":
+    if not folder.has_attachments:
         return ()
     file.seek(0)
     return unpack(file, reading, temporary, leftovers, ask)

@@ -65,7 +65,7 @@ def resume(
             try:
                 with files.open_regular(temporary) as file:
                     reading = identify.read(file, doctype="keep")
-                    attachments = unpacked(context, file, reading, temporary, set(), ask=asking(local=True))
+                    attachments = unpacked(folder, file, reading, temporary, set(), ask=asking(local=True))
                     return Fetched(message, row, reading, here.whereabouts(), attachments)
             except DocumentError:  # somebody has written into it
                 pass
@@ -117,7 +117,7 @@ class _Placing:
             try:
                 for temporary in fetched.temporaries():
                     see_there(self._here / temporary)
-                if resumed and (name := reserved_before(self._context, self._here, fetched)):
+                if resumed and (name := reserved_before(self._folder, self._here, fetched)):
                     self._names[msg_no] = name
             except (FolderUnavailable, OSError) as error:
                 self._results[msg_no] = error
@@ -126,7 +126,7 @@ class _Placing:
         )
         # Before the first rename: a start must know which of the missing temporary files may be placed.
         changes: dict[str, Any] = {"state": "placing", "placed": self._now}
-        changes["page"] = 0 if self._context.rules.readable == "html" else None
+        changes["page"] = 0 if self._folder.has_pages else None
         self._rows = {msg_no: replace(self._placed(msg_no), **changes) for msg_no in self._names}
         self._context.journal.record_responses(list(self._responses()))
         self._context.journal.record_messages([self._rows[msg_no] for msg_no in self._left()])

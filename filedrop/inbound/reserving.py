@@ -28,7 +28,7 @@ def reserve(
 ) -> dict[int, str | OSError]:
     """Reserve names for a batch; its sidecars are brought to the disk together. Returns each one's name or error."""
     results: dict[int, str | OSError] = {}
-    names = {msg_no: _free_names(context, folder, here, fetched) for msg_no, fetched in batch.items()}
+    names = {msg_no: _free_names(folder, here, fetched) for msg_no, fetched in batch.items()}
     with Drafts(here) as drafts:
         while left := batch.keys() - results.keys():
             written: dict[int, tuple[str, Draft]] = {}
@@ -50,11 +50,11 @@ def reserve(
     return results
 
 
-def reserved_before(context: MessageSource, here: Directory, fetched: Fetched) -> str | None:
+def reserved_before(folder: InboundFolder, here: Directory, fetched: Fetched) -> str | None:
     """The name that an earlier attempt has reserved, if it can still be used; others are given up. Raises OSError."""
     for name in list(reserved(here, fetched.message, fetched.row)):
         content = sidecar.read(here / f"{name}.json") or {}
-        is_as_wanted = bool(content.get("page")) == (context.rules.readable == "html")
+        is_as_wanted = bool(content.get("page")) == folder.has_pages
         if is_as_wanted and not ((here / name).exists() or content.get("attachments") or fetched.attachments):
             return name
         # Another file took the name meanwhile, attachments may have been placed, or the configuration has changed.
@@ -74,10 +74,10 @@ def reserved(here: Directory, message: Message, row: MessageRow) -> Iterator[str
             yield beside.removesuffix(".json")
 
 
-def _free_names(context: MessageSource, folder: InboundFolder, here: Directory, fetched: Fetched) -> Iterator[str]:
+def _free_names(folder: InboundFolder, here: Directory, fetched: Fetched) -> Iterator[str]:
     for name in folder.free_names(here, inbound_name(fetched.message, fetched.reading.root_name)):
         beside = [attachment.named(name) for attachment in fetched.attachments if attachment.temporary]
-        if context.rules.readable == "html":
+        if folder.has_pages:
             beside.append(page_name(name))
         if not any((here / target).exists() for target in beside):
             yield name
@@ -86,9 +86,9 @@ def _free_names(context: MessageSource, folder: InboundFolder, here: Directory, 
 def sidecar_of(context: MessageSource, folder: InboundFolder, fetched: Fetched, name: str, now: datetime) -> bytes:
     """The sidecar of a document that gets this name now."""
     more: dict[str, object] = {}
-    if context.rules.attachments == "beside":
+    if folder.has_attachments:
         more["attachments"] = [attachment.told(name) for attachment in fetched.attachments]
-    if context.rules.readable == "html":
+    if folder.has_pages:
         more["page"] = page_name(name)
     if fetched.row.repeats is not None:
         more["possible_duplicate_of"] = fetched.row.repeats

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop import identify
@@ -136,6 +136,8 @@ class Context:
     where the request never begins; the outcome goes to `record`. `put` leaves a letter for the account.
     `validating` is None where documents aren't validated; `keep_archive` where the archive is kept
     for ever. After `stopped`, what comes back is put away, and nothing else begins.
+
+    The account itself has the common settings, each pipeline those of its company (`of_company`).
     """
 
     account: str
@@ -153,9 +155,18 @@ class Context:
     put: Callable[[Stepped], None]
     window: Window
     validating: Validating | None
-    keep_archive: timedelta | None
     stopped: threading.Event
+    keep_archive: timedelta | None = None
     gone: Gone = field(default_factory=Gone)
+
+    def of_company(self, company: Company) -> Context:
+        """The same for one company, with its settings."""
+        return replace(
+            self,
+            rules=company.apply_to(self.rules),
+            validating=None if company.validate_ == "off" else self.validating,
+            keep_archive=company.keep.archive_for(),
+        )
 
 
 @dataclass(frozen=True, slots=True)

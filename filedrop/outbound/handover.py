@@ -284,10 +284,10 @@ class Handover:
 
     def _judge(self, validating: Validating, document: Document, opened: OpenedDocument) -> None:
         """Validate a document, unless nothing may be posted now. Called in a validator's thread."""
-        judgement, broke_off, may_post = None, True, self._shared.ready()
+        judgement, broke_off, rules, may_post = None, True, self._shared.rules, self._shared.ready()
         try:
             with self._folder.in_use():
-                judgement = validating.judge(document, opened, local=self._folder.local) if may_post else None
+                judgement = validating.judge(document, opened, rules, local=self._folder.local) if may_post else None
             broke_off = False
         finally:
             self._put(Validated(document, opened, judgement, is_logged=broke_off))

@@ -20,11 +20,12 @@ from filedrop.texts import Text
 from filedrop.times import backoff, is_due
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from filedrop.model.document import Document
     from filedrop.model.message import Message
     from filedrop.outbound.context import Context
+    from filedrop.outbound.pipeline import OutboundPipeline
 
 ASKED_AT_ONCE = 5000  # documents: bounds the memory; the outbox is read once for all of them
 LONGEST = timedelta(hours=1)  # contract 2, `track`: doubles up to 1h
@@ -35,8 +36,9 @@ EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)  # no message is older; some servers
 class Tracking:
     """Follows one account's accepted documents."""
 
-    def __init__(self, shared: Context) -> None:
+    def __init__(self, shared: Context, pipelines: Sequence[OutboundPipeline]) -> None:
         self._shared = shared
+        self._pipelines = pipelines
         self._longest = max(LONGEST, shared.rules.track)
         self._gone: dict[str, float] = {}  # ids of documents that left the outbox undelivered, since when (steady)
 
@@ -139,7 +141,8 @@ class Tracking:
 
     def _not_delivered(self, document: Document, otherwise: str) -> Fault:
         """The fault of a document that left the outbox undelivered, with the cause where the directory knows it."""
-        asks = self._shared.rules.directory != "off" and not otherwise
+        company = (pipeline.desk.shared for pipeline in self._pipelines if pipeline.folder.id == document.folder)
+        asks = not otherwise and any(shared.rules.directory != "off" for shared in company)
         return _not_delivered(document, otherwise, self._shared.directory.objection(document.ids) if asks else None)
 
     def _is_overdue(self, document: Document, now: datetime, gone_since: float, outbox: Listing) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import structlog
 
-    from filedrop.config import Retry
+    from filedrop.config import Outbound
     from filedrop.outbound.upload import OpenedDocument
     from filedrop.validation import Validator, Verdict
 
@@ -52,8 +52,6 @@ class Validating:
         self,
         validator: Validator,
         *,
-        refuses: bool,
-        retry: Retry,
         submit: Callable[[Callable[[], None], Callable[[], None], str], None],
         now: Callable[[], datetime],
         log: structlog.stdlib.BoundLogger,
@@ -61,8 +59,6 @@ class Validating:
         self.submit = submit
         self.trouble = ""
         self._validator = validator
-        self._refuses = refuses
-        self._retry = retry
         self._now = now
         self._log = log
         self._closed = threading.Event()
@@ -71,17 +67,20 @@ class Validating:
         """Whether a document that is about to be posted must be validated before."""
         return document.unclear == 0
 
-    def judge(self, document: Document, opened: OpenedDocument, *, local: bool) -> Judgement | None:
-        """Validate a waiting document. None where filedrop is stopping: it waits as before."""
+    def judge(self, document: Document, opened: OpenedDocument, rules: Outbound, *, local: bool) -> Judgement | None:
+        """Validate a waiting document. None where filedrop is stopping: it waits as before.
+
+        `rules`: the settings of its company.
+        """
         try:
             verdict = ask(self._validator, opened, document.company, local=local)
         except NoVerdict as error:
-            return None if self._closed.is_set() else self._unjudged(document, str(error))
+            return None if self._closed.is_set() else self._unjudged(document, str(error), rules)
         except OSError as error:  # the file can't be read now, or no copy be written
             why = f"the document can't be handed to the validator: {error.strerror or error}"
-            return self._unjudged(document, why)
+            return self._unjudged(document, why, rules)
         self.trouble = ""
-        return self._judged(document, verdict)
+        return self._judged(document, verdict, rules)
 
     def end_if_idle(self) -> None:
         """Let the validator give back what it needs only while there is work. Called now and then."""
@@ -92,9 +91,9 @@ class Validating:
         self._closed.set()
         self._validator.close()
 
-    def _judged(self, document: Document, verdict: Verdict) -> Judgement:
+    def _judged(self, document: Document, verdict: Verdict, rules: Outbound) -> Judgement:
         now = self._now()
-        if self._refuses and not verdict.is_valid:
+        if rules.validate_ == "refuse" and not verdict.is_valid:
             return Judgement(document.failed(now, invalid(verdict, document.company)), passes=False)
         for warning in warnings(verdict):
             document = document.warned(warning)
@@ -102,12 +101,12 @@ class Validating:
             document = document.but(history=(*document.history, Event(now, VALIDATED)))
         return Judgement(document, passes=True)
 
-    def _unjudged(self, document: Document, why: str) -> Judgement:
-        now, retry = self._now(), self._retry
+    def _unjudged(self, document: Document, why: str, rules: Outbound) -> Judgement:
+        now, retry = self._now(), rules.retry
         due = now + backoff(document.attempts + 1, retry.first, retry.longest)
         waits = document.waits_for(now, Need.VERDICT, why, due=due)
         log_need(self._log, waits, before=document)
-        if not self._refuses:
+        if rules.validate_ != "refuse":
             self.trouble = f"documents can't be validated, and are sent with a warning: {why}"
             return Judgement(document.warned(f"it could not be validated: {why}"), passes=True)
         return Judgement(waits.but(attempts=document.attempts + 1), passes=False)

@@ -138,7 +138,8 @@ class CompanyStatus(Counts):
     """Contract 5's counts, and by each that isn't 0 its reason; then names, the newest first.
 
     Where there are many, some aren't listed; `unlisted` says how many of each kind. `why` says why documents wait.
-    `strays` are files that nobody will send; None where no daemon has looked for them yet.
+    `strays` are files that nobody will send; None where no daemon has looked for them yet. `keep_archive`: for how
+    long, or `forever`.
     """
 
     held: bool
@@ -149,6 +150,7 @@ class CompanyStatus(Counts):
     messages: list[MessageStatus]
     strays: list[StrayStatus] | None
     unlisted: dict[str, int]
+    keep_archive: str
 
 
 class AccountStatus(TypedDict):
@@ -181,8 +183,8 @@ class Status(TypedDict):
 
     `tables` says in sentences what is wrong with them, `troubles`, by what they are about, what else keeps work from
     being done, `alerts` what couldn't be sent of mails and the like, `journal` why that can't be used, "" while it can.
-    `running`: whether a daemon works with this state; None if unknown. `keep_archive`: for how long, or `forever`.
-    `matters` is what needs attention.
+    `running`: whether a daemon works with this state; None if unknown. `keep_archive`: for how long, or `forever`,
+    where a company has no time of its own. `matters` is what needs attention.
     """
 
     filedrop: int

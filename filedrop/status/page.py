@@ -91,6 +91,7 @@ def render(
         highest=max(map(max, lately.days)),
         totals=dict(zip(kinds, map(sum, lately.days), strict=True)),
         disks=_disks(status, place, language),
+        archives=_archives(status),
         page=lambda received: _link(readable.get((received.company, received.file)), place),
         note=lambda item, matter: _note(item, matter, place),
         version=__version__,
@@ -101,6 +102,15 @@ def render(
         "base-uri 'none'; form-action 'none'",
     )
     return html.encode()
+
+
+def _archives(status: Status) -> dict[str, list[str]]:
+    """For how long archives are kept, each with its companies; without those that are kept for ever."""
+    archives: dict[str, list[str]] = {}
+    for name, company in status["companies"].items():
+        if company["keep_archive"] != "forever":
+            archives.setdefault(company["keep_archive"], []).append(name)
+    return archives
 
 
 def _level(status: Status) -> str:

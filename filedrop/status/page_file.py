@@ -85,11 +85,11 @@ class Pages:
 
     def readable(self, now: datetime) -> dict[tuple[str, str], Path]:
         """Where the pages of the latest received documents are to lie, by company and name of the document."""
-        companies = self._config.companies if self._config.inbound.readable == "html" else {}
+        companies = self._config.companies
         return {
             (received.company, received.file): companies[name].inbound / page_name(received.file)
             for name, happened in self._lately(now).items()
-            if name in companies and companies[name].may_receive
+            if name in companies and companies[name].may_receive and companies[name].readable == "html"
             for received in happened.received
         }
 

@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filedrop.config.shown import shown
 from filedrop.errors import JournalError
 from filedrop.model.document import Need, State
 from filedrop.model.message import UNASSIGNED
@@ -36,7 +37,7 @@ from filedrop.status.starting import start_command
 from filedrop.status.strays import CompanyStrays, RemovedFolders, strays_by_company
 from filedrop.storage.former import left_behind, left_in_folders, served_folders
 from filedrop.text import listed
-from filedrop.times import as_duration, from_seconds, stated
+from filedrop.times import from_seconds, stated
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -207,7 +208,7 @@ class Survey:
             alerts=list(told.alerts),
             unassigned=self._folder(UNASSIGNED, config.unassigned) if config.unassigned else None,
             configured=told.configured,
-            keep_archive=as_duration(kept) if (kept := config.keep.archive_for()) else "forever",
+            keep_archive=shown(config.keep)["archive"],
             matters=[],
         )
         for name, standing in accounts.items():
@@ -309,6 +310,7 @@ class Survey:
             messages=messages,
             strays=strays if company.name in told.strays else None,
             unlisted={kind: there[kind] - number for kind, number in listed.items() if there[kind] > number},
+            keep_archive=shown(company.keep)["archive"],
         )
 
     def _folder(self, use: str, path: Path) -> FolderStatus:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Sequence
     from pathlib import Path
 
-    from filedrop.config import Company, Config
+    from filedrop.config import Company, Config, Inbound
     from filedrop.files import Directory, Entry, FileStamp, Identity
     from filedrop.journal import Journal
     from filedrop.model.document import Document
@@ -204,13 +204,25 @@ class OutboundFolder(Folder):
 
 
 class InboundFolder(Folder):
-    """An `inbound/`: received documents, each with its sidecar, and perhaps with a page."""
+    """An `inbound/`: received documents, each with its sidecar.
+
+    `has_attachments`, `has_pages`: whether what is embedded in them, or pages of them, are to lie beside them.
+    """
 
     def __init__(
-        self, path: Path, *, company: str, below: Path, served: Container[Path] = (), language: str = ENGLISH
+        self,
+        path: Path,
+        *,
+        company: str,
+        below: Path,
+        served: Container[Path] = (),
+        language: str = ENGLISH,
+        settings: Inbound | Company | None = None,
     ) -> None:
         super().__init__(path, company=company, below=below, served=served)
         self.language = language  # of its pages
+        self.has_attachments = settings is not None and settings.attachments == "beside"
+        self.has_pages = settings is not None and settings.readable == "html"
 
     def clear_drafts_once(self, named: Callable[[], frozenset[str]]) -> None:
         """Remove drafts that a killed process left, except those `named` in the journal. Works only once."""
@@ -276,7 +288,12 @@ def inbound_folder(config: Config, company: Company, served: Container[Path] | N
     """A company's inbound folder; `served` as above."""
     named = config.folders if served is None else served
     return InboundFolder(
-        company.inbound, company=company.name, below=config.root, served=named, language=company.language
+        company.inbound,
+        company=company.name,
+        below=config.root,
+        served=named,
+        language=company.language,
+        settings=company,
     )
 
 
@@ -286,5 +303,10 @@ def unassigned_folder(config: Config, served: Container[Path] | None = None) -> 
         return None
     named = config.folders if served is None else served
     return InboundFolder(
-        config.unassigned, company=UNASSIGNED, below=config.root, served=named, language=config.language
+        config.unassigned,
+        company=UNASSIGNED,
+        below=config.root,
+        served=named,
+        language=config.language,
+        settings=config.inbound,
     )

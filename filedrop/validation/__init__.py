@@ -20,17 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from filedrop.config import Config, Validation
+    from filedrop.config import Validation
 
 FOLDER = "validating"  # in `state`
-__all__ = ["ByRules", "Kind", "Validator", "Verdict", "clear_copies", "validator_before_sending", "validator_of"]
-
-
-def validator_before_sending(config: Config, state: Path | None = None) -> Validator | None:
-    """The validator of documents before they are sent; None where `outbound.validate` is off. `state`: as below."""
-    if config.outbound.validate_ == "off":
-        return None
-    return validator_of(config.validation, state, passed=config.pass_environment)
+__all__ = ["ByRules", "Kind", "Validator", "Verdict", "clear_copies", "validator_of"]
 
 
 def validator_of(validation: Validation, state: Path | None = None, *, passed: Sequence[str] = ()) -> Validator | None:

@@ -234,7 +234,26 @@ def test_no_directory(filedrop: Filedrop, world: World) -> None:
     assert done.returncode == 0
     ((about, says),) = [(about, says) for about, result, says in findings(done.stdout) if result == "warning"]
     assert about == "account main"
-    assert says.endswith("gives no answer: this access point has no directory; write outbound.directory: off")
+    assert says.endswith("gives no answer: this access point has no directory; write directory: off")
+
+
+def test_settings_of_a_company(make_world: Callable[..., World]) -> None:
+    """Check lists the settings that a company has of its own, and `config show` prints all that apply to it."""
+    own = "participants: [], directory: refuse, duplicates: refuse, keep: {archive: 400d}"
+    world = make_world(companies={"fjord": f"{{{own}}}"}, outbound={"directory": '"off"'})
+    world.front.always("GET /directory", instead(404))
+    done = world.filedrop("check", "--json")
+    assert done.returncode == 0
+    found = findings(done.stdout)
+    says = "companies.fjord has settings of its own: directory: refuse, keep.archive: 400d"
+    assert ("configuration", "ok", says) in found
+    assert not [says for _, _, says in found if says.startswith("companies.acme")]
+    (warning,) = [says for _, result, says in found if result == "warning"]
+    assert warning.startswith("companies.fjord.directory is refuse, but the directory gives no answer")
+    shown = json.loads(world.filedrop("config", "show", "--json").stdout)["companies"]
+    keys = ("directory", "duplicates", "keep")
+    assert [shown["acme"][key] for key in keys] == ["off", "refuse", {"archive": "forever"}]
+    assert [shown["fjord"][key] for key in keys] == ["refuse", "refuse", {"archive": "400d"}]
 
 
 def test_a_folder_of_another(filedrop: Filedrop, world: World) -> None:

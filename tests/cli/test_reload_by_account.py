@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -127,6 +128,27 @@ def test_reload_of_participants(make_world: Callable[..., World]) -> None:
         world.until(lambda: list((world.root / "other" / "inbound").glob("*.xml")))
         assert [event["accounts"] for event in events(world, "configuration.changed")] == ["main"]
         world.stop(daemon)
+
+
+def test_reload_of_a_companys_settings(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """A changed setting of a company applies to its next document, and only to its own; also where nobody had it on."""
+    program = tmp_path / "program.py"
+    program.write_text("print('it is wrong')\nraise SystemExit(1)")
+    more = f"validation: {{command: [{sys.executable}, {program}], timeout: 10m}}"
+    world = make_world(companies={"fjord": "{participants: []}"}, more=more)
+    outbound = world.root / "fjord" / "outbound"
+    with world.daemon() as daemon:
+        world.until(lambda: (outbound / "sent").is_dir() and status_file.read(world.root))
+        world._companies["fjord"] = "{participants: [], validate: refuse}"
+        world.config_file()
+        assert ask(world, "reload").status == 0
+        world.put(outbound / "1.xml", invoice("1"))
+        world.drop("2.xml", invoice("2"))
+        world.until((outbound / "failed" / "1.xml.json").exists)
+        world.until(lambda: world.accepted() == {"2.xml": 1})
+        assert [event["accounts"] for event in events(world, "configuration.changed")] == ["main"]
+        world.stop(daemon)
+    assert json.loads((outbound / "failed" / "1.xml.json").read_bytes())["error"]["code"] == "invalid"
 
 
 @pytest.mark.slow

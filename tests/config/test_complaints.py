@@ -211,6 +211,19 @@ COMPANIES = {
     "acme: {participants: [], watch: always}": (
         "7: companies.acme.watch: is not one of the possible values; write 'auto', 'events' or 'scan'"
     ),
+    "acme: {participants: [], duplicates: maybe}": (
+        "7: companies.acme.duplicates: is not one of the possible values; write 'refuse', 'number' or 'allow'"
+    ),
+    "acme: {participants: [], duplicate: allow}": '7: companies.acme.duplicate: unknown key; did you mean "duplicates"?',
+    "acme:\n  participants: []\n  keep: {archiv: 400d}": (
+        '9: companies.acme.keep.archiv: unknown key; did you mean "archive"?'
+    ),
+    "acme: {participants: [], keep: 400d}": (
+        "7: companies.acme.keep: text where keys are expected; write them below it, indented, one in each line"
+    ),
+    "acme: {participants: []}\nb: {participants: [], validate: warn}": (
+        "8: companies.b.validate: needs rules or a program; write validation.rules or validation.command, too"
+    ),
     "acme: {participants: [], outbound: []}": (
         "7: companies.acme.outbound: an empty list; write at least one entry, or leave the key out"
     ),

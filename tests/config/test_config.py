@@ -37,6 +37,31 @@ def test_what_a_company_says_holds() -> None:
     assert acme.watch == "events"
 
 
+def test_settings_of_a_company() -> None:
+    """A company has the settings that are written below it, and else the common ones."""
+    common = """
+outbound: {validate: warn, directory: refuse, duplicates: number}
+inbound: {attachments: beside, readable: html}
+keep: {archive: 400d}
+validation: {rules: /srv/rules}
+companies:
+  acme: {participants: [], validate: null, keep: {archive: null}}
+  fjord: {participants: [], validate: off, directory: warn, duplicates: allow, keep: {}}
+  tind: {participants: [], attachments: leave, readable: off, keep: {archive: forever}}
+"""
+    config = parse(local(BASE[: BASE.index("companies:")] + common.lstrip()))
+    names = ("validate_", "directory", "duplicates", "attachments", "readable")
+    written = {
+        company.name: (*(getattr(company, name) for name in names), company.keep.archive_for())
+        for company in config.companies.values()
+    }
+    assert written == {
+        "acme": ("warn", "refuse", "number", "beside", "html", timedelta(days=400)),
+        "fjord": ("off", "warn", "allow", "beside", "html", timedelta(days=400)),
+        "tind": ("warn", "refuse", "number", "leave", "off", None),
+    }
+
+
 @pytest.mark.parametrize("nothing", ["", " null", " ~"])
 def test_a_section_with_nothing_in_it(nothing: str) -> None:
     """A section whose keys are all commented out is a section of defaults."""

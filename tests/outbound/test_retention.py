@@ -80,6 +80,23 @@ def test_a_month_that_is_wholly_older(world: World, clock: Clock) -> None:
     assert (world.outbound / "failed" / "july again.xml").exists()
 
 
+def test_settings_of_a_company(world: World, clock: Clock) -> None:
+    """Months are removed where the company's own `keep.archive` is over, and by the common one where it has none."""
+    for company, kept in {"fjord": "forever", "tind": "90d"}.items():
+        world._companies[company] = f"{{participants: [], keep: {{archive: {kept}}}}}"
+    folders = {company: world.root / company / "outbound" for company in world._companies}
+    for company, outbound in folders.items():
+        outbound.mkdir(parents=True, exist_ok=True)
+        world.put(outbound / "june.xml", invoice(company))
+    for days, companies in {0: ["acme", "fjord", "tind"], 95: ["fjord", "tind"], 40: ["fjord"]}.items():
+        clock.pass_on(days * A_DAY)
+        life = Life(world, clock)
+        life.go_on(100)
+        life.stop()
+        there = [company for company, outbound in folders.items() if list(outbound.glob("archive/*/june.xml"))]
+        assert there == companies
+
+
 def test_what_stays(world: World, clock: Clock) -> None:
     """A person's own files stay, and so does what is unfinished, wherever its file lies."""
     life = Life(world, clock)

@@ -204,13 +204,21 @@ def test_it_is_written_when_something_changes_and_else_rarely(world: World) -> N
     assert all(one != other for one, other in zip(seen[1], seen[2], strict=True))
 
 
-@pytest.mark.parametrize("kept", ["forever", "400d"])
-def test_how_long_the_archive_is_kept(make_world: Callable[..., World], kept: str) -> None:
-    """Where old months are removed, the page says that their documents are no longer known."""
-    world = make_world(more=f"keep: {{archive: {kept}}}\n")
+@pytest.mark.parametrize(
+    ("common", "own", "whole"),
+    [("400d", "400d", ["400d"]), ("forever", "90d", ["90d"]), ("400d", "90d", ["400d", "90d"])],
+)
+def test_how_long_the_archive_is_kept(
+    make_world: Callable[..., World], common: str, own: str, whole: list[str]
+) -> None:
+    """Where old months are removed, each page says for its companies that their documents are no longer known."""
+    companies = {"fjord": f"{{participants: [], keep: {{archive: {own}}}}}"}
+    world = make_world(companies=companies, more=f"keep: {{archive: {common}}}\n")
     report(world)
-    for file in (world.root / "STATUS.html", world.root / "acme" / "STATUS.html"):
-        assert ("The archive is kept for 400d" in text_of(file)) == (kept == "400d")
+    pages = {name: text_of(world.root / name / "STATUS.html") for name in ("", "acme", "fjord")}
+    kept = {name: re.findall(r"The archive is kept for (\d+d)", page) for name, page in pages.items()}
+    assert kept == {"": whole, "acme": [common] if common != "forever" else [], "fjord": [own]}
+    assert (f"fjord: The archive is kept for {own}" in pages[""]) is (common != own)
 
 
 def test_other_party_and_readable_page(make_world: Callable[..., World]) -> None:

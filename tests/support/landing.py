@@ -49,7 +49,8 @@ class Landing:
 
     def start(self, path: Path | None = None) -> None:
         """Have a filedrop begin with the folder, or with one there, which knows of it what the journal does."""
-        folder = InboundFolder(path or self.world.inbound, company="acme", below=self.world.root)
+        settings = self.world.configuration().inbound
+        folder = InboundFolder(path or self.world.inbound, company="acme", below=self.world.root, settings=settings)
         self.delivery = InboundDelivery(
             folder, self.life.journal, min_free=self.min_free, log=self.world._log, workers=self.life.service.workers
         )
