@@ -22,6 +22,6 @@ page.
 from filedrop.readable.rendering import PIECE, Renderer, pieces
 from filedrop.readable.sheets import Sheet
 from filedrop.readable.tree import NotReadable
-from filedrop.readable.words import meaning
+from filedrop.readable.words import in_language, meaning
 
-__all__ = ["PIECE", "NotReadable", "Renderer", "Sheet", "meaning", "pieces"]
+__all__ = ["PIECE", "NotReadable", "Renderer", "Sheet", "in_language", "meaning", "pieces"]

@@ -70,6 +70,12 @@ def meaning(list_name: str, code: str) -> str:
     return LISTS[list_name].get(code, "")
 
 
+def in_language(list_name: str, text: str, language: str) -> str:
+    """What a code means, in another language than English; any other text as it is."""
+    code = next((code for code, meaning in LISTS[list_name].items() if meaning == text), "")
+    return words(language).lists[list_name].get(code, text)
+
+
 def spaced(name: str) -> str:
     """An element's name as words: `PayableAmount` is "Payable Amount"."""
     return _CAMEL.sub(" ", name)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from filedrop.status.folders import WITHOUT_SIDECAR
 from filedrop.status.matters import AWAY, DELETE, key_of
 from filedrop.status.reasons import REPEATED
+from filedrop.status.rejections import in_words
 from filedrop.texts.languages import ENGLISH, counted, marked, plural, translated
 from filedrop.times import as_duration
 
@@ -126,6 +127,8 @@ def _item(item: Item, kind: Kind, language: str) -> Item:
         known = translated("(message {number})", language).format(number=found[1])
     if kind == "repeated" and (found := _REPEATED.fullmatch(why)):
         why = translated(REPEATED, language).format(number=found[1])
+    if kind == "rejected":
+        why = in_words(why, language)
     if kind == "stuck" and (found := _STUCK.fullmatch(name)):
         name = translated("message {number} from {sender}", language).format(number=found[1], sender=found[2])
     return {**item, "do": [], "why": translated(why, language), "known": known, "name": name}

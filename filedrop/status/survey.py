@@ -17,8 +17,6 @@ from filedrop.errors import JournalError
 from filedrop.model.document import Need, State
 from filedrop.model.message import UNASSIGNED
 from filedrop.model.report import LISTED
-from filedrop.model.response import AMBIGUOUS
-from filedrop.readable import meaning
 from filedrop.status import matters
 from filedrop.status.folders import FolderSurvey
 from filedrop.status.model import (
@@ -33,21 +31,19 @@ from filedrop.status.model import (
     Status,
 )
 from filedrop.status.reasons import REPEATED, Left, dropped, failed, fetched, in_sending, known, reasons, stuck_messages
+from filedrop.status.rejections import rejected_since
 from filedrop.status.starting import start_command
 from filedrop.status.strays import CompanyStrays, RemovedFolders, strays_by_company
 from filedrop.storage.former import left_behind, left_in_folders, served_folders
-from filedrop.text import listed
 from filedrop.times import from_seconds, stated
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from filedrop.config import Company, Config
     from filedrop.journal import Journal, MessageRow, Newest
-    from filedrop.model.document import Document
     from filedrop.model.report import AccountReport, DaemonReport
-    from filedrop.model.response import Response
     from filedrop.status.folders import FolderSnapshot
 
 LATELY = timedelta(days=7)  # for which a rejection or a duplicate is shown: nobody tells us when it was dealt with
@@ -220,7 +216,7 @@ class Survey:
             )
         in_doubt = any(company["doubt"] for company in status["companies"].values())
         doubts = journal.in_state(State.DOUBT) if journal and in_doubt else []
-        rejected = list(_rejected(journal, config, served, now)) if journal else []
+        rejected = list(rejected_since(journal, config, served, now - LATELY)) if journal else []
         repeats = {name: journal.repeats(name, now - LATELY) if journal else [] for name in config.companies}
         repeated = [(name, _repeated(row)) for name, rows in repeats.items() for row in rows]
         start = start_command(Path(config.source)) if running is False else ""
@@ -330,56 +326,6 @@ class Survey:
 def _troubles(told: DaemonPart, in_folders: str) -> dict[str, str]:
     others = {about: why for about, why in told.troubles.items() if about != "folders"}  # that may be an older one
     return others | ({"folders": in_folders} if in_folders else {})
-
-
-def _rejected(
-    journal: Journal, config: Config, served: Mapping[Path, str], now: datetime
-) -> Iterator[tuple[str, Item]]:
-    """What receivers have rejected lately, newest first: the company, as it is called now, and the document.
-
-    The company is the one that serves the document's folder, else the document's own, else the one that received the
-    response; "" where the configuration has none of these, or the response may be about documents of several.
-    """
-    responses = journal.rejections(now - LATELY)
-    served_by = {served.get(path): company.name for company in config.companies.values() for path in company.outbound}
-    ids = {response.document for response in responses}
-    documents = {document.id: document for document in journal.documents(ids)} if ids else {}
-    for response in responses:
-        if response.document == AMBIGUOUS:
-            meant = journal.documents_meant(response)
-        else:
-            meant = [documents[response.document]] if response.document in documents else []
-        companies = {
-            next((name for name in names if name in config.companies), "")
-            for names in (
-                (served_by.get(document.folder, ""), document.company, response.company) for document in meant
-            )
-        }
-        if meant:  # else removed from the archive since
-            path = journal.path_of(meant[0]) if len(meant) == 1 else None
-            yield companies.pop() if len(companies) == 1 else "", _rejection(response, meant, str(path or ""))
-
-
-def _rejection(response: Response, meant: Sequence[Document], path: str) -> Item:
-    """A rejected document; or a response that doesn't say which of several documents it rejects."""
-    named = [f"{document.dropped_as} (message {document.msg_no})" for document in meant[:LISTED]]
-    more = f" and {len(meant) - LISTED} more" if len(meant) > LISTED else ""
-    unclear = f", but doesn't say which document; it is one of {listed(named)}{more}" if len(meant) > 1 else ""
-    reason = f": {response.reason}" if response.reason else ""
-    if response.is_status:
-        words = meaning(response.words, response.code)
-        says = f'message {response.msg_no} reports the status "{words}" ({response.code})'
-    else:
-        says = f"{response.sender} rejected it in message {response.msg_no}"
-    return Item(
-        name=f"document {response.number}" if unclear else meant[0].dropped_as,
-        known="" if unclear else f"(message {meant[0].msg_no})",
-        path=path,
-        why=f"{says}{unclear}{reason}",
-        do=[],
-        since=stated(response.at),
-        order=response.at.timestamp(),
-    )
 
 
 def _repeated(row: MessageRow) -> Item:

@@ -14,6 +14,7 @@ from support.documents import SELLER, invoice, listed_as
 from support.responses import invoice_status, message_level, response
 
 from filedrop.readable.codes import LISTS
+from filedrop.status.company import in_plain_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,7 @@ RULE = (
 VENDEUR, STATUTS, ACHETEUR = "0225:100000009", "0225:100000009_STATUTS", "0225:200000008"
 LECLIENT = "0225:100000009_LECLIENTC1"
 PLATFORM = "0225:999999999_PA"
-FRENCH = f'{{participants: ["{VENDEUR}", "{STATUTS}"]}}'
+FRENCH = f'{{participants: ["{VENDEUR}", "{STATUTS}"], language: fr}}'
 
 
 @pytest.fixture
@@ -68,10 +69,16 @@ def answered(world: World, name: str) -> list[tuple[str, str, str]]:
     return sorted((one["code"], one["means"], one["reason"]) for one in told)
 
 
+def matters(world: World) -> list[Any]:
+    """What `status` says of rejections."""
+    return [
+        told for told in json.loads(world.filedrop("status", "--json").stdout)["matters"] if told["kind"] == "rejected"
+    ]
+
+
 def rejections(world: World) -> dict[str, str]:
     """What `status` says of each rejected document."""
-    matters = json.loads(world.filedrop("status", "--json").stdout)["matters"]
-    return {item["name"]: item["why"] for matter in matters if matter["kind"] == "rejected" for item in matter["items"]}
+    return {item["name"]: item["why"] for matter in matters(world) for item in matter["items"]}
 
 
 def go_on(world: World) -> None:
@@ -91,6 +98,9 @@ def test_a_rejection_by_a_platform(french: World) -> None:
         "invoice.xml": f'message {number} reports the status "Rejected" (213): VAT rate incorrect'
     }
     assert "means Rejected" in french.filedrop("history", "invoice.xml").stdout
+    (matter,), config = matters(french), french.configuration()
+    (item,) = in_plain_words(matter, config.companies["acme"], config, ())["items"]
+    assert item["why"].endswith("Taux de TVA erron\xe9")
 
 
 def test_before_what_it_is_about(french: World) -> None:

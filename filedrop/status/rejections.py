@@ -1,0 +1,99 @@
+"""What receivers and French platforms have rejected, and how a company's people read it in their language.
+
+What is written is English and goes to all who read the status: `in_words` makes another language of it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from filedrop.model.report import LISTED
+from filedrop.model.response import AMBIGUOUS
+from filedrop.readable import in_language, meaning
+from filedrop.status.model import Item
+from filedrop.text import listed
+from filedrop.texts.languages import marked, translated
+from filedrop.times import stated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from filedrop.config import Config
+    from filedrop.journal import Journal
+    from filedrop.model.document import Document
+    from filedrop.model.response import Response
+
+REJECTED = marked("{sender} rejected it in message {number}")
+STATUS = marked('message {number} reports the status "{status}" ({code})')
+_WITH_REASON = marked("{rejection}: {reason}")
+_REASON = "(?:: (?P<reason>.+))?"
+_READ = {
+    REJECTED: re.compile(rf"(?P<sender>.+?) rejected it in message (?P<number>\d+){_REASON}"),
+    STATUS: re.compile(rf'message (?P<number>\d+) reports the status "(?P<status>.+?)" \((?P<code>\d+)\){_REASON}'),
+}
+
+
+def rejected_since(
+    journal: Journal, config: Config, served: Mapping[Path, str], since: datetime
+) -> Iterator[tuple[str, Item]]:
+    """What was rejected since then, newest first: the company, as it is called now, and the document.
+
+    The company is the one that serves the document's folder, else the document's own, else the one that received the
+    response; "" where the configuration has none of these, or the response may be about documents of several.
+    """
+    responses = journal.rejections(since)
+    served_by = {served.get(path): company.name for company in config.companies.values() for path in company.outbound}
+    ids = {response.document for response in responses}
+    documents = {document.id: document for document in journal.documents(ids)} if ids else {}
+    for response in responses:
+        if response.document == AMBIGUOUS:
+            meant = journal.documents_meant(response)
+        else:
+            meant = [documents[response.document]] if response.document in documents else []
+        companies = {
+            next((name for name in names if name in config.companies), "")
+            for names in (
+                (served_by.get(document.folder, ""), document.company, response.company) for document in meant
+            )
+        }
+        if meant:  # else removed from the archive since
+            path = journal.path_of(meant[0]) if len(meant) == 1 else None
+            yield companies.pop() if len(companies) == 1 else "", _rejection(response, meant, str(path or ""))
+
+
+def _rejection(response: Response, meant: Sequence[Document], path: str) -> Item:
+    """A rejected document; or a response that doesn't say which of several documents it rejects."""
+    named = [f"{document.dropped_as} (message {document.msg_no})" for document in meant[:LISTED]]
+    more = f" and {len(meant) - LISTED} more" if len(meant) > LISTED else ""
+    unclear = f", but doesn't say which document; it is one of {listed(named)}{more}" if len(meant) > 1 else ""
+    reason = f": {response.reason}" if response.reason else ""
+    form = STATUS if response.is_status else REJECTED
+    status, number = meaning(response.words, response.code), response.msg_no
+    says = form.format(sender=response.sender, number=number, status=status, code=response.code)
+    return Item(
+        name=f"document {response.number}" if unclear else meant[0].dropped_as,
+        known="" if unclear else f"(message {meant[0].msg_no})",
+        path=path,
+        why=f"{says}{unclear}{reason}",
+        do=[],
+        since=stated(response.at),
+        order=response.at.timestamp(),
+    )
+
+
+def in_words(why: str, language: str) -> str:
+    """Why one document is rejected, in a language: codes by what they mean, a stranger's words as they are."""
+    for form, pattern in _READ.items():
+        if found := pattern.fullmatch(why):
+            facts = {key: value or "" for key, value in found.groupdict().items()}
+            facts["status"] = in_language("process_condition", facts.get("status", ""), language)
+            rejection = translated(form, language).format(**facts)
+            reasons = "; ".join(
+                in_language("status_reason", reason, language) for reason in facts["reason"].split("; ")
+            )
+            with_reason = translated(_WITH_REASON, language).format(rejection=rejection, reason=reasons)
+            return with_reason if reasons else rejection
+    return why
