@@ -223,7 +223,7 @@ def test_how_long_the_archive_is_kept(
 
 def test_other_party_and_readable_page(make_world: Callable[..., World]) -> None:
     """The other party's name stands beside its id; a received document links to its page while that is there."""
-    world = make_world(inbound={"readable": "html"})
+    world = make_world(companies={"acme": f"{{participants: ['{SELLER}'], readable: html}}"})
     world.drop("fine.xml", invoice("1"))
     number = world.receive(order("3", receiver=SELLER))
     world.settle()
