@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 A_DAY = 24 * 3600.0  # seconds
 KEPT = "keep: {archive: 60d}\n"
-YEARS = 100_000 if is_full() else 5000  # documents of two years
+YEARS = 100_000 if is_full() else 2000  # documents of two years
 
 
 @pytest.fixture
