@@ -17,7 +17,7 @@ from filedrop.journal import Known
 from filedrop.model.message import number as as_number
 from filedrop.process.clock import now
 from filedrop.storage import sidecar
-from filedrop.storage.names import inbound_number, unnumbered
+from filedrop.storage.names import unnumbered
 from filedrop.text import forms
 from filedrop.times import local, moment, stated
 
@@ -92,9 +92,8 @@ def history(
 
 def _messages(journal: Journal, name: str) -> list[MessageRow]:
     msg_no = as_number(name)
-    msg_no = inbound_number(name) if msg_no is None else msg_no
-    rows = journal.numbered(msg_no) if msg_no is not None else []
-    return sorted((row for row in rows if name in (str(msg_no), row.file)), key=lambda row: row.received, reverse=True)
+    rows = journal.placed_as(name) if msg_no is None else journal.numbered(msg_no)
+    return sorted(rows, key=lambda row: row.received, reverse=True)
 
 
 def _of_document(journal: Journal, document: Document) -> dict[str, Any]:

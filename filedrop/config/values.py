@@ -28,6 +28,7 @@ from pydantic import (
 
 from filedrop.model.document import without_scheme
 from filedrop.model.message import UNASSIGNED
+from filedrop.model.received_name import DEVICES
 from filedrop.times import as_duration
 
 T = TypeVar("T")
@@ -39,10 +40,8 @@ _BYTES = {"GB": 10**9, "GiB": 2**30, "MB": 10**6, "MiB": 2**20, "KB": 10**3, "Ki
 _LONGEST_NAME = 100
 LONGEST = timedelta(days=36500)  # a date so long ago, or ahead, is one that every platform can name
 KEPT_AT_LEAST = timedelta(days=31)  # so long, a document in doubt may have to be compared with what was sent
-# Naming Files, Paths, and Namespaces (Microsoft): the devices, with or without a suffix.
-_DEVICES = r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?"
 # Our own: the pages in `root`, and markers and probes, which begin like this.
-_TAKEN_NAMES = re.compile(rf"{_DEVICES}|status\.(html|json)|\.filedrop.*|{UNASSIGNED}", re.IGNORECASE)
+_TAKEN_NAMES = re.compile(rf"{DEVICES}|status\.(html|json)|\.filedrop.*|{UNASSIGNED}", re.IGNORECASE)
 
 
 def duration(value: str) -> timedelta:

@@ -17,6 +17,8 @@ from filedrop.files.patience import asking
 from filedrop.inbound.attachments import unpack
 from filedrop.inbound.temporary import DRAFT, Asked, discard
 from filedrop.model.document import local_name, new_id
+from filedrop.model.received_name import DEFAULT
+from filedrop.storage.names import inbound_name
 from filedrop.text import printable
 
 if TYPE_CHECKING:
@@ -58,7 +60,6 @@ def fetch(context: MessageSource, folder: InboundFolder, message: Message, lefto
     with folder.in_use():
         temporary = ask(folder.at) / f".{new_id(context.now())}{DRAFT}"
         first = journal.known(context.access_point.identity, [message]).get(message.msg_no, message)
-        row = replace(context.row_of(folder, first, "named"), temporary=temporary.name)
         try:
             file = ask(lambda: files.create_temporary(temporary))
         except OSError:
@@ -76,6 +77,8 @@ def fetch(context: MessageSource, folder: InboundFolder, message: Message, lefto
                 ask(file.close)
             if not is_whole:
                 discard(temporary, leftovers, ask)
+    wanted = inbound_name(DEFAULT, message, reading)
+    row = replace(context.row_of(folder, first, "named"), temporary=temporary.name, wanted=wanted)
     return Fetched(message, row, reading, temporary.directory.whereabouts(), attachments)
 
 

@@ -2,8 +2,9 @@
 
 The order is the safety:
 
-1. A row names the temporary file. If the file is gone now, somebody removed it: the message is fetched again.
-2. The sidecar reserves the document's name, and those of its attachments.
+1. A row names the temporary file, and the name that the document is to get. If the file is gone now, somebody removed
+   it: the message is fetched again.
+2. The sidecar reserves the document's name, or the next free one, and those of its attachments.
 3. The row says that the file is about to be renamed (`placing`). If it is gone now, it was placed, and perhaps taken.
 4. The attachments are renamed in, and their folder brought to the disk: where the document lies, they are whole.
 5. The document is renamed in, and its folder brought to the disk.
@@ -25,10 +26,12 @@ from filedrop.inbound.fetcher import Fetched, unpacked
 from filedrop.inbound.reserving import reserve, reserved, reserved_before, sidecar_of
 from filedrop.inbound.temporary import pieces_of, see_there
 from filedrop.model.message import UNASSIGNED
+from filedrop.model.received_name import DEFAULT
 from filedrop.model.response import Response, is_status
 from filedrop.model.siren import siren
 from filedrop.readable.response import ROOTS, answers_in
 from filedrop.storage.marker import read_marker
+from filedrop.storage.names import inbound_name
 from filedrop.storage.withdrawal import withdraw
 
 if TYPE_CHECKING:
@@ -48,7 +51,7 @@ def resume(
 
     Raises FolderUnavailable, JournalError, OSError.
     """
-    message = replace(message, received=row.received or message.received)  # names begin with that
+    message = replace(message, received=row.received or message.received)  # as the sidecar has it, and its name
     belongs = Path(row.folder) == folder.path
     away = FolderUnavailable(f"message {row.msg_no} was fetched into {row.folder}, which isn't there: bring it back")
     try:
@@ -66,14 +69,15 @@ def resume(
                 with files.open_regular(temporary) as file:
                     reading = identify.read(file, doctype="keep")
                     attachments = unpacked(folder, file, reading, temporary, set(), ask=asking(local=True))
+                    row = replace(row, wanted=row.wanted or inbound_name(DEFAULT, message, reading))
                     return Fetched(message, row, reading, here.whereabouts(), attachments)
             except DocumentError:  # somebody has written into it
                 pass
         temporary.unlink(missing_ok=True)
-    elif row.state == "placing" or _lies_there(here, message, row):
+    elif row.state == "placing" or _lies_there(here, row):
         here.sync()  # the process that renamed it may have ended before this
-        return replace(row, file=row.file or next(reserved(here, message, row), ""))  # "": it was taken, all of it
-    for name in list(reserved(here, message, row)):
+        return replace(row, file=row.file or next(reserved(here, row), ""), wanted="")  # "": it was taken, all of it
+    for name in list(reserved(here, row)):
         withdraw(here, name)
     for piece in list(pieces_of(here, row.temporary)):
         piece.unlink(missing_ok=True)
@@ -136,7 +140,7 @@ class _Placing:
         self._each(self._rename)
         for msg_no in self._left():
             name = self._names[msg_no]
-            self._results[msg_no] = replace(self._rows[msg_no], file=name, sidecar=self._sidecar(msg_no))
+            self._results[msg_no] = replace(self._rows[msg_no], file=name, wanted="", sidecar=self._sidecar(msg_no))
             self._context.log.info("message.received", company=self._folder.company, file=name, msg_no=msg_no)
         return self._results
 
@@ -278,9 +282,9 @@ def _not_placed(context: MessageSource, row: MessageRow) -> MessageRow:
     return row
 
 
-def _lies_there(here: Directory, message: Message, row: MessageRow) -> bool:
+def _lies_there(here: Directory, row: MessageRow) -> bool:
     """Whether the document lies beside its sidecar although the rename seemed to fail."""
-    return any((here / name).exists() for name in reserved(here, message, row))
+    return any((here / name).exists() for name in reserved(here, row))
 
 
 def _is_there(temporary: Entry) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from filedrop.files import Drafts
 from filedrop.inbound.temporary import DRAFT
 from filedrop.model.message import UNASSIGNED
 from filedrop.storage import sidecar
-from filedrop.storage.names import inbound_beginning, inbound_name, page_name
+from filedrop.storage.names import inbound_beginning, page_name
 from filedrop.storage.withdrawal import withdraw
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from filedrop.inbound.context import MessageSource
     from filedrop.inbound.fetcher import Fetched
     from filedrop.journal import MessageRow
-    from filedrop.model.message import Message
     from filedrop.storage.folders import InboundFolder
 
 
@@ -52,7 +52,7 @@ def reserve(
 
 def reserved_before(folder: InboundFolder, here: Directory, fetched: Fetched) -> str | None:
     """The name that an earlier attempt has reserved, if it can still be used; others are given up. Raises OSError."""
-    for name in list(reserved(here, fetched.message, fetched.row)):
+    for name in list(reserved(here, fetched.row)):
         content = sidecar.read(here / f"{name}.json") or {}
         is_as_wanted = bool(content.get("page")) == folder.has_pages
         if is_as_wanted and not ((here / name).exists() or content.get("attachments") or fetched.attachments):
@@ -62,20 +62,17 @@ def reserved_before(folder: InboundFolder, here: Directory, fetched: Fetched) ->
     return None
 
 
-def reserved(here: Directory, message: Message, row: MessageRow) -> Iterator[str]:
-    """The names that earlier attempts have reserved for this message."""
-    beginning = inbound_beginning(message)
+def reserved(here: Directory, row: MessageRow) -> Iterator[str]:
+    """The names that earlier attempts have reserved for this message: their sidecars have its id."""
+    stem = row.wanted.removesuffix(".xml") or inbound_beginning(row)  # the row of a filedrop that had no pattern
+    may_be = re.compile(rf"{re.escape(stem)}[-.].*\.json")  # the wanted name, or with a number
     for beside in here.names():
-        if (
-            beside.startswith(beginning)
-            and beside.endswith(".json")
-            and sidecar.document_id_in(here / beside) == id_of(row)
-        ):
+        if may_be.fullmatch(beside) and sidecar.document_id_in(here / beside) == id_of(row):
             yield beside.removesuffix(".json")
 
 
 def _free_names(folder: InboundFolder, here: Directory, fetched: Fetched) -> Iterator[str]:
-    for name in folder.free_names(here, inbound_name(fetched.message, fetched.reading.root_name)):
+    for name in folder.free_names(here, fetched.row.wanted):
         beside = [attachment.named(name) for attachment in fetched.attachments if attachment.temporary]
         if folder.has_pages:
             beside.append(page_name(name))

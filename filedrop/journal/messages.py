@@ -31,7 +31,8 @@ class MessageRow:
     its page while that is owed, and None where none is. `sidecar` is what the document's sidecar says, from `placing`
     until the message is read and its page made: then a command that is owed it has it (`Errand`), and nobody else.
     `sender_name`, `type`, `number`, `issue_date` and `meaning` are the document's. `repeats` is the number of the
-    message that had the same document first.
+    message that had the same document first. `wanted` is the name that it is to get, unless that is taken: by it, a
+    sidecar that reserves a name is found again. "" once it is read, and in the rows of filedrops that had no pattern.
     """
 
     identity: str
@@ -56,6 +57,7 @@ class MessageRow:
     issue_date: str | None = None
     meaning: str | None = None
     repeats: int | None = None
+    wanted: str = ""
 
 
 def is_same(message: Message | MessageRow, row: MessageRow) -> bool:
@@ -85,7 +87,7 @@ def _is_repeated(other: MessageRow, row: MessageRow) -> bool:
 
 
 _SAME = ("msg_no", "sender", "type", "number", "issue_date", "meaning")
-_NAMES = ("folder", "temporary", "file")
+_NAMES = ("folder", "temporary", "file", "wanted")
 _MOMENTS = ("due", "placed")
 
 
@@ -104,7 +106,7 @@ class Messages(Store):
 
     def forget_message(self, row: MessageRow) -> None:
         """Delete the row of a stuck or named message that is gone from the inbox and has no file left here."""
-        values = {"identity": row.identity, "msg_no": row.msg_no, "received": row.received, "state": row.state}
+        values = {name: getattr(row, name) for name in statements.MESSAGE_KEY} | {"state": row.state}
         self.write(lambda connection: connection.execute(statements.FORGET_MESSAGE, values))
 
     def known(self, identity: str, messages: Iterable[Message]) -> dict[int, MessageRow]:
@@ -124,6 +126,10 @@ class Messages(Store):
     def numbered(self, msg_no: int) -> list[MessageRow]:
         """The messages with this number, of any account."""
         return list(map(_row, self.read(statements.NUMBERED_ANYWHERE, numbers=json.dumps([msg_no]))))
+
+    def placed_as(self, name: str) -> list[MessageRow]:
+        """The messages whose document got this name, in whichever folder. Reads all messages."""
+        return list(map(_row, self.read(statements.PLACED_AS, file=as_name(name), inside=as_name(f"/{name}"))))
 
     def search_messages(self, known: Known, now: datetime, *, most: int) -> list[MessageRow]:
         """The newest of the received messages that this is known of; the time is that of their placing."""

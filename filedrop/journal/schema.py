@@ -110,6 +110,7 @@ DEFINITIONS = (
         sender_name TEXT, type TEXT, number TEXT, issue_date TEXT, -- as the document writes them
         meaning TEXT,
         repeats INTEGER, -- the number of the message that had the same document first
+        wanted BLOB NOT NULL DEFAULT x'', -- the name that it is to get, unless that is taken, until it is read
         PRIMARY KEY (identity, msg_no, received, sender, receiver)
     )
     """,

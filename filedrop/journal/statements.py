@@ -200,7 +200,7 @@ INSERT_RESTORED = "INSERT INTO restored VALUES (:id) ON CONFLICT DO NOTHING"
 MESSAGE_COLUMNS = (
     "identity", "msg_no", "received", "sender", "receiver",
     "state", "company", "folder", "temporary", "file", "attempts", "due", "why", "placed", "page", "sidecar",
-    "sender_name", "type", "number", "issue_date", "meaning", "repeats",
+    "sender_name", "type", "number", "issue_date", "meaning", "repeats", "wanted",
 )  # fmt: skip
 MESSAGE_KEY = MESSAGE_COLUMNS[:5]
 _THIS_MESSAGE = " AND ".join(f"{name} = :{name}" for name in MESSAGE_KEY)
@@ -213,11 +213,10 @@ RECORD_MESSAGE = (
 )
 _HAS_DRAFT = "folder = :folder AND state IN ('named', 'placing')"  # as its index has it
 NAME_ALL = f"UPDATE messages SET state = 'named' WHERE {_HAS_DRAFT}"
-FORGET_MESSAGE = """
-    DELETE FROM messages WHERE identity = :identity AND msg_no = :msg_no AND received = :received AND state = :state
-"""
+FORGET_MESSAGE = f"DELETE FROM messages WHERE {_THIS_MESSAGE} AND state = :state"
 NUMBERED = f"{_MESSAGES} identity = :identity AND {_OF_NUMBERS}"
 NUMBERED_ANYWHERE = f"{_MESSAGES} {_OF_NUMBERS}"
+PLACED_AS = f"{_MESSAGES} file = :file OR substr(file, -length(:inside)) = :inside"
 SEARCH_MESSAGES = f"""
     {_MESSAGES} {_KNOWN.format(name="sender_name", time="placed")} ORDER BY coalesce(placed, :now) DESC LIMIT :most
 """

@@ -5,25 +5,25 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-import unicodedata
 from array import array
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from filedrop.model.document import local_name
-from filedrop.model.message import number
+from filedrop.model.received_name import received_name, safe
 from filedrop.text import composed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from filedrop.files import Entry
+    from filedrop.identify import Reading
+    from filedrop.journal import MessageRow
     from filedrop.model.message import Message
 
 LONGEST_NAME = 200  # bytes (contract 1)
 LONGEST_SUFFIX = 20  # letters of the suffix that a shortened name keeps
 BESIDE = (".why.txt", ".json")  # suffixes of a document's note and sidecar
-LONGEST_PART = 60  # letters of each part of an inbound name
 _IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})  # in lower case
 _SYSTEM_NAMES = frozenset(  # what operating systems and storage boxes put into shares, in lower case
     {"lost+found", "$recycle.bin", "recycler", "system volume information", "@eadir", "#recycle", "#snapshot",
@@ -36,12 +36,6 @@ _IGNORED_ENDINGS = (*_TEMPORARY_ENDINGS, *BESIDE)
 _GIVEN = "-([2-9]|[1-9][0-9]{1,8})"  # a number that filedrop has given to a name
 _NUMBER = re.compile(rf"{_GIVEN}(?=(\.[^.]*)?$)")
 _STATED_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
-_UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
-# Letters of European languages that Unicode doesn't take apart into a letter and its mark.
-_PLAIN = str.maketrans({
-    "Æ": "AE", "æ": "ae", "Œ": "OE", "œ": "oe", "Ø": "O", "ø": "o", "ß": "ss", "ẞ": "SS", "Ð": "D", "ð": "d",
-    "Đ": "D", "đ": "d", "Ł": "L", "ł": "l", "Þ": "Th", "þ": "th",
-})  # fmt: skip
 
 
 class Names:
@@ -142,19 +136,28 @@ def is_taken(entry: Entry) -> bool:
     return entry.exists() or any(entry.beside(end).exists() for end in BESIDE)
 
 
-def inbound_name(message: Message, document: str) -> str:
-    """`{received day}-{msg_no}-{document}-{sender}.xml`, of safe letters only (contract 1).
+def inbound_name(pattern: str, message: Message, reading: Reading) -> str:
+    """The name of a received document by a pattern (`inbound.name`), of safe letters only; `/` leads into folders."""
+    values = {
+        "date": _received_day(message),
+        "number": reading.number or "",
+        "msg_no": str(message.msg_no),
+        "type": local_name(message.document_id) or reading.root_name,
+        "sender": message.sender or "",
+        "sender_name": reading.sender_name or "",
+    }
+    return received_name(pattern, values)
 
-    `document` is the name of its root element, used where the message has no document id.
-    """
-    of_document = local_name(message.document_id) or document
-    return f"{inbound_beginning(message)}{_safe(of_document)}-{_safe(message.sender or 'unknown')}.xml"
+
+def inbound_beginning(message: Message | MessageRow) -> str:
+    """`{received day}-{msg_no}`: the beginning of each name that the default pattern makes."""
+    return f"{_received_day(message)}-{message.msg_no}"
 
 
 def attachment_name(document: str, number: int, stated: str | None, suffix: str) -> str:
     """`{document}-{number}-{stated name}{suffix}`, of safe letters only, beside a received document of this name."""
     last = re.split(r"[/\\]", stated or "")[-1]
-    return f"{_stem(document)}-{number}-{_safe(_STATED_SUFFIX.sub('', last) or 'attachment')}{suffix}"
+    return f"{_stem(document)}-{number}-{safe(_STATED_SUFFIX.sub('', last) or 'attachment')}{suffix}"
 
 
 def is_attachment_of(name: str, document: str) -> bool:
@@ -172,26 +175,11 @@ def is_received(name: str) -> bool:
     return names_document(name) and name.lower().endswith(".xml")
 
 
-def inbound_number(name: str) -> int | None:
-    """The message number in the name of a received document; None in another name."""
-    found = re.match(r"[0-9]{8}-([0-9]+)-", name)
-    return number(found[1]) if found else None
-
-
-def inbound_beginning(message: Message) -> str:
-    """`{received day}-{msg_no}-`: the beginning of each name that a received document can get."""
+def _received_day(message: Message | MessageRow) -> str:
+    """The day on which the access point received a message, as it wrote that: `20261120`, or zeros."""
     day = (message.received or "")[:10].replace("-", "")
-    if not (len(day) == 8 and day.isdecimal() and day.isascii()):  # noqa: PLR2004 - the length of 20261120
-        day = "00000000"
-    return f"{day}-{message.msg_no}-"
+    return day if len(day) == 8 and day.isdecimal() and day.isascii() else "00000000"  # noqa: PLR2004 - as 20261120
 
 
 def _stem(document: str) -> str:
     return document.removesuffix(".xml")
-
-
-def _safe(text: str) -> str:
-    """The text in safe letters: `Årsrapport` is Arsrapport."""
-    parts = unicodedata.normalize("NFKD", text.translate(_PLAIN))
-    plain = "".join(letter for letter in parts if not unicodedata.combining(letter))
-    return _UNSAFE.sub("_", plain)[:LONGEST_PART].strip("._-") or "unknown"

@@ -137,10 +137,10 @@ def test_a_message(landing: Landing) -> None:
     assert landing.states() == landing.ended() == []
     landing.step()
     assert landing.lying() == pair(1)
-    assert landing.states() == ["placing"]
+    assert [(row.state, row.wanted, row.file) for row in landing.rows()] == [("placing", NAME.format(1), "")]
     assert landing.ended() == []
     landing.read()
-    assert landing.states() == ["read"]
+    assert [(row.state, row.wanted, row.file) for row in landing.rows()] == [("read", "", NAME.format(1))]
     assert landing.ended() == [(1, "", True)]
     assert landing.delivery.due() == math.inf
     landing.world.invariants()
@@ -160,6 +160,21 @@ def test_in_batches(landing: Landing, monkeypatch: pytest.MonkeyPatch) -> None:
     assert landing.delivery.due() == math.inf
     landing.all()
     landing.world.invariants()
+
+
+@pytest.mark.parametrize("state", ["named", "placing"])
+def test_one_that_a_filedrop_without_patterns_began(landing: Landing, state: str) -> None:
+    """A sidecar is found again though the row doesn't say what the document was to be called, as before schema 5."""
+    (temporary,) = named(landing, "1")
+    (row,) = landing.rows()
+    landing.life.journal.record_message(replace(row, wanted="", state=state))
+    if state == "placing":  # and the document was renamed before the kill
+        (landing.world.inbound / temporary).rename(landing.world.inbound / NAME.format(1))
+    landing.bring()
+    landing.all()
+    assert landing.lying() == pair(1)
+    assert [row.file for row in landing.rows()] == [NAME.format(1)]
+    assert landing.downloads() == 1
 
 
 def test_one_that_was_stuck(landing: Landing) -> None:

@@ -509,7 +509,7 @@ def test_years_of_documents_slow_nothing_down(journal: Journal) -> None:
     assert {"BY_ID", "IN_STATES", "ADOPT", "WAIVED"} < plans.keys()
     assert "USE TEMP B-TREE FOR ORDER BY" in plans["IN_STATES"]  # in their order, they would be found by nothing else
     scans = {name for name, plan in plans.items() if re.search("SCAN (documents|messages)", "; ".join(plan))}
-    assert scans == {"SEARCH", "SEARCH_MESSAGES"}
+    assert scans == {"SEARCH", "SEARCH_MESSAGES", "PLACED_AS"}
 
 
 def test_what_is_on_its_way_slows_no_sweep(journal: Journal) -> None:
