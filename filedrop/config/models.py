@@ -35,6 +35,7 @@ from filedrop.config.values import (
     MaxSize,
     OneOrSeveral,
     Participant,
+    ReceivedName,
     Size,
     Suffix,
     Text,
@@ -115,6 +116,12 @@ class Inbound(Section):
     max_size: MaxSize = 200 * _MB
     attachments: Attachments = "leave"
     readable: Readable = "off"
+    name: ReceivedName | None = None
+
+    @property
+    def depth(self) -> int:
+        """How many folders deep the names of received documents lead below an inbound folder."""
+        return (self.name or "").count("/")
 
 
 class ExceptedRule(Section):

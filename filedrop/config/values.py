@@ -28,7 +28,7 @@ from pydantic import (
 
 from filedrop.model.document import without_scheme
 from filedrop.model.message import UNASSIGNED
-from filedrop.model.received_name import DEVICES
+from filedrop.model.received_name import DEVICES, name_pattern
 from filedrop.times import as_duration
 
 T = TypeVar("T")
@@ -215,6 +215,13 @@ def one_or_several(value: Any) -> Any:
     return [value] if isinstance(value, (str, Path)) else value
 
 
+def unread_keys(value: Any) -> Any:
+    """A text, which YAML takes for keys where it begins with a `{` and isn't in quotes."""
+    if isinstance(value, dict):
+        raise ValueError('begins with {, so YAML reads it as keys; write it in quotes, like "{number}"')  # noqa: TRY004
+    return value
+
+
 def beside_configuration(path: Path, info: ValidationInfo) -> Path:
     """A file that belongs to the configuration: a relative path begins in its folder."""
     return info.context["folder"] / path if info.context else path
@@ -307,6 +314,7 @@ VariableName = Annotated[
 Suffix = Annotated[
     str, _form(r"\..+", '"{}" is not a suffix; write one that begins with a dot, like .ready'), _ONE_NAME
 ]
+ReceivedName = Annotated[str, BeforeValidator(unread_keys), AfterValidator(name_pattern)]
 FileNames = Several[FileName]
 IgnoredNames = tuple[FileName, ...]  # there may be none
 FullPath = Annotated[Path, AfterValidator(absolute)]

@@ -55,6 +55,21 @@ class Directory:
             raise meant(error, entry) from None
         return Directory(entry.path, descriptor, identity)
 
+    def below(self, path: str) -> Directory:
+        """Open a folder below this one, or this one where the path is "". Raises as `folder` does."""
+        there = self
+        for name in path.split("/") if path else ():
+            there = there.folder(name)
+        return there
+
+    def entry(self, path: str) -> Entry:
+        """The entry at a path below this folder, `2026/11/1001.xml`; only the last name need not exist.
+
+        Raises as `folder` does, and OSError for an impossible name.
+        """
+        place, _, name = path.rpartition("/")
+        return self.below(place) / name
+
     def __truediv__(self, name: str) -> Entry:
         """The entry with this name, which need not exist. Raises OSError for an impossible name."""
         if name in ("", ".", "..") or not _SEPARATORS.isdisjoint(name):

@@ -136,13 +136,14 @@ def create_temporary(entry: Entry) -> BinaryIO:
     return os.fdopen(_create(entry)[0], "w+b")
 
 
-def make_folder(entry: Entry) -> None:
+def make_folder(entry: Entry, *, draft_in: Directory | None = None) -> None:
     """Make a folder with the group and mode of its parent, unless it exists. Raises OSError.
 
     It gets its name after its group and mode: a folder that a killed process left without them would never get them.
+    `draft_in` is the folder in which it is made, and whose group and mode it gets; by default its parent.
     """
     if not entry.is_folder():
-        draft = entry.directory.draft()
+        draft = (draft_in or entry.directory).draft()
         _BEGUN.add(draft.name)
         try:
             os.mkdir(draft.address, 0o700, dir_fd=draft.descriptor)

@@ -77,7 +77,7 @@ def fetch(context: MessageSource, folder: InboundFolder, message: Message, lefto
                 ask(file.close)
             if not is_whole:
                 discard(temporary, leftovers, ask)
-    wanted = inbound_name(DEFAULT, message, reading)
+    wanted = inbound_name(context.rules.name or DEFAULT, message, reading)
     row = replace(context.row_of(folder, first, "named"), temporary=temporary.name, wanted=wanted)
     return Fetched(message, row, reading, temporary.directory.whereabouts(), attachments)
 

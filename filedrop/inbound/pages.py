@@ -80,18 +80,17 @@ class PageMaker:
         return NO_PAGE.format(why)
 
     def _write(self, here: Directory, row: MessageRow, language: str, ask: Ask) -> None:
-        name = row.file
-        document, page = here / name, here / page_name(name)
+        document, page = here.entry(row.file), here.entry(page_name(row.file))
         if ask(page.exists):  # made by a process that was killed then
             return
         with cast("BinaryIO", ask(lambda: files.open_regular(document))) as file:
             attachments = ask(lambda: attachments_beside(document))
-            content = self.renderer.page(_pieces(file, ask), name, language, attachments, repeats=row.repeats)
+            content = self.renderer.page(_pieces(file, ask), document.name, language, attachments, repeats=row.repeats)
 
         def place() -> None:
             with suppress(FileExistsError):
-                files.create_whole(page, content)
-                here.sync()
+                files.create_whole(page, content, draft_in=here)
+                page.directory.sync()
             if not document.exists():  # taken meanwhile: nobody would look for its page
                 page.unlink(missing_ok=True)
 
@@ -100,12 +99,14 @@ class PageMaker:
     def _tell(self, here: Directory, row: MessageRow, why: str) -> None:
         """Say why the document has no page, unless somebody has taken it."""
         self._log.warning("page.not_made", company=row.company, msg_no=row.msg_no, why=why)
-        document, beside = here / row.file, here / f"{row.file}.json"
         with suppress(OSError, TypeError, KeyError):  # a full disk, which the log names; somebody has written into it
+            document, beside = here.entry(row.file), here.entry(f"{row.file}.json")
             content = _sidecar(here, row)
-            if content and content.get("page") and not (here / page_name(row.file)).exists():
+            if content and content.get("page") and not here.entry(page_name(row.file)).exists():
                 warnings = [*content["warnings"], NO_PAGE.format(why)]
-                files.replace_whole(beside, sidecar.encoded(content | {"page": None, "warnings": warnings}))
+                files.replace_whole(
+                    beside, sidecar.encoded(content | {"page": None, "warnings": warnings}), draft_in=here
+                )
                 if not document.exists():  # taken meanwhile, perhaps with its sidecar
                     beside.unlink(missing_ok=True)
 
@@ -227,7 +228,10 @@ def _open(folder: InboundFolder) -> Directory:
 
 def _sidecar(here: Directory, row: MessageRow) -> dict[str, Any] | None:
     """The content of a document's sidecar; None where it is gone or another's. Raises OSError."""
-    content = sidecar.read(here / f"{row.file}.json") if row.file else None
+    try:
+        content = sidecar.read(here.entry(f"{row.file}.json")) if row.file else None
+    except (FileNotFoundError, NotADirectoryError):  # its folder was taken
+        return None
     return content if content is not None and content.get("id") == id_of(row) else None
 
 

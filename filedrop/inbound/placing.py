@@ -75,8 +75,9 @@ def resume(
                 pass
         temporary.unlink(missing_ok=True)
     elif row.state == "placing" or _lies_there(here, row):
-        here.sync()  # the process that renamed it may have ended before this
-        return replace(row, file=row.file or next(reserved(here, row), ""), wanted="")  # "": it was taken, all of it
+        name = row.file or next(reserved(here, row), "")  # "": it was taken, all of it
+        _sync(here, [name])  # the process that renamed it may have ended before this
+        return replace(row, file=name, wanted="")
     for name in list(reserved(here, row)):
         withdraw(here, name)
     for piece in list(pieces_of(here, row.temporary)):
@@ -205,7 +206,7 @@ class _Placing:
 
     def _sync(self) -> None:
         try:
-            self._here.sync()
+            _sync(self._here, [self._names[msg_no] for msg_no in self._left()])
         except OSError as error:
             self._results |= dict.fromkeys(self._left(), error)
 
@@ -215,7 +216,7 @@ class _Placing:
             placed: list[tuple[str, str]] = []
             try:
                 for temporary, target in _pairs(fetched, name):
-                    files.place(self._here / temporary, self._here / target)
+                    files.place(self._here / temporary, self._here.entry(target))
                     placed.append((temporary, target))
             except FileExistsError:  # another file took the name meanwhile
                 name = self._rename_back(fetched, name, placed)
@@ -226,20 +227,20 @@ class _Placing:
         """Rename a document to its reserved name, or to the next free one. Returns the name."""
         while True:
             try:
-                files.place(self._here / fetched.row.temporary, self._here / name)
+                files.place(self._here / fetched.row.temporary, self._here.entry(name))
             except FileExistsError:  # likewise
                 name = self._rename_back(fetched, name, _pairs(fetched, name))
                 if fetched.attachments:
                     name = self._rename_attachments(fetched, name)
-                    self._here.sync()
+                    _sync(self._here, [name])
             else:
                 return name
 
     def _rename_back(self, fetched: Fetched, name: str, placed: Iterable[tuple[str, str]]) -> str:
         """Give up a name and the attachments that have theirs by it, and reserve another."""
         for temporary, target in placed:
-            files.place(self._here / target, self._here / temporary)
-        (self._here / f"{name}.json").unlink(missing_ok=True)
+            files.place(self._here.entry(target), self._here / temporary)
+        self._here.entry(f"{name}.json").unlink(missing_ok=True)
         msg_no = fetched.row.msg_no
         result = reserve(self._context, self._folder, self._here, {msg_no: fetched}, self._now)[msg_no]
         if isinstance(result, OSError):
@@ -284,7 +285,17 @@ def _not_placed(context: MessageSource, row: MessageRow) -> MessageRow:
 
 def _lies_there(here: Directory, row: MessageRow) -> bool:
     """Whether the document lies beside its sidecar although the rename seemed to fail."""
-    return any((here / name).exists() for name in reserved(here, row))
+    return any(here.entry(name).exists() for name in reserved(here, row))
+
+
+def _sync(here: Directory, names: Iterable[str]) -> None:
+    """Bring these names of documents, and the folders that they lead through, to the disk. Raises OSError."""
+    here.sync()
+    for path in {name.rpartition("/")[0] for name in names} - {""}:
+        there = here
+        for folder in path.split("/"):
+            there = there.folder(folder)
+            there.sync()
 
 
 def _is_there(temporary: Entry) -> bool:

@@ -1,11 +1,17 @@
-"""Names for received documents: a document's sidecar reserves its name, and those of what lies beside it."""
+"""Names for received documents: a document's sidecar reserves its name, and those of what lies beside it.
+
+A name may lead into folders below the inbound folder, which are made where they are missing: `0192_810418052/1001.xml`.
+Where a link or a file is in the place of such a folder, or filedrop may not write there, the document gets its name in
+the inbound folder itself. Temporary files and drafts are always in that.
+"""
 
 from __future__ import annotations
 
+import errno
 import re
 from typing import TYPE_CHECKING
 
-from filedrop.files import Drafts
+from filedrop.files import Drafts, make_folder
 from filedrop.inbound.temporary import DRAFT
 from filedrop.model.message import UNASSIGNED
 from filedrop.storage import sidecar
@@ -22,13 +28,16 @@ if TYPE_CHECKING:
     from filedrop.journal import MessageRow
     from filedrop.storage.folders import InboundFolder
 
+# Of a folder below the inbound folder: what is there is no folder, may not be used, or is another disk.
+_BLOCKED = {errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS, errno.EXDEV}
+
 
 def reserve(
     context: MessageSource, folder: InboundFolder, here: Directory, batch: Mapping[int, Fetched], now: datetime
 ) -> dict[int, str | OSError]:
     """Reserve names for a batch; its sidecars are brought to the disk together. Returns each one's name or error."""
     results: dict[int, str | OSError] = {}
-    names = {msg_no: _free_names(folder, here, fetched) for msg_no, fetched in batch.items()}
+    names = {msg_no: _free_names(folder, here, fetched, fetched.row.wanted) for msg_no, fetched in batch.items()}
     with Drafts(here) as drafts:
         while left := batch.keys() - results.keys():
             written: dict[int, tuple[str, Draft]] = {}
@@ -41,21 +50,25 @@ def reserve(
             drafts.flush()
             for msg_no, (name, draft) in written.items():
                 try:
-                    drafts.place(draft, here / f"{name}.json")
+                    drafts.place(draft, here.entry(f"{name}.json"))
                     results[msg_no] = name
                 except FileExistsError:  # another file took the name meanwhile: the next one
                     continue
                 except OSError as error:
-                    results[msg_no] = error
+                    if "/" in name and error.errno in _BLOCKED:
+                        outside = name.rpartition("/")[2]
+                        names[msg_no] = _free_names(folder, here, batch[msg_no], outside)
+                    else:
+                        results[msg_no] = error
     return results
 
 
 def reserved_before(folder: InboundFolder, here: Directory, fetched: Fetched) -> str | None:
     """The name that an earlier attempt has reserved, if it can still be used; others are given up. Raises OSError."""
     for name in list(reserved(here, fetched.row)):
-        content = sidecar.read(here / f"{name}.json") or {}
+        content = sidecar.read(here.entry(f"{name}.json")) or {}
         is_as_wanted = bool(content.get("page")) == folder.has_pages
-        if is_as_wanted and not ((here / name).exists() or content.get("attachments") or fetched.attachments):
+        if is_as_wanted and not (here.entry(name).exists() or content.get("attachments") or fetched.attachments):
             return name
         # Another file took the name meanwhile, attachments may have been placed, or the configuration has changed.
         withdraw(here, name)
@@ -64,24 +77,57 @@ def reserved_before(folder: InboundFolder, here: Directory, fetched: Fetched) ->
 
 def reserved(here: Directory, row: MessageRow) -> Iterator[str]:
     """The names that earlier attempts have reserved for this message: their sidecars have its id."""
-    stem = row.wanted.removesuffix(".xml") or inbound_beginning(row)  # the row of a filedrop that had no pattern
+    inside, _, last = row.wanted.rpartition("/")
+    stem = last.removesuffix(".xml") or inbound_beginning(row)  # the row of a filedrop that had no pattern
     may_be = re.compile(rf"{re.escape(stem)}[-.].*\.json")  # the wanted name, or with a number
-    for beside in here.names():
-        if may_be.fullmatch(beside) and sidecar.document_id_in(here / beside) == id_of(row):
-            yield beside.removesuffix(".json")
+    for place in dict.fromkeys((inside, "")):  # in the inbound folder itself where the other was blocked
+        try:
+            there = here.below(place)
+            for beside in there.names():
+                if may_be.fullmatch(beside) and sidecar.document_id_in(there / beside) == id_of(row):
+                    yield _joined(place, beside.removesuffix(".json"))
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            if not place:
+                raise
 
 
-def _free_names(folder: InboundFolder, here: Directory, fetched: Fetched) -> Iterator[str]:
-    for name in folder.free_names(here, fetched.row.wanted):
+def _free_names(folder: InboundFolder, here: Directory, fetched: Fetched, wanted: str) -> Iterator[str]:
+    place, _, last = wanted.rpartition("/")
+    there = _made(here, place)
+    if there is None:
+        place, there = "", here
+    for name in folder.free_names(there, last):
         beside = [attachment.named(name) for attachment in fetched.attachments if attachment.temporary]
         if folder.has_pages:
             beside.append(page_name(name))
-        if not any((here / target).exists() for target in beside):
-            yield name
+        if not any((there / target).exists() for target in beside):
+            yield _joined(place, name)
+
+
+def _made(here: Directory, path: str) -> Directory | None:
+    """The folder at a path below the inbound folder, made where it is missing; None where it is blocked."""
+    there = here
+    try:
+        for name in path.split("/") if path else ():
+            try:
+                there = there.folder(name)
+            except FileNotFoundError:
+                make_folder(there / name, draft_in=here)
+                there = there.folder(name)
+    except OSError as error:
+        if error.errno not in _BLOCKED:
+            raise
+        return None
+    return there
+
+
+def _joined(place: str, name: str) -> str:
+    return f"{place}/{name}" if place else name
 
 
 def sidecar_of(context: MessageSource, folder: InboundFolder, fetched: Fetched, name: str, now: datetime) -> bytes:
-    """The sidecar of a document that gets this name now."""
+    """The sidecar of a document that gets this name now. It speaks of the files beside it by their names alone."""
+    name = name.rpartition("/")[2]
     more: dict[str, object] = {}
     if folder.has_attachments:
         more["attachments"] = [attachment.told(name) for attachment in fetched.attachments]

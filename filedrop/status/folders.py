@@ -19,7 +19,7 @@ from filedrop.files.disk import free_space, shortage
 from filedrop.files.rights import explain
 from filedrop.model.report import LISTED
 from filedrop.storage import sidecar
-from filedrop.storage.folders import OutboundFolder, inbound_folder, outbound_folder, unassigned_folder
+from filedrop.storage.folders import InboundFolder, OutboundFolder, inbound_folder, outbound_folder, unassigned_folder
 from filedrop.storage.hold import holds
 from filedrop.storage.marker import read_marker, why_outdated
 from filedrop.storage.names import is_received
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filedrop.config import Config
-    from filedrop.files import Entry
+    from filedrop.files import Directory, Entry
     from filedrop.journal import Journal
     from filedrop.storage.folder import Folder
 
@@ -130,7 +130,7 @@ class FolderSurvey:
         is_hung = self._is_asked(path) and time.monotonic() - self._looks[path][1] > patience.LONGEST
         return FolderSnapshot(trouble=HUNG) if seen is None or is_hung else seen
 
-    def _look(self, folder: Folder, names: Mapping[Path, Collection[str]]) -> None:
+    def _look(self, folder: OutboundFolder | InboundFolder, names: Mapping[Path, Collection[str]]) -> None:
         try:
             try:
                 snapshot = self._snapshot(folder, self._journal, names)
@@ -145,21 +145,21 @@ class FolderSurvey:
             self._seen[folder.path] = FolderSnapshot(trouble=f"it can't be looked into: {explain(error, folder.path)}")
 
     def _snapshot(
-        self, folder: Folder, journal: Journal | None, names: Mapping[Path, Collection[str]]
+        self, folder: OutboundFolder | InboundFolder, journal: Journal | None, names: Mapping[Path, Collection[str]]
     ) -> FolderSnapshot:
         with folder.in_use():
             folder.check_ownership(journal)
             if isinstance(folder, OutboundFolder):
                 snapshot = _outbound(folder, names)
             else:
-                snapshot = _inbound(folder, names.get(folder.path, ()), ages=self._ages)
+                snapshot = _inbound(folder, names, ages=self._ages)
             snapshot.refused = shortage(folder.path)
             snapshot.warning = outdated(folder, journal) or snapshot.refused
             snapshot.disk, snapshot.free = folder.at().identity[0], free_space(folder.path)
         return snapshot
 
 
-def folders(config: Config) -> Iterable[Folder]:
+def folders(config: Config) -> Iterable[OutboundFolder | InboundFolder]:
     """Every folder that the configuration names for documents."""
     for company in config.companies.values():
         for path in company.outbound:
@@ -233,14 +233,26 @@ def why_failed(document: Entry) -> tuple[str, str]:
     return (fault.message[:LONGEST], fault.code) if fault else (WITHOUT_SIDECAR, "")
 
 
-def _inbound(folder: Folder, names: Collection[str], *, ages: bool) -> FolderSnapshot:
-    snapshot = FolderSnapshot(there={folder.path / name for name in names if (folder.at() / name).exists()})
-    for entry in folder.at().scan():
+def _inbound(folder: InboundFolder, names: Mapping[Path, Collection[str]], *, ages: bool) -> FolderSnapshot:
+    snapshot = FolderSnapshot()
+    for path, asked in names.items():
+        for name in asked:
+            with suppress(OSError):  # its folder was taken
+                inside = (path / name).relative_to(folder.path).as_posix()
+                if folder.at().entry(inside).exists():
+                    snapshot.there.add(path / name)
+    for place in folder.places():
+        with suppress(FileNotFoundError):  # somebody has just taken it
+            _count_received(place, snapshot, ages=ages)
+    return snapshot
+
+
+def _count_received(place: Directory, snapshot: FolderSnapshot, *, ages: bool) -> None:
+    for entry in place.scan():
         if is_received(entry.name) and entry.is_file(follow_symlinks=False):
             snapshot.counts["inbound"] += 1
             if not ages:
                 continue
-            with suppress(FileNotFoundError):  # somebody has just taken it
+            with suppress(FileNotFoundError):  # likewise
                 since = entry.stat(follow_symlinks=False).st_mtime
                 snapshot.oldest["inbound"] = min(since, snapshot.oldest.get("inbound", since))
-    return snapshot

@@ -218,11 +218,13 @@ class InboundFolder(Folder):
         served: Container[Path] = (),
         language: str = ENGLISH,
         settings: Inbound | Company | None = None,
+        depth: int = 0,
     ) -> None:
         super().__init__(path, company=company, below=below, served=served)
         self.language = language  # of its pages
         self.has_attachments = settings is not None and settings.attachments == "beside"
         self.has_pages = settings is not None and settings.readable == "html"
+        self._depth = depth  # of the folders in it that names lead into (`inbound.name`)
 
     def clear_drafts_once(self, named: Callable[[], frozenset[str]]) -> None:
         """Remove drafts that a killed process left, except those `named` in the journal. Works only once."""
@@ -231,18 +233,31 @@ class InboundFolder(Folder):
                 here, keep = self.at(), named()
                 for draft in keep:
                     _end_placing(here / draft)
-                self._clear_reserved(here, {draft for draft in here.names() if DRAFT.fullmatch(draft)} - keep)
+                self._clear_reserved({draft for draft in here.names() if DRAFT.fullmatch(draft)} - keep)
                 clear_drafts(here, keep)
                 self._cleared = True
 
-    def _clear_reserved(self, here: Directory, drafts: set[str]) -> None:
+    def places(self) -> Iterator[Directory]:
+        """The folder itself, and those in it as deep as names lead, without following links. Raises OSError."""
+        return _within(self.at(), self._depth)
+
+    def _clear_reserved(self, drafts: set[str]) -> None:
         """Remove what another filedrop, which had the folder before us, had placed beside these drafts."""
-        names = frozenset(here.names()) if drafts else frozenset()
-        waiting = (name for name in names if name.endswith(".json") and name.removesuffix(".json") not in names)
-        for name in waiting:
-            if f".{sidecar.document_id_in(here / name)}.part" in drafts:
-                with suppress(PermissionError):
-                    withdraw(here, name.removesuffix(".json"))
+        for there in self.places() if drafts else ():
+            names = frozenset(there.names())
+            waiting = (name for name in names if name.endswith(".json") and name.removesuffix(".json") not in names)
+            for name in waiting:
+                if f".{sidecar.document_id_in(there / name)}.part" in drafts:
+                    with suppress(PermissionError):
+                        withdraw(there, name.removesuffix(".json"))
+
+
+def _within(here: Directory, depth: int) -> Iterator[Directory]:
+    yield here
+    for entry in here.scan() if depth else ():
+        if entry.is_dir(follow_symlinks=False):
+            with suppress(FileNotFoundError, NotADirectoryError, PermissionError):  # taken, or a person's own
+                yield from _within(here.folder(entry.name), depth - 1)
 
 
 def _end_placing(draft: Entry) -> None:
@@ -294,6 +309,7 @@ def inbound_folder(config: Config, company: Company, served: Container[Path] | N
         served=named,
         language=company.language,
         settings=company,
+        depth=config.inbound.depth,
     )
 
 
@@ -309,4 +325,5 @@ def unassigned_folder(config: Config, served: Container[Path] | None = None) -> 
         served=named,
         language=config.language,
         settings=config.inbound,
+        depth=config.inbound.depth,
     )

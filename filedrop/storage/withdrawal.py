@@ -16,7 +16,7 @@ from filedrop.storage import checked, sidecar
 from filedrop.storage.names import is_attachment_of
 
 if TYPE_CHECKING:
-    from filedrop.files import Directory, Where
+    from filedrop.files import Directory, Entry, Where
 
 
 def withdraw(here: Directory, document: str) -> None:
@@ -24,12 +24,12 @@ def withdraw(here: Directory, document: str) -> None:
 
     An attachment is removed only where its name and its content are what was written. Raises OSError.
     """
-    beside = here / f"{document}.json"
+    beside = here.entry(f"{document}.json")
     listed = (sidecar.read(beside) or {}).get("attachments")
     for told in listed if isinstance(listed, list) else ():
-        name = _unchanged(here, document, told)
+        name = _unchanged(beside, document.rpartition("/")[2], told)
         if name:
-            (here / name).unlink(missing_ok=True)
+            beside.with_name(name).unlink(missing_ok=True)
     beside.unlink(missing_ok=True)
 
 
@@ -48,13 +48,13 @@ def attachments_beside(document: Where) -> dict[int, str]:
     return found
 
 
-def _unchanged(here: Directory, document: str, told: Any) -> str:
-    """The name of an attachment that lies there as the sidecar says; "" for anything else."""
+def _unchanged(beside: Entry, document: str, told: Any) -> str:
+    """The name of an attachment that lies beside the sidecar as that says; "" for anything else."""
     try:
         name, size, sha256 = checked.name(told["file"]), checked.number(told["size"]), checked.text(told["sha256"])
         if not is_attachment_of(name, document):
             return ""
-        with open_regular(here / name) as file:
+        with open_regular(beside.with_name(name)) as file:
             if os.fstat(file.fileno()).st_size == size and hashlib.file_digest(file, "sha256").hexdigest() == sha256:
                 return name
     except (KeyError, TypeError, ValueError):

@@ -70,6 +70,24 @@ def test_a_new_company_and_a_changed_mapping(filedrop: Filedrop, world: World) -
     world.invariants()
 
 
+def test_a_changed_pattern_for_names(filedrop: Filedrop, world: World) -> None:
+    """What is received from then on is named by the new pattern; what lies there keeps its name."""
+    first = world.receive(invoice("1"))
+    with world.daemon() as daemon:
+        world.until(world.settled)
+        (before,) = world.delivered()
+        world._keys["inbound"]["name"] = '"{sender}/{msg_no}"'
+        world.config_file()
+        assert filedrop("reload").returncode == 0
+        second = world.receive(invoice("2"))
+        world.until(world.settled)
+        world.stop(daemon)
+    names = {path.relative_to(world.inbound).as_posix() for path in world.delivered()}
+    assert names == {before.name, f"0192_810418052/{second}.xml"}
+    assert first != second
+    world.invariants()
+
+
 def test_a_changed_login(filedrop: Filedrop, world: World) -> None:
     """A refused login that the new configuration mends is tried at once, not when the next probe is due."""
     right = world.password_file

@@ -29,7 +29,43 @@ APPENDED = {
     "inbound: {max_size: 0MB}": "9: inbound.max_size: too small; write a larger one",
     "inbound:\n  polll: 1m": '10: inbound.polll: unknown key; did you mean "poll"?',
     "inbound:\n  colour: red": "10: inbound.colour: unknown key; the keys here are poll, min_free, max_size, attachments, "
-    "readable",
+    "readable, name",
+    "inbound: {name: '{invoice}'}": (
+        '9: inbound.name: "{invoice}" is not a placeholder; write one of {date}, {number}, {msg_no}, {type}, {sender}, '
+        "{sender_name}"
+    ),
+    "inbound: {name: number}": (
+        "9: inbound.name: contains no placeholder, so all documents would have one name; write at least one of {date}, "
+        "{number}, {msg_no}, {type}, {sender}, {sender_name}"
+    ),
+    "inbound:\n  name: {number}": (
+        '10: inbound.name: begins with {, so YAML reads it as keys; write it in quotes, like "{number}"'
+    ),
+    "inbound: {name: 'Eingänge/{number}'}": (
+        '9: inbound.name: contains "ä"; besides placeholders, write only letters from A to Z, digits, and . _ - /'
+    ),
+    "inbound: {name: '{number}}'}": (
+        '9: inbound.name: contains "}"; besides placeholders, write only letters from A to Z, digits, and . _ - /'
+    ),
+    "inbound: {name: '../{number}'}": (
+        "9: inbound.name: has a folder or a name that is empty, or begins or ends with a dot; write one like "
+        '"{sender}/{number}"'
+    ),
+    "inbound: {name: '/in/{number}'}": (
+        "9: inbound.name: has a folder or a name that is empty, or begins or ends with a dot; write one like "
+        '"{sender}/{number}"'
+    ),
+    "inbound: {name: 'Accepted/{number}'}": (
+        "9: inbound.name: contains the name of a Windows device, or its first folder is accepted, rejected, queried or "
+        "hold, which have a meaning of their own; write another name"
+    ),
+    "inbound: {name: '{sender}/con/{number}'}": (
+        "9: inbound.name: contains the name of a Windows device, or its first folder is accepted, rejected, queried or "
+        "hold, which have a meaning of their own; write another name"
+    ),
+    "inbound: {name: '{number}-%s'}" % ("x" * 100): (
+        "9: inbound.name: is longer than 100 characters; write a shorter one"
+    ),
     "inbound: [poll]": "9: inbound: a list where keys are expected; write them below it, indented, one in each line",
     "LOG: {level: info}": '9: LOG: unknown key; did you mean "log"?',
     "mapping:\n  channel: x": '9: mapping: keys with values where a list is expected; write "- " before the first key of each entry',

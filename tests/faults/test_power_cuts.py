@@ -36,6 +36,7 @@ FATES: dict[str, Fault] = {
 EVERY = 1 if is_full() else 6  # step at which the slow ones pull the plug
 ALLOW = {"duplicates": "allow"}  # nothing but the journal's order keeps a document from going twice
 BESIDE = {"attachments": "beside"}
+NAMED = {"name": '"{sender}/{number}"'}  # two documents with one number get one name, in a folder that isn't there yet
 EMBEDDED = (
     ("a.pdf", "application/pdf", b"%PDF-1.7" * 1000),
     ("b.csv", "text/csv", b"a;b\r\n"),
@@ -43,6 +44,7 @@ EMBEDDED = (
 )
 QUICK = {"workers": "1", "doubt": "200ms", "track": "20ms"}
 NOBODY = "0192:999999999"
+ALL = [(names, forgets) for names in ("usual", "one") for forgets in (False, True)]
 
 
 def pull_everywhere(
@@ -202,15 +204,16 @@ def test_a_message_with_attachments(tmp_path: Path, *, forgets: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("forgets", [False, True], ids=["the disk keeps all", "the disk may forget"])
-def test_messages_with_attachments_together(tmp_path: Path, *, forgets: bool) -> None:
-    """The same with messages that share their commit."""
+@pytest.mark.parametrize(("names", "forgets"), [("usual", False), ("one", True)] if not is_full() else ALL)
+def test_messages_with_attachments_together(tmp_path: Path, names: str, *, forgets: bool) -> None:
+    """The same with messages that share their commit, also where all are to get one name, in a folder of its own."""
+    inbound = BESIDE | (NAMED if names == "one" else {})
 
     def prepare(world: World) -> None:
         for number in range(3):
-            world.receive(with_attachments(invoice(f"in-{number}"), *EMBEDDED[:number]))
+            world.receive(with_attachments(invoice("1", note=f"{number}"), *EMBEDDED[:number]))
 
-    cuts = pull_everywhere(tmp_path, prepare, forgets=forgets, inbound=BESIDE)
+    cuts = pull_everywhere(tmp_path, prepare, forgets=forgets, inbound=inbound)
     assert len(cuts) > 30 // EVERY
 
 

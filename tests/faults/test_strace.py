@@ -55,15 +55,20 @@ def documents(world: World) -> None:
 def messages(world: World) -> None:
     """Messages to be received, in folders that filedrop has served before."""
     world.run_once()
-    _receive(world)
+    for number in range(2):
+        world.receive(invoice(f"in {number}"))
 
 
 def first_start(world: World) -> None:
-    """Both, where filedrop has never been; what it makes is to have the rights of what was made for it."""
+    """Both, where filedrop has never been; what it makes is to have the rights of what was made for it.
+
+    All that is received is to get one name, in a folder that isn't there yet.
+    """
     for path in (world.root, world.root / "acme", world.outbound):
         path.chmod(0o770)
     _drop(world)
-    _receive(world)
+    for number in range(2):
+        world.receive(invoice("in", note=f"{number}"))
 
 
 def _drop(world: World) -> None:
@@ -72,11 +77,7 @@ def _drop(world: World) -> None:
     world.drop(NOBODY, invoice("out nobody", receiver=None))
 
 
-def _receive(world: World) -> None:
-    for number in range(2):
-        world.receive(invoice(f"in {number}"))
-
-
+INBOUND = {first_start: {"name": '"{sender}/{number}"'}}
 WAYS = (documents, messages, first_start)
 any_way = pytest.mark.parametrize(("prepare", "share"), [(way, share) for share in range(SHARES) for way in WAYS])
 
@@ -218,7 +219,8 @@ def new_world(tmp_path: Path, prepare: Prepare) -> Iterator[World]:
     """A world, prepared; its folder is gone in the end, because a matrix makes hundreds."""
     base = tmp_path / "world"
     base.mkdir()
-    with World(base, outbound={"workers": "1", "doubt": "200ms", "track": "20ms"}) as world:
+    outbound = {"workers": "1", "doubt": "200ms", "track": "20ms"}
+    with World(base, outbound=outbound, inbound=INBOUND.get(prepare)) as world:
         prepare(world)
         yield world
     shutil.rmtree(base)

@@ -44,7 +44,7 @@ def killed(world: World, clock: Clock, state: str) -> None:
     def kill(what: str) -> None:
         nonlocal is_killed
         if what == "place" and list(world.inbound.glob(".*.part")):
-            is_killed |= state == "named" or bool(list(world.inbound.glob("*.xml.json")))
+            is_killed |= state == "named" or bool(list(world.inbound.rglob("*.xml.json")))
         if is_killed:  # nothing that it still does has any effect
             raise Killed
 
@@ -67,8 +67,10 @@ def other_takes_over(world: World, clock: Clock, seconds: float) -> None:
 
 
 @EITHER_STATE
-def test_what_was_begun(world: World, clock: Clock, state: str) -> None:
+@pytest.mark.parametrize("names", [{}, {"name": '"{sender}/{number}"'}], ids=["usual names", "names of one's own"])
+def test_what_was_begun(make_world: Callable[..., World], clock: Clock, state: str, names: dict[str, str]) -> None:
     """What one filedrop had begun, draft and sidecar, the other clears away, and delivers the message itself."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"} | names, clock=clock.true)
     killed(world, clock, state)
     other_takes_over(world, clock, 1000)
     world.invariants()

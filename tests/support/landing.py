@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from support.documents import invoice
@@ -13,8 +15,6 @@ from filedrop.inbound.inbox import Inbox
 from filedrop.storage.folders import InboundFolder
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from support.stepping import Life
     from support.world import World
 
@@ -50,7 +50,13 @@ class Landing:
     def start(self, path: Path | None = None) -> None:
         """Have a filedrop begin with the folder, or with one there, which knows of it what the journal does."""
         settings = self.world.configuration().inbound
-        folder = InboundFolder(path or self.world.inbound, company="acme", below=self.world.root, settings=settings)
+        folder = InboundFolder(
+            path or self.world.inbound,
+            company="acme",
+            below=self.world.root,
+            settings=settings,
+            depth=settings.depth,
+        )
         self.delivery = InboundDelivery(
             folder, self.life.journal, min_free=self.min_free, log=self.world._log, workers=self.life.service.workers
         )
@@ -120,7 +126,8 @@ class Landing:
 
     def lying(self) -> list[str]:
         """The names of all files in the folder but its marker."""
-        return sorted(path.name for path in self.world.inbound.iterdir() if path.name != ".filedrop")
+        walk = (Path(folder, name) for folder, _, names in os.walk(self.world.inbound) for name in names)
+        return sorted(path.relative_to(self.world.inbound).as_posix() for path in walk if path.name != ".filedrop")
 
     def temporaries(self) -> list[str]:
         """Those that have no name yet."""

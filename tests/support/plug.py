@@ -119,7 +119,10 @@ def _live(
             # os.walk goes by a folder that has just got its name; glob doesn't.
             walk = [entry for end in ("archive", "failed") for entry in os.walk(outbound / end)]
             ends = [name for _, _, names in walk for name in names if name.endswith(".xml")]
-            there = len(ends) >= finished and len(list(inbound.glob("*.xml"))) >= received
+            there = (
+                len(ends) >= finished
+                and sum(name.endswith(".xml") for *_, names in os.walk(inbound) for name in names) >= received
+            )
             service.tick()
             if there and service.is_done():
                 break

@@ -150,14 +150,14 @@ def _of_messages(world: World) -> Iterator[str]:
 def of_attachments(inbound: Path) -> Iterator[str]:
     """What is wrong with what was embedded in a folder's documents, where their sidecars speak of that."""
     listed: Counter[str] = Counter()
-    for path in inbound.glob("*.xml"):
+    for path in inbound.rglob("*.xml"):
         told = sidecar(path).get("attachments")
         if told is None:
             continue
         listed.update(one["file"] for one in told if one["file"])
         wanted = {number: content for number, content in enumerate(embedded(path.read_bytes()), 1) if content}
         for number, one in enumerate(told, 1):
-            there = inbound / one["file"] if one["file"] else None
+            there = path.with_name(one["file"]) if one["file"] else None
             if (there is not None) != (number in wanted):
                 yield f"{path.name}: attachment {number} is told of as {one}"
             elif there is not None and (not there.exists() or there.read_bytes() != wanted[number]):
@@ -165,10 +165,10 @@ def of_attachments(inbound: Path) -> Iterator[str]:
         if len(told) < len(wanted):
             yield f"{path.name}: {len(told)} of {len(wanted)} attachments are told of"
     lying = Counter(
-        path.name for path in inbound.glob("*") if re.search(r"\.xml-|-[0-9]+-[^.]*\.(?!xml)[a-z]+", path.name)
+        path.name for path in inbound.rglob("*") if re.search(r"\.xml-|-[0-9]+-[^.]*\.(?!xml)[a-z]+", path.name)
     )
     for name in lying - listed:
-        if not name.endswith((".json", ".html")):
+        if not name.endswith((".json", ".html", ".xml")):  # no attachment's name ends in these
             yield f"{name} is nobody's attachment"
 
 

@@ -331,10 +331,11 @@ inbound:{keys["inbound"]}
     def pages_owed(self) -> list[str]:
         """The pages that sidecars name and that aren't there."""
         named = []
-        for beside in self.inbound.glob("*.xml.json") if self.inbound.is_dir() else ():
+        for document in self.delivered():
             with suppress(OSError, ValueError):  # it is just being written, or somebody's
-                named.append(json.loads(beside.read_bytes()).get("page"))
-        return [name for name in named if name and not (self.inbound / name).exists()]
+                beside = document.with_name(f"{document.name}.json")
+                named.append((document, json.loads(beside.read_bytes()).get("page")))
+        return [name for document, name in named if name and not document.with_name(name).exists()]
 
     def places(self) -> dict[str, str]:
         """Where each dropped document lies, by the name it was dropped under; several places are joined by " + "."""
@@ -353,8 +354,9 @@ inbound:{keys["inbound"]}
         return [path for path in sorted(paths) if promises.is_regular(path) and promises.is_document(path)]
 
     def delivered(self) -> list[Path]:
-        """The received documents in `inbound/`."""
-        paths = (path for path in sorted(self.inbound.glob("*")) if path.suffix == ".xml")  # no attachment, no page
+        """The received documents in `inbound/`, and in the folders there."""
+        walk = (Path(folder, name) for folder, _, names in os.walk(self.inbound) for name in names)
+        paths = sorted(path for path in walk if path.suffix == ".xml")  # no attachment, no page
         return [path for path in paths if path.is_file() and promises.is_document(path)]
 
     def sidecar(self, name: str) -> dict[str, Any]:
