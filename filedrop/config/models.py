@@ -118,11 +118,6 @@ class Inbound(Section):
     readable: Readable = "off"
     name: ReceivedName | None = None
 
-    @property
-    def depth(self) -> int:
-        """How many folders deep the names of received documents lead below an inbound folder."""
-        return (self.name or "").count("/")
-
 
 class ExceptedRule(Section):
     """Rules, by their ids, that aren't applied to a company's documents; where none is named, to no document."""

@@ -16,7 +16,7 @@ from filedrop import files
 from filedrop.identify import Begun, Ended, embedded
 from filedrop.inbound.filetype import HEAD, UNKNOWN, FileType, filetype
 from filedrop.inbound.temporary import discard, piece_name
-from filedrop.storage.names import attachment_name
+from filedrop.storage.names import attachment_name, with_suffix
 from filedrop.text import one_line, size
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ _LONGEST_STATED = 255  # letters of a stated name or type in the sidecar
 class Attachment:
     """What was embedded: `temporary` is its file's name, "" where none was written, and `fault` then says why.
 
-    `name` is the one that the document states, as it is written there, None where it states none.
+    `name` is the one that the document states, as it is written there, None where it states none. `shares_name`: its
+    file has the name of the document, but for the suffix.
     """
 
     number: int
@@ -43,9 +44,12 @@ class Attachment:
     sha256: str = ""
     temporary: str = ""
     fault: str = ""
+    shares_name: bool = False
 
     def named(self, document: str) -> str:
         """The name that it gets beside a document of this name."""
+        if self.shares_name:
+            return with_suffix(document, self.type.suffix)
         return attachment_name(document, self.number, self.name, self.type.suffix)
 
     def told(self, document: str) -> dict[str, Any]:
@@ -77,6 +81,12 @@ def unpack(
         unpacking.give_up(leftovers)
         raise
     return unpacking.attachments()
+
+
+def sharing_names(attachments: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
+    """The attachments, the first PDF of which gets the document's own name: a program shows both as one invoice."""
+    first = next((attachment for attachment in attachments if attachment.type.suffix == ".pdf"), None)
+    return tuple(replace(attachment, shares_name=attachment is first) for attachment in attachments)
 
 
 class _Unpacking:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from filedrop import files, identify
 from filedrop.errors import DocumentError, FiledropError, Gone
 from filedrop.files.patience import asking
-from filedrop.inbound.attachments import unpack
+from filedrop.inbound.attachments import sharing_names, unpack
 from filedrop.inbound.temporary import DRAFT, Asked, discard
 from filedrop.model.document import local_name, new_id
 from filedrop.model.received_name import DEFAULT
@@ -98,7 +98,8 @@ def unpacked(
     if not folder.has_attachments:
         return ()
     file.seek(0)
-    return unpack(file, reading, temporary, leftovers, ask)
+    attachments = unpack(file, reading, temporary, leftovers, ask)
+    return sharing_names(attachments) if folder.has_own_names else attachments
 
 
 def _read(context: MessageSource, message: Message, target: BinaryIO) -> Reading:

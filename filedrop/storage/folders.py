@@ -218,13 +218,14 @@ class InboundFolder(Folder):
         served: Container[Path] = (),
         language: str = ENGLISH,
         settings: Inbound | Company | None = None,
-        depth: int = 0,
+        name: str | None = None,
     ) -> None:
         super().__init__(path, company=company, below=below, served=served)
         self.language = language  # of its pages
         self.has_attachments = settings is not None and settings.attachments == "beside"
         self.has_pages = settings is not None and settings.readable == "html"
-        self._depth = depth  # of the folders in it that names lead into (`inbound.name`)
+        self.has_own_names = name is not None  # by `inbound.name`
+        self._depth = (name or "").count("/")  # of the folders that names lead into
 
     def clear_drafts_once(self, named: Callable[[], frozenset[str]]) -> None:
         """Remove drafts that a killed process left, except those `named` in the journal. Works only once."""
@@ -309,7 +310,7 @@ def inbound_folder(config: Config, company: Company, served: Container[Path] | N
         served=named,
         language=company.language,
         settings=company,
-        depth=config.inbound.depth,
+        name=config.inbound.name,
     )
 
 
@@ -325,5 +326,5 @@ def unassigned_folder(config: Config, served: Container[Path] | None = None) -> 
         served=named,
         language=config.language,
         settings=config.inbound,
-        depth=config.inbound.depth,
+        name=config.inbound.name,
     )

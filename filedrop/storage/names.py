@@ -161,13 +161,22 @@ def attachment_name(document: str, number: int, stated: str | None, suffix: str)
 
 
 def is_attachment_of(name: str, document: str) -> bool:
-    """Whether this may be the name of an attachment of the received document with that name."""
-    return re.match(rf"{re.escape(_stem(document))}-[0-9]{{1,3}}-", name) is not None
+    """Whether this may be the name of an attachment of the received document with that name.
+
+    Which ones are, its sidecar says, but others can write into that.
+    """
+    numbered_one = re.match(rf"{re.escape(_stem(document))}-[0-9]{{1,3}}-", name) is not None
+    return numbered_one or name == with_suffix(document, ".pdf")
 
 
 def page_name(document: str) -> str:
     """The name of the page that shows a received document."""
-    return f"{_stem(document)}.html"
+    return with_suffix(document, ".html")
+
+
+def with_suffix(document: str, suffix: str) -> str:
+    """The name of a received document with another suffix."""
+    return f"{_stem(document)}{suffix}"
 
 
 def is_received(name: str) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.disks import mounted
-from support.documents import BUYER, invoice
+from support.documents import BUYER, invoice, with_attachments
 from support.matrix import draw_seed, is_full
 from support.plug import tapped
 from support.rights import as_anyone
@@ -42,6 +42,7 @@ PIECES = (
     ".filedrop", "Thumbs.db", "x" * 300, "-2", "\ud7ff", "\U0001f600",
 )  # fmt: skip
 HOSTILE = 10_000
+EMBEDDED = (("a.csv", "text/csv", b"a;b\r\n"), ("b.pdf", "application/pdf", b"%PDF-b"), ("c.pdf", "", b"%PDF-c"))
 
 
 @pytest.fixture
@@ -218,6 +219,46 @@ def test_page_in_a_folder(named: Callable[..., Landing]) -> None:
     assert landing.make_pages() == 1
     assert landing.lying() == [f"{FOLDER}/1.html", f"{FOLDER}/1.xml", f"{FOLDER}/1.xml.json"]
     landing.world.invariants()
+
+
+def test_names_of_attachments(named: Callable[..., Landing]) -> None:
+    """Page and first PDF have the name of the document, further attachments a number; the page links to them."""
+    landing = named(BY_SENDER, readable="html", attachments="beside")
+    arrive(landing, with_attachments(invoice("1"), *EMBEDDED))
+    landing.make_pages()
+    files = ["1-1-a.csv", "1-3-c.pdf", "1.html", "1.pdf", "1.xml", "1.xml.json"]
+    assert landing.lying() == [f"{FOLDER}/{name}" for name in files]
+    there = landing.world.inbound / FOLDER
+    said = json.loads((there / "1.xml.json").read_bytes())
+    assert [attachment["file"] for attachment in said["attachments"]] == ["1-1-a.csv", "1.pdf", "1-3-c.pdf"]
+    assert (there / "1.pdf").read_bytes() == b"%PDF-b"
+    page = (there / "1.html").read_text("utf-8")
+    assert all(f'href="./{name}"' in page for name in ("1-1-a.csv", "1.pdf", "1-3-c.pdf"))
+    landing.world.invariants()
+
+
+@pytest.mark.parametrize("when", ["before", "after its name was reserved"])
+def test_name_of_an_attachment_that_is_taken(named: Callable[..., Landing], when: str) -> None:
+    """Where somebody's file has the name of the PDF, it stays, and document and attachments get a number."""
+    landing = named("{number}", attachments="beside")
+    landing.step()
+    theirs = landing.world.inbound / "1.pdf"
+
+    def take(what: str) -> None:
+        if what == "place" and (when == "before" or (landing.world.inbound / "1.xml.json").exists()):
+            theirs.write_bytes(b"theirs")
+
+    landing.world.receive(with_attachments(invoice("1"), *EMBEDDED))
+    if when == "before":
+        theirs.write_bytes(b"theirs")
+    landing.fetched()
+    with tapped(take):
+        landing.step()
+    landing.read()
+    assert theirs.read_bytes() == b"theirs"
+    names = ["1-2-1-a.csv", "1-2-3-c.pdf", "1-2.pdf", "1-2.xml", "1-2.xml.json", "1.pdf"]
+    assert landing.lying() == names
+    assert landing.ended() == [(1, "", True)]
 
 
 def test_status_and_history(make_world: Callable[..., World]) -> None:

@@ -55,7 +55,7 @@ class Landing:
             company="acme",
             below=self.world.root,
             settings=settings,
-            depth=settings.depth,
+            name=settings.name,
         )
         self.delivery = InboundDelivery(
             folder, self.life.journal, min_free=self.min_free, log=self.world._log, workers=self.life.service.workers

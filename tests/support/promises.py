@@ -165,7 +165,7 @@ def of_attachments(inbound: Path) -> Iterator[str]:
         if len(told) < len(wanted):
             yield f"{path.name}: {len(told)} of {len(wanted)} attachments are told of"
     lying = Counter(
-        path.name for path in inbound.rglob("*") if re.search(r"\.xml-|-[0-9]+-[^.]*\.(?!xml)[a-z]+", path.name)
+        path.name for path in inbound.rglob("*") if re.search(r"\.xml-|-[0-9]+-[^.]*\.(?!xml)[a-z]+|\.pdf$", path.name)
     )
     for name in lying - listed:
         if not name.endswith((".json", ".html", ".xml")):  # no attachment's name ends in these
