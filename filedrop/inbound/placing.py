@@ -250,7 +250,7 @@ class _Placing:
 
 def _with_facts(context: MessageSource, folder: InboundFolder, whole: Mapping[int, Fetched]) -> dict[int, Fetched]:
     """The documents, with what they say in their rows, and which message had the same document before."""
-    facts = ("sender_name", "number", "issue_date", "meaning")
+    facts = ("sender_name", "number", "issue_date", "meaning", "sha256")
     rows = {
         msg_no: replace(
             fetched.row,

@@ -8,17 +8,19 @@ command) is refused with `Changed` and overwrites nothing. No other package but 
     totals                          how many there have been, and how many are under way
     errands                         commands that are still to be run
     responses, tying                responses to documents: which are meant, and what their sidecars lack
+    answering                       answers to received documents, with their SQL
     rows                            rows as the values that they hold
     removal                         rows of what was removed from the archive
     copies                          copies of the file, by a command or each day
     lately                          what happened last, and how much on each day
-    statements                      all of the SQL
+    statements                      all of the SQL but that of answers
     store                           transactions, connections, errors
     connection                      how the file is opened, and when it may checkpoint
     schema                          the tables, and the form of their values
     migration                       older schemas, and the steps from each to the next
 """
 
+from filedrop.journal.answering import Answering, InvoiceAnswer
 from filedrop.journal.connection import SQLITE_VERSION
 from filedrop.journal.copies import Copies
 from filedrop.journal.documents import Drop, Duplicate, Newest
@@ -41,6 +43,7 @@ __all__ = [
     "Drop",
     "Duplicate",
     "Errand",
+    "InvoiceAnswer",
     "Journal",
     "Known",
     "MessageRow",
@@ -56,5 +59,5 @@ __all__ = [
 JOURNAL = "journal.sqlite"  # in the state folder
 
 
-class Journal(Numbers, Responses, Messages, Folders, Waivers, Totals, Errands, Removal, Copies, Lately):
+class Journal(Numbers, Responses, Answering, Messages, Folders, Waivers, Totals, Errands, Removal, Copies, Lately):
     """The open journal. Thread-safe. Raises JournalError where it can't be read or written."""

@@ -30,8 +30,8 @@ class MessageRow:
     `due` and `why`). `placed` is when it was about to get its name, by our clock. `page` is the number of attempts at
     its page while that is owed, and None where none is. `sidecar` is what the document's sidecar says, from `placing`
     until the message is read and its page made: then a command that is owed it has it (`Errand`), and nobody else.
-    `sender_name`, `type`, `number`, `issue_date` and `meaning` are the document's. `repeats` is the number of the
-    message that had the same document first. `wanted` is the name that it is to get, unless that is taken: by it, a
+    `sender_name`, `type`, `number`, `issue_date`, `meaning` and `sha256` are the document's. `repeats` is the number of
+    the message that had the same document first. `wanted` is the name that it is to get, unless that is taken: by it, a
     sidecar that reserves a name is found again. "" once it is read, and in the rows of filedrops that had no pattern.
     """
 
@@ -58,6 +58,7 @@ class MessageRow:
     meaning: str | None = None
     repeats: int | None = None
     wanted: str = ""
+    sha256: str | None = None
 
 
 def is_same(message: Message | MessageRow, row: MessageRow) -> bool:
@@ -114,26 +115,26 @@ class Messages(Store):
         asked = {message.msg_no: message for message in messages}
         found: dict[int, MessageRow] = {}
         numbers = json.dumps(list(asked))
-        for row in map(_row, self.read(statements.NUMBERED, identity=identity, numbers=numbers)):
+        for row in map(message_of, self.read(statements.NUMBERED, identity=identity, numbers=numbers)):
             if is_same(asked[row.msg_no], row) and (row.msg_no not in found or row.state == "read"):
                 found[row.msg_no] = row
         left = json.dumps([number for number in asked if number not in found])
-        for row in map(_row, self.read(statements.NUMBERED_ANYWHERE, numbers=left) if left != "[]" else ()):
+        for row in map(message_of, self.read(statements.NUMBERED_ANYWHERE, numbers=left) if left != "[]" else ()):
             if _is_surely_same(asked[row.msg_no], row) and (row.msg_no not in found or row.state == "read"):
                 found[row.msg_no] = row
         return found
 
     def numbered(self, msg_no: int) -> list[MessageRow]:
         """The messages with this number, of any account."""
-        return list(map(_row, self.read(statements.NUMBERED_ANYWHERE, numbers=json.dumps([msg_no]))))
+        return list(map(message_of, self.read(statements.NUMBERED_ANYWHERE, numbers=json.dumps([msg_no]))))
 
     def placed_as(self, name: str) -> list[MessageRow]:
         """The messages whose document got this name, in whichever folder. Reads all messages."""
-        return list(map(_row, self.read(statements.PLACED_AS, file=as_name(name), inside=as_name(f"/{name}"))))
+        return list(map(message_of, self.read(statements.PLACED_AS, file=as_name(name), inside=as_name(f"/{name}"))))
 
     def search_messages(self, known: Known, now: datetime, *, most: int) -> list[MessageRow]:
         """The newest of the received messages that this is known of; the time is that of their placing."""
-        return list(map(_row, self.read(statements.SEARCH_MESSAGES, most=most, **known.values(now))))
+        return list(map(message_of, self.read(statements.SEARCH_MESSAGES, most=most, **known.values(now))))
 
     def repeated(self, company: str, rows: Iterable[MessageRow]) -> dict[int, int]:
         """Of these messages for a company, those whose document came before, each with the number of that message.
@@ -151,7 +152,7 @@ class Messages(Store):
 
     def repeats(self, company: str, since: datetime) -> list[MessageRow]:
         """A company's messages placed since then whose document came before, newest first, 200 at most."""
-        return list(map(_row, self.read(statements.REPEATS, company=company, since=as_moment(since))))
+        return list(map(message_of, self.read(statements.REPEATS, company=company, since=as_moment(since))))
 
     def adopt(self, identity: str, rows: Sequence[MessageRow]) -> None:
         """Give these rows another identity, since the account's user name or host has changed."""
@@ -160,7 +161,7 @@ class Messages(Store):
 
     def messages_in(self, identity: str, *states: str) -> list[MessageRow]:
         """The messages of an account in one of these states, by number."""
-        return list(map(_row, self.read(statements.IN_STATES, identity=identity, states=json.dumps(states))))
+        return list(map(message_of, self.read(statements.IN_STATES, identity=identity, states=json.dumps(states))))
 
     def drafts(self, folder: str) -> frozenset[str]:
         """The recorded temporary files in this folder: complete documents that aren't placed yet."""
@@ -168,7 +169,7 @@ class Messages(Store):
 
     def owed_pages(self) -> list[MessageRow]:
         """Of each folder, the message that is read and whose page has been owed for the longest."""
-        return list(map(_row, self.read(statements.OWED_PAGES)))
+        return list(map(message_of, self.read(statements.OWED_PAGES)))
 
     def record_page(self, row: MessageRow, page: int | None, why: str = "") -> bool:
         """Write how often the page of a read message was tried; None: it is owed no more. `why` there is none, or "".
@@ -196,7 +197,8 @@ def _values(row: MessageRow) -> dict[str, Any]:
     return values | {name: as_moment(values[name]) for name in _MOMENTS}
 
 
-def _row(row: Sequence[Any]) -> MessageRow:
+def message_of(row: Sequence[Any]) -> MessageRow:
+    """A message from its row."""
     values = dict(zip(statements.MESSAGE_COLUMNS, row, strict=True))
     values |= {name: from_name(values[name]) for name in _NAMES}
     return MessageRow(**values | {name: from_moment(values[name]) for name in _MOMENTS})

@@ -91,6 +91,7 @@ STEPS = {
         "ALTER TABLE messages ADD COLUMN meaning TEXT",
         "ALTER TABLE messages ADD COLUMN repeats INTEGER",
         "ALTER TABLE messages ADD COLUMN wanted BLOB NOT NULL DEFAULT x''",
+        "ALTER TABLE messages ADD COLUMN sha256 TEXT",
         # What a document waited for was the last event of its history.
         "ALTER TABLE documents ADD COLUMN needs TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE documents ADD COLUMN needs_why TEXT NOT NULL DEFAULT ''",

@@ -111,6 +111,7 @@ DEFINITIONS = (
         meaning TEXT,
         repeats INTEGER, -- the number of the message that had the same document first
         wanted BLOB NOT NULL DEFAULT x'', -- the name that it is to get, unless that is taken, until it is read
+        sha256 TEXT, -- of the document's bytes
         PRIMARY KEY (identity, msg_no, received, sender, receiver)
     )
     """,
@@ -124,6 +125,7 @@ DEFINITIONS = (
     CREATE INDEX IF NOT EXISTS messages_meaning ON messages (company, meaning, ({company("sender")}))
     WHERE meaning IS NOT NULL
     """,
+    "CREATE INDEX IF NOT EXISTS messages_content ON messages (company, sha256) WHERE sha256 IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS messages_repeats ON messages (company, placed) WHERE repeats IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS messages_state ON messages (identity, state)",
     "CREATE INDEX IF NOT EXISTS messages_drafts ON messages (folder) WHERE state IN ('named', 'placing')",
@@ -188,6 +190,18 @@ DEFINITIONS = (
     WHERE document <> '' AND {IS_REJECTION}
     """,
     "CREATE INDEX IF NOT EXISTS documents_uuid ON documents (uuid) WHERE uuid IS NOT NULL",
+    # Answers to received documents (`inbound.answers`), by the documents' bytes. Each becomes an outbound document,
+    # whose id is decided with the answer.
+    """
+    CREATE TABLE IF NOT EXISTS answers (
+        company TEXT, sha256 TEXT, nth INTEGER,
+        code TEXT NOT NULL, number TEXT NOT NULL, sender TEXT NOT NULL, receiver TEXT NOT NULL, at REAL NOT NULL,
+        document TEXT NOT NULL, file TEXT NOT NULL,
+        content BLOB, -- NULL as soon as the answer's file is in its place
+        PRIMARY KEY (company, sha256, nth)
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS answers_owed ON answers (company) WHERE content IS NOT NULL",
     # After which events commands are run (`commands`), and those that are still to be run.
     "CREATE TABLE IF NOT EXISTS wanted (event TEXT PRIMARY KEY)",
     """

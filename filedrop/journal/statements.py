@@ -1,4 +1,4 @@
-"""All SQL statements of the journal, by subject; their callers say what each is for.
+"""The SQL statements of the journal, by subject; their callers say what each is for.
 
 They are written so that PostgreSQL can be a second engine. It differs in these: `json_each` is
 `json_array_elements_text`, `json_extract` is `->>`, `max` of two is `greatest`, `IS` of a value is `IS NOT DISTINCT
@@ -200,7 +200,7 @@ INSERT_RESTORED = "INSERT INTO restored VALUES (:id) ON CONFLICT DO NOTHING"
 MESSAGE_COLUMNS = (
     "identity", "msg_no", "received", "sender", "receiver",
     "state", "company", "folder", "temporary", "file", "attempts", "due", "why", "placed", "page", "sidecar",
-    "sender_name", "type", "number", "issue_date", "meaning", "repeats", "wanted",
+    "sender_name", "type", "number", "issue_date", "meaning", "repeats", "wanted", "sha256",
 )  # fmt: skip
 MESSAGE_KEY = MESSAGE_COLUMNS[:5]
 _THIS_MESSAGE = " AND ".join(f"{name} = :{name}" for name in MESSAGE_KEY)

@@ -1,0 +1,99 @@
+"""Answers to received documents: each is recorded with its bytes before anything else is done. With their SQL."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from filedrop.journal import statements
+from filedrop.journal.messages import MessageRow, message_of
+from filedrop.journal.rows import document_of
+from filedrop.journal.schema import as_moment
+from filedrop.journal.store import Store
+from filedrop.times import from_seconds
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from filedrop.model.document import Document
+
+
+_COLUMNS = (
+    "company", "sha256", "nth", "code", "number", "sender", "receiver", "at", "document", "file", "content",
+)  # fmt: skip
+_DOCUMENT = "company = :company AND sha256 = :sha256"
+RECEIVED_AS = f"""
+    SELECT {", ".join(statements.MESSAGE_COLUMNS)} FROM messages
+    WHERE {_DOCUMENT} AND state IN ('placing', 'read') ORDER BY rowid LIMIT 1
+"""
+CODES = f"SELECT code FROM answers WHERE {_DOCUMENT} ORDER BY nth"
+RECORD = f"INSERT INTO answers ({', '.join(_COLUMNS)}) VALUES (:{', :'.join(_COLUMNS)}) ON CONFLICT DO NOTHING"
+OWED = f"""
+    SELECT {", ".join(_COLUMNS)} FROM answers WHERE company = :company AND content IS NOT NULL ORDER BY document
+"""
+IS_OWED = "SELECT 1 FROM answers WHERE company = :company AND content IS NOT NULL AND document = :document"
+PLACED = f"UPDATE answers SET content = NULL WHERE {_DOCUMENT} AND nth = :nth"
+SENT_BEFORE = f"""
+    SELECT {", ".join(statements.COLUMNS)} FROM documents
+    WHERE number = :number AND company = :company AND type = 'ApplicationResponse' AND id <> :document
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvoiceAnswer:
+    """The `nth` answer of a company to a received document, which has this `sha256`.
+
+    `sender` and `receiver` are the answer's own. `document` is the id of the outbound document that it becomes, and
+    `file` the name that this gets if it is free. `number` is the answer's number, and the same for the same answer.
+    """
+
+    company: str
+    sha256: str
+    nth: int
+    code: str
+    number: str
+    sender: str
+    receiver: str
+    at: datetime
+    document: str
+    file: str
+    content: bytes
+
+
+class Answering(Store):
+    """The answers' part of the journal."""
+
+    def received_as(self, company: str, sha256: str) -> MessageRow | None:
+        """The first message by which a company has received the document with these bytes; None where there is none."""
+        rows = self.read(RECEIVED_AS, company=company, sha256=sha256)
+        return message_of(rows[0]) if rows else None
+
+    def answer_codes(self, company: str, sha256: str) -> list[str]:
+        """The codes of a company's answers to a received document, in their order."""
+        return [code for (code,) in self.read(CODES, company=company, sha256=sha256)]
+
+    def record_answer(self, answer: InvoiceAnswer) -> None:
+        """Write durably that an answer is to be sent."""
+        values = asdict(answer) | {"at": as_moment(answer.at)}
+        self.write(lambda connection: connection.execute(RECORD, values))
+
+    def owed_answers(self, company: str) -> list[InvoiceAnswer]:
+        """A company's answers whose files aren't recorded as placed, in their order."""
+        rows = self.read(OWED, company=company)
+        columns = (dict(zip(_COLUMNS, row, strict=True)) for row in rows)
+        return [InvoiceAnswer(**values | {"at": from_seconds(values["at"])}) for values in columns]
+
+    def owes_answer(self, document: Document) -> bool:
+        """Whether a document is an answer whose file isn't recorded as placed."""
+        return self.value(IS_OWED, company=document.company, document=document.id) is not None
+
+    def record_answer_placed(self, answer: InvoiceAnswer) -> None:
+        """Write that an answer is a document like every other from now on."""
+        values = {name: getattr(answer, name) for name in ("company", "sha256", "nth")}
+        self.write(lambda connection: connection.execute(PLACED, values))
+
+    def sent_before(self, answer: InvoiceAnswer) -> Document | None:
+        """Another document that is the same answer: an older journal, which was put back, had decided it already."""
+        values = {name: getattr(answer, name) for name in ("number", "company", "document")}
+        rows = self.read(SENT_BEFORE, **values)
+        return document_of(rows[0]) if rows else None
