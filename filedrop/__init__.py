@@ -14,7 +14,8 @@ A message comes the other way: listed (inbound/poller, as often as daemon/accoun
 named in the journal (inbound/delivery) and placed (inbound/placing), and only then marked as read (inbound/arrival).
 inbound/delivery keeps this order. Its page for people is made later, by a child process (inbound/pages). A response is
 tied to the document that it is about in the transaction that records the second of the two (journal/tying); the worker
-in that document's folder writes it into the sidecar (outbound/responses).
+in that document's folder writes it into the sidecar (outbound/responses). What a person moves into a folder of answers
+is answered (inbound/answers): the answer is in the journal before it becomes a document (outbound/answers).
 
 Whether a folder is there, storage/folder finds out; while it isn't, outbound/pipeline and inbound/delivery leave its
 files alone and try again. That a step in it hangs, process/folder_worker knows; status/folders looks by itself. What is

@@ -38,6 +38,7 @@ from filedrop.files.rights import explain
 from filedrop.journal import JOURNAL, SQLITE_VERSION, Journal
 from filedrop.process.lock import is_running
 from filedrop.status.folders import HUNG, folders, outdated
+from filedrop.storage.answer_folders import refusals
 from filedrop.storage.folder import ANOTHERS, NotYetThere
 from filedrop.storage.folders import InboundFolder, OutboundFolder
 from filedrop.storage.former import left_behind, left_in_folders, served_folders
@@ -271,6 +272,7 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
         how, why = mode(folder.path, config.companies[folder.company].watch)
         yield CheckResult(about, "ok", f"new files are found by {how}: {why}")
     if isinstance(folder, InboundFolder):
+        yield from _answers(config, folder)
         free, least = free_space(folder.path), config.inbound.min_free
         if free is None:
             yield CheckResult(
@@ -282,3 +284,12 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
         else:
             limit = f"; below {size(least)} (inbound.min_free), nothing is fetched" if least else ""
             yield CheckResult(about, "ok", f"{size(free)} free{limit}")
+
+
+def _answers(config: Config, folder: InboundFolder) -> Iterator[CheckResult]:
+    """The folders by which received documents are answered."""
+    if config.inbound.answers == "move" and folder.company in config.companies:
+        here = Directory.open(folder.path)
+        marker = read_marker(here)
+        for why in refusals(here, marker.folder) if marker else ():
+            yield CheckResult(str(folder.path), "warning", why)

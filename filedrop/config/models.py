@@ -116,6 +116,7 @@ class Inbound(Section):
     max_size: MaxSize = 200 * _MB
     attachments: Attachments = "leave"
     readable: Readable = "off"
+    answers: Literal["off", "move"] = "off"
     name: ReceivedName | None = None
 
 

@@ -14,6 +14,7 @@ from filedrop.accesspoint.breaker import CircuitBreaker
 from filedrop.accesspoint.directory import ReceiverDirectory
 from filedrop.daemon.follower import Follower
 from filedrop.errors import AccessPointError
+from filedrop.inbound.answers import AnswersByMoving
 from filedrop.inbound.context import InboundContext
 from filedrop.inbound.delivery import InboundDelivery
 from filedrop.inbound.poller import InboxPoller
@@ -142,6 +143,17 @@ class Account:
             if company.may_receive
         }
         self.deliveries = list(inbound.values())
+        self.answers = [
+            AnswersByMoving(
+                delivery.folder,
+                journal,
+                rescan=rules.rescan.total_seconds(),
+                now=clockwork.now,
+                steady=clockwork.steady,
+                log=log,
+            )
+            for delivery in (self.deliveries if settings.inbound.answers == "move" else ())
+        ]
         self.poller = InboxPoller(
             InboundContext(
                 account=account.name,
@@ -176,9 +188,9 @@ class Account:
         )
 
     @property
-    def folders(self) -> list[OutboundPipeline | InboundDelivery]:
+    def folders(self) -> list[OutboundPipeline | InboundDelivery | AnswersByMoving]:
         """What is to be served in its folders."""
-        return [*self.pipelines, *self.deliveries]
+        return [*self.pipelines, *self.deliveries, *self.answers]
 
     def start(self) -> None:
         """Start the follower and the poller."""
@@ -238,7 +250,9 @@ class Account:
 
     def report(self) -> AccountReport:
         """What is known of the account and its folders now. Thread-safe."""
-        outbound, inbound = self._workers.reports(self.pipelines), self._workers.reports(self.deliveries)
+        # What is wrong with a delivery counts for more.
+        outbound, inbound = self._workers.reports(self.pipelines), self._workers.reports(self.answers)
+        inbound += self._workers.reports(self.deliveries)
         cut_short = self.access_point.cut_short.copy()
         return AccountReport(self.name, self.breaker.report, self.poller.summary, cut_short, outbound, inbound)
 

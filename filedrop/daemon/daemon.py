@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.config import Config
+    from filedrop.inbound.answers import AnswersByMoving
     from filedrop.journal import Journal
     from filedrop.process.clock import Clockwork
     from filedrop.process.pool import Pool
@@ -310,10 +311,11 @@ class Daemon:
         is_served = self.workers.is_alive() and self.recorder.is_alive() and self._make_pages.is_alive()
         return is_served and all(account.is_healthy() for account in self.accounts)
 
-    def _deliveries(self) -> list[InboundDelivery]:
-        shared = [self.unassigned] if self.unassigned else []
-        own = [delivery for account in self.accounts for delivery in account.deliveries]
-        return [delivery for delivery in own + shared if not self.workers.is_hung(delivery)]
+    def _deliveries(self) -> list[InboundDelivery | AnswersByMoving]:
+        found: list[InboundDelivery | AnswersByMoving] = [self.unassigned] if self.unassigned else []
+        for account in self.accounts:
+            found += [*account.deliveries, *account.answers]
+        return [delivery for delivery in found if not self.workers.is_hung(delivery)]
 
 
 def _validating(

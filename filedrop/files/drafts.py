@@ -136,11 +136,14 @@ def create_temporary(entry: Entry) -> BinaryIO:
     return os.fdopen(_create(entry)[0], "w+b")
 
 
-def make_folder(entry: Entry, *, draft_in: Directory | None = None) -> None:
+def make_folder(
+    entry: Entry, fill: Callable[[Directory], None] = lambda _: None, *, draft_in: Directory | None = None
+) -> None:
     """Make a folder with the group and mode of its parent, unless it exists. Raises OSError.
 
-    It gets its name after its group and mode: a folder that a killed process left without them would never get them.
-    `draft_in` is the folder in which it is made, and whose group and mode it gets; by default its parent.
+    It gets its name after its group and mode, and after what `fill` writes into it: a folder that a killed process left
+    without them would never get them. `draft_in` is the folder in which it is made, and whose group and mode it gets;
+    by default its parent.
     """
     if not entry.is_folder():
         draft = (draft_in or entry.directory).draft()
@@ -148,7 +151,9 @@ def make_folder(entry: Entry, *, draft_in: Directory | None = None) -> None:
         try:
             os.mkdir(draft.address, 0o700, dir_fd=draft.descriptor)
             try:
-                place(draft, entry, system.inherit_folder(draft))
+                identity = system.inherit_folder(draft)
+                fill(draft.directory.folder(draft.name))
+                place(draft, entry, identity)
             except OSError as error:
                 with contextlib.suppress(OSError):
                     draft.rmdir()

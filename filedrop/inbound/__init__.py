@@ -11,5 +11,6 @@ delivery    the steps of one folder: name in the journal, write the sidecar, pla
     placing         gives a whole document its name, and first what was embedded in it
 pages       the page beside a document, for people: owed from its placing on, made by a child process
 arrival     a message on this way, and its last request: that it is marked as read
+answers     what a person moves into `accepted/`, `rejected/` or `queried/` is answered
 context     dependencies that these share
 """

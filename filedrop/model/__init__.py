@@ -6,6 +6,7 @@ fault          why a document failed, and what a validator has found in it
 message        a message at the access point, and whether it belongs to a document
 received_name  the name that a received document gets, by a pattern
 response       a received response, and which documents it may be about
+invoice_response  the answer to a received invoice or credit note
 siren          the number of a French company in its ids
 twins          two ids of one company, such as 0208 and 9925
 report         what the daemon knows of a folder, an account and itself, for status and alerts

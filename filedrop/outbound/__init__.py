@@ -24,6 +24,7 @@
     matching      which of its messages are such documents: a table of cases
     tracking      whether accepted documents have been delivered
     responses     receivers' responses, written into the rows and sidecars of the documents that they answer
+    answers       answers to received documents become documents
     health        what is wrong with a folder, and when that is logged
     reporting     the folder's report, for status and alerts
     desk          the parts of one folder: each changes only itself

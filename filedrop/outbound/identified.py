@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from filedrop.identify import Reading
     from filedrop.outbound.context import Context, Identification
 
+ANSWER = "answer"  # the source of an answer's ids: those of the message that it answers (outbound/answers)
 _IDS = ("sender", "receiver", "document_id", "process_id")
 
 
@@ -70,9 +71,14 @@ def identified_in(shared: Context, by: Identification, document: Document, readi
     return after
 
 
+def is_answer(document: Document) -> bool:
+    """Whether a document answers a received one, and so goes by the ids of that one's message."""
+    return document.sources.get("sender") == ANSWER
+
+
 def keeps_ids(document: Document) -> bool:
-    """Whether a document stays with its ids, since it may have been posted by them."""
-    return is_identified(document) and bool(document.identity)
+    """Whether a document stays with its ids, since it may have been posted by them, or is an answer."""
+    return is_identified(document) and (bool(document.identity) or is_answer(document))
 
 
 def identified_now(shared: Context, by: Identification, document: Document, reading: Reading) -> Document:

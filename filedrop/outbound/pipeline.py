@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from filedrop.errors import FolderUnavailable
 from filedrop.files.rights import explain
 from filedrop.model.document import State
+from filedrop.outbound.answers import place_answers
 from filedrop.outbound.claim import claim
 from filedrop.outbound.context import Stepped
 from filedrop.outbound.desk import Desk
@@ -239,6 +240,7 @@ class OutboundPipeline:
             raise FolderUnavailable(f"{path} can't be listed: {explain(error, path)}") from error
         self._is_woken = True
         write_responses(self.desk)
+        place_answers(self.desk)
         self.health.report_unwatched(self._watch.begin(self.put, was_away=bool(self.health.trouble)))
 
     def _take_further(self) -> None:

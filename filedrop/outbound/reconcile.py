@@ -264,7 +264,7 @@ def _end_gone(desk: Desk, findings: Findings, place: str, document_ids: list[str
     missing = {
         document.id: document
         for document in shared.journal.documents(document_ids)
-        if document.home == place and not desk.handover.has(document.id)
+        if document.home == place and not desk.handover.has(document.id) and not shared.journal.owes_answer(document)
     }
     for document_id in findings.last(what) - missing.keys():
         shared.gone.forget(document_id)  # it was put back

@@ -30,6 +30,7 @@ from filedrop.journal import Answer
 from filedrop.model.document import NEVER_ARRIVED, State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction
+from filedrop.outbound.identified import is_answer
 from filedrop.texts import Text
 from filedrop.texts.languages import date
 from filedrop.times import backoff
@@ -108,10 +109,16 @@ def why_not_taken(document: Document) -> str:
 
 
 def _ask_directory(shared: Context, document: Document) -> Document:
-    """The document, warned or failed if the receiver isn't in the directory (contract 2, `directory`)."""
+    """The document, warned or failed if the receiver isn't in the directory (contract 2, `directory`).
+
+    An answer fails in any case: many receivers take none, and a warning about each would help nobody.
+    """
     objection = None if shared.rules.directory == "off" else shared.directory.objection(document.ids)
     if objection is None:
         return document
+    if is_answer(document):
+        takes_none = Text.of("not-accepted/answer", receiver=document.receiver, why=objection.message)
+        return document.failed(shared.now(), Fault.of(takes_none))
     if shared.rules.directory == "refuse":
         return document.failed(shared.now(), objection)
     shared.log.warning("receiver.doubtful", **document.log_facts, why=objection.message)

@@ -11,6 +11,7 @@ from filedrop.files import clear_drafts, finish_move, on_their_way, stamp
 from filedrop.files.directory import DRAFT
 from filedrop.model.message import UNASSIGNED
 from filedrop.storage import sidecar
+from filedrop.storage.answer_folders import CODES
 from filedrop.storage.folder import Folder
 from filedrop.storage.hold import HoldFiles, hold_files, is_hold_name
 from filedrop.storage.marker import Marker
@@ -34,7 +35,10 @@ PLACES = ("sending", "sent", "archive", "failed")
 
 
 class OutboundFolder(Folder):
-    """An `outbound/` with its `sending/`, `sent/`, `archive/` and `failed/`."""
+    """An `outbound/` with its `sending/`, `sent/`, `archive/` and `failed/`.
+
+    `takes_answers`: the company's answers to received documents are sent from here (outbound/answers).
+    """
 
     subfolders = PLACES
 
@@ -49,9 +53,11 @@ class OutboundFolder(Folder):
         ready_suffix: str | None = None,
         ignore: Sequence[str] = (),
         language: str = ENGLISH,
+        takes_answers: bool = False,
     ) -> None:
         super().__init__(path, company=company, below=below, served=served)
         self.language = language  # of its notes
+        self.takes_answers = takes_answers
         self._matches = matcher(patterns)
         self._expects = matcher(ignore) if ignore else None
         self._ready_suffix = ready_suffix
@@ -221,7 +227,7 @@ class InboundFolder(Folder):
         name: str | None = None,
     ) -> None:
         super().__init__(path, company=company, below=below, served=served)
-        self.language = language  # of its pages
+        self.language = language  # of its pages and notes
         self.has_attachments = settings is not None and settings.attachments == "beside"
         self.has_pages = settings is not None and settings.readable == "html"
         self.has_own_names = name is not None  # by `inbound.name`
@@ -239,8 +245,11 @@ class InboundFolder(Folder):
                 self._cleared = True
 
     def places(self) -> Iterator[Directory]:
-        """The folder itself, and those in it as deep as names lead, without following links. Raises OSError."""
-        return _within(self.at(), self._depth)
+        """The folder itself, and those in it as deep as names lead, without following links. Raises OSError.
+
+        No name leads into the folders of answers.
+        """
+        return _within(self.at(), self._depth, without=CODES)
 
     def _clear_reserved(self, drafts: set[str]) -> None:
         """Remove what another filedrop, which had the folder before us, had placed beside these drafts."""
@@ -253,10 +262,10 @@ class InboundFolder(Folder):
                         withdraw(there, name.removesuffix(".json"))
 
 
-def _within(here: Directory, depth: int) -> Iterator[Directory]:
+def _within(here: Directory, depth: int, without: Container[str] = ()) -> Iterator[Directory]:
     yield here
     for entry in here.scan() if depth else ():
-        if entry.is_dir(follow_symlinks=False):
+        if entry.is_dir(follow_symlinks=False) and entry.name not in without:
             with suppress(FileNotFoundError, NotADirectoryError, PermissionError):  # taken, or a person's own
                 yield from _within(here.folder(entry.name), depth - 1)
 
@@ -297,6 +306,7 @@ def outbound_folder(
         ready_suffix=rules.ready_suffix,
         ignore=rules.ignore,
         language=company.language,
+        takes_answers=path == company.outbound[0],
     )
 
 

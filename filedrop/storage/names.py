@@ -14,7 +14,7 @@ from filedrop.model.received_name import received_name, safe
 from filedrop.text import composed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from filedrop.files import Entry
     from filedrop.identify import Reading
@@ -35,6 +35,7 @@ _TEMPORARY_ENDINGS = (".tmp", ".part", ".partial", ".filepart", ".crdownload", "
 _IGNORED_ENDINGS = (*_TEMPORARY_ENDINGS, *BESIDE)
 _GIVEN = "-([2-9]|[1-9][0-9]{1,8})"  # a number that filedrop has given to a name
 _NUMBER = re.compile(rf"{_GIVEN}(?=(\.[^.]*)?$)")
+_ATTACHED = re.compile("-(?=[0-9]{1,3}-)")  # behind the name of the document
 _STATED_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
 
 
@@ -182,6 +183,17 @@ def with_suffix(document: str, suffix: str) -> str:
 def is_received(name: str) -> bool:
     """Whether a file with this name may be a received document, rather than an attachment, page or sidecar."""
     return names_document(name) and name.lower().endswith(".xml")
+
+
+def answer_name(folder: str, number: str) -> str:
+    """`{folder}-{number}.xml`, of safe letters only: the answer to a document of this number that a person moved."""
+    return f"{folder}-{safe(number)}.xml"
+
+
+def goes_with(name: str, received: Container[str]) -> bool:
+    """Whether a file is the page or an attachment of one of these received documents, given without `.xml`."""
+    stem = os.path.splitext(name)[0]  # noqa: PTH122 - as above
+    return stem in received or any(name[: number.start()] in received for number in _ATTACHED.finditer(name))
 
 
 def _received_day(message: Message | MessageRow) -> str:

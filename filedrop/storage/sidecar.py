@@ -17,7 +17,7 @@ from filedrop.storage import checked, lists
 from filedrop.text import command, printable_sentence
 from filedrop.texts.form import filled
 from filedrop.texts.languages import ENGLISH, translated
-from filedrop.texts.note import CAN_DO, FINDING, FOR_ADMINISTRATOR, MOVE_BACK, NOT_DONE, READY, WAITING
+from filedrop.texts.note import CAN_DO, FINDING, FOR_ADMINISTRATOR, MOVE_BACK, NOT_ANSWERED, NOT_DONE, READY, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -299,6 +299,19 @@ def retry(company: str, file: str, code: str) -> str:
     anyway = ["--anyway"] if code in ANYWAY else []  # else it only fails again
     dashes = ["--"] if file.startswith("-") or company.startswith("-") else []  # else read as options
     return command("filedrop", "retry", *anyway, *dashes, company, file)
+
+
+def not_answered(file: str, reason: Text, *, language: str = ENGLISH) -> bytes:
+    """The note for people beside a received document that a person has moved, and that is not answered."""
+    lines = [
+        filled(NOT_ANSWERED, {"file": file}, language),
+        "",
+        reason.message_in(language),
+        "",
+        translated(CAN_DO, language),
+        *reason.hint_in(language).splitlines(),
+    ]
+    return _text(lines)
 
 
 def waits(document: Document, reason: Text, *, language: str = ENGLISH) -> bytes:

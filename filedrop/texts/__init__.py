@@ -6,6 +6,7 @@ may be a stranger's words: it is put into the sentence in one line, and never re
     form     Form: what is wrong, what an accountant can do, what the administrator needs to know
     faults   why a document failed, by error code
     waits    why a document waits in `sending/`
+    unanswered    why a received document is not answered
     note     what every note says
 
     languages    the languages of what accountants read, their catalogues, and dates
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Self, cast
 from filedrop.texts.faults import FAULTS, Code
 from filedrop.texts.form import Form, filled
 from filedrop.texts.languages import ENGLISH
+from filedrop.texts.unanswered import UNANSWERED
 from filedrop.texts.waits import WAITS
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMS", "Code", "Form", "Text", "joined"]
 
-FORMS: Mapping[str, Form] = FAULTS | WAITS
+FORMS: Mapping[str, Form] = FAULTS | WAITS | UNANSWERED
 
 
 @dataclass(frozen=True, slots=True)

@@ -326,6 +326,11 @@ FAULTS: dict[str, Form] = {
         "By the directory, the receiver {receiver} doesn't accept any {kind:kind}.",
         "Send it another way, or ask the receiver to register for such documents.",
     ),
+    "not-accepted/answer": Form(
+        "By the directory, {receiver} can't receive answers to invoices.",
+        "Tell the sender of the invoice in another way, for example by mail.",
+        "{why}",
+    ),
     "not-accepted/pair": Form(administrator="  {document_id} with the process {process_id}"),
     "not-accepted/named-pair": Form(administrator="  {name}: {document_id} with the process {process_id}"),
     "not-accepted/more": Form(administrator="  and {number} more: {lookup}"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 NOT_DONE = {False: "{file} was not sent.", True: "{file} was not delivered."}  # by: did the access point accept it?
 WAITING = "{file} is waiting here. It is not lost."
+NOT_ANSWERED = "{file} was not answered."
 CAN_DO = "What you can do:"
 MOVE_BACK = (
     "If the file itself is right, and the problem elsewhere is solved, move the file from failed/ back to outbound/."
@@ -12,4 +13,4 @@ READY = "Then create the file {ready} there."
 FINDING = "Line {line}: {finding}"
 FOR_ADMINISTRATOR = "For your administrator"
 
-NOTE = (*NOT_DONE.values(), WAITING, CAN_DO, MOVE_BACK, READY, FINDING, FOR_ADMINISTRATOR)
+NOTE = (*NOT_DONE.values(), WAITING, NOT_ANSWERED, CAN_DO, MOVE_BACK, READY, FINDING, FOR_ADMINISTRATOR)

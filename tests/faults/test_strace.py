@@ -16,10 +16,13 @@ from zlib import crc32
 
 import pytest
 from support import promises
-from support.documents import invoice
+from support.documents import BUYER, SELLER, invoice
 from support.matrix import is_full
+from support.stepping import Clock, Life
 from support.strace import Place, calls, ended, missing, places, strace
 from support.world import World
+
+from filedrop.inbound.answers import LIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -71,14 +74,34 @@ def first_start(world: World) -> None:
         world.receive(invoice("in", note=f"{number}"))
 
 
+def answers(world: World) -> None:
+    """An answer to a received document that was decided on and is still to be sent, and a document that is dropped."""
+    clock = Clock()
+    world.receive(invoice("in answered", sender=BUYER, receiver=SELLER))
+    life = Life(world, clock)
+    life.go_on(10)
+    (path,) = world.delivered()
+    (world.inbound / f"{path.name}.json").unlink()
+    path.rename(world.inbound / "accepted" / path.name)
+    world.received.clear()
+    (moved,) = life.service.accounts[0].answers
+    life.serve(moved)
+    clock.pass_on(LIES)
+    life.serve(moved)
+    (answer,) = life.journal.owed_answers("acme")
+    world.dropped[answer.file] = answer.content
+    life.drop()
+    world.drop(NOBODY, invoice("out nobody", receiver=None))
+
+
 def _drop(world: World) -> None:
     for number in range(2):
         world.drop(f"invoice-{number}.xml", invoice(f"out {number}"))
     world.drop(NOBODY, invoice("out nobody", receiver=None))
 
 
-INBOUND = {first_start: {"name": '"{sender}/{number}"'}}
-WAYS = (documents, messages, first_start)
+INBOUND = {first_start: {"name": '"{sender}/{number}"'}, answers: {"answers": "move"}}
+WAYS = (documents, messages, first_start, *((answers,) if is_full() else ()))
 any_way = pytest.mark.parametrize(("prepare", "share"), [(way, share) for share in range(SHARES) for way in WAYS])
 
 

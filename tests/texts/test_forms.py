@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(filedrop.__file__).parent
-NO_FAULT = ("waits", "in-use")  # first part of a form's name: a file that nobody fails for
+NO_FAULT = ("waits", "in-use", "unanswered")  # first part of a form's name: a file that nobody fails for
 FAULTS = [form for form in FORMS if form.partition("/")[0] not in NO_FAULT]
 WAITS = [form for form in FORMS if form.startswith("waits/")]
+UNANSWERED = [form for form in FORMS if form.startswith("unanswered/")]
 ADDED = {"ids"}  # forms that only add to those of a code, like those without a message
 SAMPLES = {
     "rules": "BR-01, BR-02", "when": "2026-11-20T14:05:00+01:00", "again": "2026-11-20T14:05:00+01:00", "line": "3",
@@ -64,6 +65,8 @@ def notes(form: str, language: str = ENGLISH) -> Iterator[str]:
     for document in (drop(), accepted(drop())):
         if form in WAITS:
             yield sidecar.waits(document, sample(form), language=language).decode()
+        elif form in UNANSWERED:
+            yield sidecar.not_answered("invoice-1.xml", sample(form), language=language).decode()
         else:
             fault, ready = fault_of(form), "invoice-1.xml.ready"
             yield sidecar.why(document, fault, "invoice-1.xml", ready, language=language).decode()
@@ -110,7 +113,7 @@ def test_notes_in_every_language(language: str, tmp_path: Path) -> None:
             assert not re.search(r"[{}]|\\x", accountants)
             assert max(len(sentence.split()) for sentence in sentences(accountants)) <= LONGEST + 5, accountants
             path.write_bytes(note.encode())
-            assert sidecar.named_in_note(path) == (None if form in WAITS else "invoice-1.xml")
+            assert sidecar.named_in_note(path) == (None if form in WAITS + UNANSWERED else "invoice-1.xml")
 
 
 @pytest.mark.parametrize("form", FAULTS)

@@ -1,0 +1,108 @@
+"""Answers to received documents become documents of the company's first outbound folder (`inbound.answers`).
+
+An answer is in the journal with its bytes and the id of its document (inbound/answers). The worker in the folder writes
+the document's row, places its file, and notes that. A step that was cut off is repeated: the row shows whether the
+document exists, and until the note, no comparison takes the file for missing. Then it is a document like every other,
+but for its ids: they are those of the message that it answers, and no mapping rule changes them.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from filedrop import identify
+from filedrop.errors import Changed
+from filedrop.files import create_whole, open_regular
+from filedrop.model.document import Document, Event
+from filedrop.model.invoice_response import DOCUMENT_ID, PROCESS_ID
+from filedrop.outbound.identified import ANSWER
+from filedrop.storage.names import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from filedrop.journal import InvoiceAnswer
+    from filedrop.outbound.desk import Desk
+
+_SOURCES = dict.fromkeys(("sender", "receiver", "document_id", "process_id"), ANSWER)
+
+
+def place_answers(desk: Desk) -> None:
+    """Make documents of the answers that the company owes. Raises JournalError.
+
+    What can't be placed now is left to the next scan.
+    """
+    journal, folder = desk.shared.journal, desk.folder
+    for answer in journal.owed_answers(folder.company):
+        document = journal.document(answer.document)
+        if document is None:
+            if not folder.takes_answers:
+                continue
+            if journal.sent_before(answer):
+                journal.record_answer_placed(answer)
+                continue
+            document = journal.record(_document(desk, answer))
+            desk.shared.log.info("document.claimed", **document.log_facts)
+        if document.folder == folder.id:
+            with desk.health.tolerant():
+                _place(desk, answer, document)
+                journal.record_answer_placed(answer)
+
+
+def _document(desk: Desk, answer: InvoiceAnswer) -> Document:
+    """The document of an answer, whose file isn't there yet."""
+    shared, folder = desk.shared, desk.folder
+    reading, now = identify.read(io.BytesIO(answer.content)), shared.now()
+    file = next(_free_names(desk, answer.file))
+    return Document(
+        id=answer.document,
+        company=folder.company,
+        folder=folder.id,
+        account=shared.account,
+        file=file,
+        dropped_as=file,
+        claimed=now,
+        size=reading.size,
+        sha256=reading.sha256,
+        meaning=reading.meaning,
+        sender=answer.sender,
+        receiver=answer.receiver,
+        document_id=DOCUMENT_ID,
+        process_id=PROCESS_ID,
+        channel=desk.identification.channel,
+        sources=_SOURCES,
+        type=reading.root_name,
+        number=reading.number,
+        issue_date=reading.issue_date,
+        receiver_name=reading.receiver_name,
+        history=(Event(now, "claimed"),),
+    )
+
+
+def _place(desk: Desk, answer: InvoiceAnswer, document: Document) -> None:
+    """Place the file of an answer's document, unless it is there. Raises OSError, JournalError."""
+    sending = desk.folder.at("sending")
+    while document.place == "sending" and not document.state.finished:
+        try:
+            create_whole(sending / document.file, answer.content)
+            break
+        except FileExistsError:
+            with open_regular(sending / document.file) as file:
+                if file.read(len(answer.content) + 1) == answer.content:  # placed before a crash
+                    break
+            moved = document.at("sending", next(_free_names(desk, answer.file)))
+            try:
+                document = desk.shared.journal.record(moved)
+            except Changed:  # the next scan continues
+                raise FileExistsError(document.file) from None
+    sending.sync()
+    desk.moves.note_found(document.id)
+
+
+def _free_names(desk: Desk, wanted: str) -> Iterator[str]:
+    """Names in `sending/` that are free there and in no row."""
+    journal, folder = desk.shared.journal, desk.folder
+    for name in folder.free_names(folder.at("sending"), shortened(wanted)):
+        if not journal.spoken_of(folder.id, [("sending", name)]):
+            yield name
