@@ -14,6 +14,7 @@ Until 5, the attachments can be made again of the document: an attempt that was 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -293,9 +294,10 @@ def _sync(here: Directory, names: Iterable[str]) -> None:
     here.sync()
     for path in {name.rpartition("/")[0] for name in names} - {""}:
         there = here
-        for folder in path.split("/"):
-            there = there.folder(folder)
-            there.sync()
+        with suppress(FileNotFoundError, NotADirectoryError):  # somebody has taken the documents, and the folder
+            for folder in path.split("/"):
+                there = there.folder(folder)
+                there.sync()
 
 
 def _is_there(temporary: Entry) -> bool:

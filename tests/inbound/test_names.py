@@ -192,6 +192,29 @@ def test_folder_that_was_taken(named: Callable[..., Landing]) -> None:
     assert documents(landing) == {f"{FOLDER}/2.xml": invoice("2")}
 
 
+def test_folder_that_is_taken_at_once(named: Callable[..., Landing]) -> None:
+    """An importer may take a document, and remove its folder, as soon as it lies there: all messages are read."""
+    landing = named(BY_SENDER)
+    there, taken = landing.world.inbound / FOLDER, set()
+
+    def take(_: str) -> None:
+        for path in list(there.glob("*.xml")):
+            path.with_name(f"{path.name}.json").unlink()
+            path.unlink()
+            taken.add(path.name)
+        if taken and not any(there.glob("*")):
+            there.rmdir()
+
+    landing.fetched("1", "2")
+    with tapped(take):
+        landing.step()
+    landing.read()
+    assert taken == {"1.xml", "2.xml"}
+    assert landing.lying() == []
+    assert landing.ended() == [(1, "", True), (2, "", True)]
+    assert [row.file for row in landing.rows()] == [f"{FOLDER}/1.xml", f"{FOLDER}/2.xml"]
+
+
 def test_pattern_that_changes(named: Callable[..., Landing]) -> None:
     """What was begun under one pattern keeps the name that its row says; the next message gets one of the new."""
     landing = named(BY_SENDER)
