@@ -81,13 +81,12 @@ def answers(world: World) -> None:
     life = Life(world, clock)
     life.go_on(10)
     (path,) = world.delivered()
-    (world.inbound / f"{path.name}.json").unlink()
-    path.rename(world.inbound / "accepted" / path.name)
-    world.received.clear()
-    (moved,) = life.service.accounts[0].answers
-    life.serve(moved)
+    for moved in (path, path.with_name(f"{path.name}.json")):
+        moved.rename(world.inbound / "accepted" / moved.name)
+    (served,) = life.service.accounts[0].answers
+    life.serve(served)
     clock.pass_on(LIES)
-    life.serve(moved)
+    life.serve(served)
     (answer,) = life.journal.owed_answers("acme")
     world.dropped[answer.file] = answer.content
     life.drop()
