@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class Sent(NamedTuple):
-    """A document that was accepted by the access point at this moment, and its state by now."""
+    """A document that was accepted by the access point at this moment, and its state by now.
+
+    `answer`: the code of the receiver's last response to it, "" where there is none.
+    """
 
     at: datetime
     company: str
@@ -28,6 +31,7 @@ class Sent(NamedTuple):
     receiver_name: str | None
     msg_no: int | None
     state: State
+    answer: str
 
 
 class Received(NamedTuple):
@@ -58,8 +62,8 @@ class Lately(Store):
         """The documents that the access point accepted last, the latest first."""
         rows = self.read(statements.LAST_SENT, company=company, most=most)
         return [
-            Sent(from_seconds(at), whose, from_name(file), type_, number, receiver, name, msg_no, State(state))
-            for at, whose, file, type_, number, receiver, name, msg_no, state in rows
+            Sent(from_seconds(at), whose, from_name(file), type_, number, receiver, name, msg_no, State(state), code)
+            for at, whose, file, type_, number, receiver, name, msg_no, state, code in rows
         ]
 
     def last_received(self, company: str, most: int) -> list[Received]:

@@ -262,10 +262,11 @@ UNDER_WAY = (
 
 # What happened lately
 
-LAST_SENT = (
-    "SELECT accepted, company, file, type, number, receiver, receiver_name, msg_no, state FROM documents"
-    " WHERE company = :company AND accepted IS NOT NULL ORDER BY accepted DESC LIMIT :most"
-)
+# With the receiver's last answer. An access point answers for the receiver only where it rejects the document.
+_ANSWER = f"""coalesce((SELECT code FROM responses WHERE document <> '' AND document = documents.id
+    AND ({IS_REJECTION} OR {participant("sender")} NOT GLOB '0242:*') ORDER BY at DESC, msg_no DESC LIMIT 1), '')"""
+LAST_SENT = f"""SELECT accepted, company, file, type, number, receiver, receiver_name, msg_no, state, {_ANSWER}
+    FROM documents WHERE company = :company AND accepted IS NOT NULL ORDER BY accepted DESC LIMIT :most"""
 LAST_RECEIVED = (
     "SELECT placed, company, file, type, number, sender, sender_name, msg_no FROM messages"
     " WHERE company = :company AND placed IS NOT NULL AND file <> '' ORDER BY placed DESC LIMIT :most"

@@ -12,8 +12,7 @@ from filedrop.status.folders import WITHOUT_SIDECAR
 from filedrop.status.matters import AWAY, DELETE, key_of
 from filedrop.status.reasons import REPEATED
 from filedrop.status.rejections import in_words
-from filedrop.texts.languages import ENGLISH, counted, marked, plural, translated
-from filedrop.times import as_duration
+from filedrop.texts.languages import ENGLISH, counted, lasting, marked, plural, translated
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -137,7 +136,7 @@ def _item(item: Item, kind: Kind, language: str) -> Item:
 def _title(matter: Matter, config: Config, language: str) -> str:
     kind, what = matter["kind"], matter["what"]
     if kind in _TITLES:
-        time = as_duration(config.outbound.doubt if kind == "doubt" else config.outbound.overdue)
+        time = lasting(config.outbound.doubt if kind == "doubt" else config.outbound.overdue, language)
         return counted(matter["number"], *_TITLES[kind], language, time=time)
     if kind == "folder":
         return translated(_FOLDERS.get(what, _UNUSABLE), language).format(folder=matter["about"])

@@ -19,12 +19,15 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from markupsafe import Markup
 
 from filedrop import __version__
+from filedrop.config.values import duration
+from filedrop.model.response import REJECTED, is_status
+from filedrop.readable import in_language, meaning
 from filedrop.status.folders import WITHOUT_SIDECAR
 from filedrop.status.matters import unlisted, verdict
 from filedrop.status.model import COUNTS, folders_of
 from filedrop.text import printable_sentence, size
 from filedrop.texts.form import kind
-from filedrop.texts.languages import ENGLISH, counted, date, marked, translated
+from filedrop.texts.languages import ENGLISH, SEPARATORS, counted, date, lasting, marked, translated
 from filedrop.times import moment
 
 if TYPE_CHECKING:
@@ -91,7 +94,9 @@ def render(
         highest=max(map(max, lately.days)),
         totals=dict(zip(kinds, map(sum, lately.days), strict=True)),
         disks=_disks(status, place, language),
-        archives=_archives(status),
+        archives=_archives(status, language),
+        rejections=REJECTED,
+        answer=lambda sent: _answer(sent.answer, language),
         page=lambda received: _link(readable.get((received.company, received.file)), place),
         note=lambda item, matter: _note(item, matter, place),
         version=__version__,
@@ -104,13 +109,19 @@ def render(
     return html.encode()
 
 
-def _archives(status: Status) -> dict[str, list[str]]:
+def _archives(status: Status, language: str) -> dict[str, list[str]]:
     """For how long archives are kept, each with its companies; without those that are kept for ever."""
     archives: dict[str, list[str]] = {}
     for name, company in status["companies"].items():
         if company["keep_archive"] != "forever":
-            archives.setdefault(company["keep_archive"], []).append(name)
+            archives.setdefault(lasting(duration(company["keep_archive"]), language), []).append(name)
     return archives
+
+
+def _answer(code: str, language: str) -> str:
+    """What a receiver's answer means, in a language; a code without a meaning as it is."""
+    words = "process_condition" if is_status(code) else "response"
+    return in_language(words, meaning(words, code) or code, language)
 
 
 def _level(status: Status) -> str:
@@ -158,13 +169,14 @@ def _disks(status: Status, place: Path, language: str) -> list[tuple[str, list[s
     for _, folder in folders_of(status):
         if folder["disk"] is not None:
             disks.setdefault(folder["disk"], []).append(folder)
+    decimal = SEPARATORS[language][1]
     found = []
     for there in disks.values():
         free = there[0]["free"]
         shown = [_shown(folder["path"], place) for folder in there]
         found.append(
             (
-                translated("{size} free", language).format(size=size(free))
+                translated("{size} free", language).format(size=size(free).replace(".", decimal))
                 if free is not None
                 else translated("Unknown", language),
                 shown,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from filedrop.model.document import participant_key
 from filedrop.model.report import LISTED
 from filedrop.model.response import AMBIGUOUS
 from filedrop.readable import in_language, meaning
@@ -72,7 +73,7 @@ def _rejection(response: Response, meant: Sequence[Document], path: str) -> Item
     reason = f": {response.reason}" if response.reason else ""
     form = STATUS if response.is_status else REJECTED
     status, number = meaning(response.words, response.code), response.msg_no
-    says = form.format(sender=response.sender, number=number, status=status, code=response.code)
+    says = form.format(sender=_named(response.sender, meant), number=number, status=status, code=response.code)
     return Item(
         name=f"document {response.number}" if unclear else meant[0].dropped_as,
         known="" if unclear else f"(message {meant[0].msg_no})",
@@ -82,6 +83,13 @@ def _rejection(response: Response, meant: Sequence[Document], path: str) -> Item
         since=stated(response.at),
         order=response.at.timestamp(),
     )
+
+
+def _named(sender: str, documents: Sequence[Document]) -> str:
+    """The sender of a response, with the name that the document gives it: people don't know its id."""
+    document = documents[0]
+    is_receiver = len(documents) == 1 and participant_key(document.receiver or "") == participant_key(sender)
+    return f"{document.receiver_name} {sender}" if is_receiver and document.receiver_name else sender
 
 
 def in_words(why: str, language: str) -> str:

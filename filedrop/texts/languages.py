@@ -6,11 +6,12 @@ makes the `.mo` that is read here. What a catalogue lacks is given in English.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from filedrop.times import here
+from filedrop.times import as_duration, here
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,6 +83,22 @@ def marked(text: str) -> str:
 def plural(singular: str, plural: str) -> tuple[str, str]:
     """Both texts, for `counted`."""
     return singular, plural
+
+
+_UNITS = (
+    (timedelta(days=1), plural("{number} day", "{number} days")),
+    (timedelta(hours=1), plural("{number} hour", "{number} hours")),
+    (timedelta(minutes=1), plural("{number} minute", "{number} minutes")),
+    (timedelta(seconds=1), plural("{number} second", "{number} seconds")),
+)
+
+
+def lasting(period: timedelta, language: str = ENGLISH) -> str:
+    """A duration as people write it (`15 minutes`), in the largest unit that gives a whole number."""
+    for unit, words in _UNITS:
+        if period >= unit and not period % unit:
+            return counted(period // unit, *words, language)
+    return as_duration(period)
 
 
 def date(when: datetime, language: str = ENGLISH, form: str = "moment") -> str:

@@ -71,10 +71,36 @@ def test_a_rejection(world: World) -> None:
     assert any("ApplicationResponse" in path.name for path in world.delivered())
     shown = world.filedrop("status").stdout
     assert "1 rejected by the receiver" in shown
-    assert f"rejected it in message {number}: The order number is missing." in shown
+    assert f"Kjøper Kommune {BUYER} rejected it in message {number}: The order number is missing." in shown
     assert "means Rejected" in world.filedrop("history", "invoice.xml").stdout
     world.run_once()
     assert len(said(world, "invoice.xml")) == 1
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", ("Accepted", "Rejected")), ("fr", ("Accepté", "Rejeté"))])
+def test_answers_on_the_companys_page(make_world: Callable[..., World], language: str, words: tuple[str, str]) -> None:
+    """Each sent document shows the receiver's last answer; that an access point has it is no answer of the receiver."""
+    world = make_world(companies={"acme": f'{{participants: ["{SELLER}"], language: {language}}}'})
+    for number in ("1", "2", "3"):
+        world.drop(f"{number}.xml", invoice(number))
+    world.run_once()
+    with locked_state(world.state) as journal:
+        sent = {document.number: document for document in journal.last_sent("acme", 3)}
+        now = datetime.now(UTC)
+        confirmed = replace(recorded("1", msg_no=-9, at=now + timedelta(hours=1)), sender="0242:123456")
+        codes = [("1", "AB"), ("1", "AP"), ("2", "AP"), ("2", "RE")]
+        given = [
+            recorded(number, msg_no=-nth, code=code, at=now + timedelta(minutes=nth))
+            for nth, (number, code) in enumerate(codes, 1)
+        ]
+        journal.record_responses([*given, replace(confirmed, number="uuid:" + str(sent["1"].msg_no))])
+        answers = {document.number: document.answer for document in journal.last_sent("acme", 3)}
+    assert answers == {"1": "AP", "2": "RE", "3": ""}
+    page = world.root / "acme" / "STATUS.html"
+    with world.daemon():
+        world.until(lambda: page.exists() and "3.xml" in page.read_text("utf-8"))
+        html = page.read_text("utf-8")
+    assert sorted(re.findall(r'class="answer( rejected)?">(.*?)<', html)) == [("", words[0]), (" rejected", words[1])]
 
 
 def test_of_a_company_that_was_called_otherwise(world: World) -> None:

@@ -277,7 +277,7 @@ def test_a_folder_of_a_company_that_is_gone(world: World) -> None:
     number = world.receive(response("1001"))
     go_on(world)
     assert rejections(world) == [
-        f": invoice.xml: {BUYER} rejected it in message {number}: The order number is missing."
+        f": invoice.xml: Kjøper Kommune {BUYER} rejected it in message {number}: The order number is missing."
     ]
     assert "1 document needs attention" in world.filedrop("status").stdout
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import runpy
+from datetime import timedelta
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING
 
 import pytest
 
-from filedrop.texts.languages import ENGLISH, LANGUAGES, READABLE, SENTENCES, SEPARATORS, catalogue
+from filedrop.texts.languages import ENGLISH, LANGUAGES, READABLE, SENTENCES, SEPARATORS, catalogue, lasting
 
 if TYPE_CHECKING:
     from babel.messages import Catalog
@@ -62,3 +63,19 @@ def test_compiled_catalogues(language: str, domain: str) -> None:
     assert header["language"] == language
     assert header["pot-creation-date"].startswith("1970-"), "not the time of the build, which would differ each time"
     assert len(SEPARATORS[language]) == 2
+
+
+@pytest.mark.parametrize(
+    ("period", "english", "french", "norwegian"),
+    [
+        (timedelta(days=365), "365 days", "365 jours", "365 dager"),
+        (timedelta(days=1), "1 day", "1 jour", "1 dag"),
+        (timedelta(hours=36), "36 hours", "36 heures", "36 timer"),
+        (timedelta(minutes=15), "15 minutes", "15 minutes", "15 minutter"),
+        (timedelta(seconds=90), "90 seconds", "90 secondes", "90 sekunder"),
+        (timedelta(milliseconds=1500), "1500ms", "1500ms", "1500ms"),
+    ],
+)
+def test_durations(period: timedelta, english: str, french: str, norwegian: str) -> None:
+    """A duration is written in words: `15m` of the configuration would be 15 months to some."""
+    assert [lasting(period, language) for language in ("en", "fr", "nb")] == [english, french, norwegian]
