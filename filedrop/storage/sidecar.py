@@ -15,7 +15,7 @@ from filedrop.model.document import Document, Event, State
 from filedrop.model.fault import Fault
 from filedrop.storage import checked, lists
 from filedrop.text import command, printable_sentence
-from filedrop.texts.form import filled
+from filedrop.texts.form import filled, kind
 from filedrop.texts.languages import ENGLISH, translated
 from filedrop.texts.note import CAN_DO, FINDING, FOR_ADMINISTRATOR, MOVE_BACK, NOT_ANSWERED, NOT_DONE, READY, WAITING
 
@@ -246,7 +246,7 @@ def why(document: Document, fault: Fault, file: str, ready: str | None = None, *
     """
     first, dropped = NOT_DONE[document.msg_no is not None], {"file": document.dropped_as}
     head = dict.fromkeys((filled(first, dropped), filled(first, dropped, language)))
-    lines = [*head, "", fault.message_in(language)]
+    lines = [*head, *_named(document, language), "", fault.message_in(language)]
     for number, finding in enumerate(fault.findings, 1):
         said = _sentence(finding.message)
         if finding.line is not None:
@@ -258,6 +258,14 @@ def why(document: Document, fault: Fault, file: str, ready: str | None = None, *
         hints.append(f"{translated(MOVE_BACK, language)}{then}")
     lines += ["", translated(CAN_DO, language), *hints]
     return _text([*lines, *_for_administrator(_details(document, fault, file), language)])
+
+
+def _named(document: Document, language: str) -> list[str]:
+    """The document as people know it, by its number and its receiver's name: a file may be named by a program."""
+    if not document.number:
+        return []
+    named = kind(f"{document.type or ''} {document.number}".strip(), language)
+    return [", ".join(filter(None, (named, document.receiver_name)))]
 
 
 def _details(document: Document, fault: Fault, file: str) -> list[str]:
@@ -316,7 +324,8 @@ def not_answered(file: str, reason: Text, *, language: str = ENGLISH) -> bytes:
 
 def waits(document: Document, reason: Text, *, language: str = ENGLISH) -> bytes:
     """The note for people beside a document that has been in `sending/` for some minutes."""
-    lines = [filled(WAITING, {"file": document.dropped_as}, language), "", reason.message_in(language)]
+    head = [filled(WAITING, {"file": document.dropped_as}, language), *_named(document, language)]
+    lines = [*head, "", reason.message_in(language)]
     lines += ["", translated(CAN_DO, language), *reason.hint_in(language).splitlines()]
     details = [_sentence(line) for line in reason.administrator.splitlines()]
     return _text([*lines, *_for_administrator(details, language)])

@@ -32,6 +32,19 @@ def test_note_in_a_companys_language(make_world: Callable[..., World]) -> None:
     assert world.error("bad.xml") == "not-xml"
 
 
+def test_note_names_its_document(make_world: Callable[..., World]) -> None:
+    """A note names the document by kind and number, and by the name of its receiver, as accountants know it."""
+    world = make_world(companies={"acme": FRENCH})
+    world.drop("export-17.xml", invoice("1004", receiver=None))
+    world.run_once()
+    note = (world.outbound / "failed" / "export-17.xml.why.txt").read_text("utf-8")
+    assert note.splitlines()[1:4] == [
+        "export-17.xml n\u2019a pas \u00e9t\u00e9 envoy\u00e9.",
+        "Facture 1004, Kj\u00f8per Kommune",
+        "",
+    ]
+
+
 def test_sidecar_stays_english(make_world: Callable[..., World]) -> None:
     """Programs read the same sidecar in each language."""
     world = make_world(outbound={"incomplete_after": "0s"}, more="language: nb")

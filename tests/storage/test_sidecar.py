@@ -145,7 +145,7 @@ def test_the_note() -> None:
     assert note.count("\n") == note.count("\r\n") > 5
     head, _, tail = note.partition(f"{sidecar.RULE}\r\n{FOR_ADMINISTRATOR}\r\n")
     assert head.splitlines() == [
-        "invoice-1.xml was not sent.", "", "Nobody is named.", "", "What you can do:", "Name somebody.",
+        "invoice-1.xml was not sent.", "Invoice 1", "", "Nobody is named.", "", "What you can do:", "Name somebody.",
         (
             "If the file itself is right, and the problem elsewhere is solved, move the file from failed/ back to "
             "outbound/."
