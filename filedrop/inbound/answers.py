@@ -86,7 +86,7 @@ class AnswersByMoving:
         self._now = now
         self._steady = steady
         self._log = log
-        self._due = -math.inf
+        self._due = self._lists_at = -math.inf
         self._warning = ""
         self._is_cleared = False
         self._moved: dict[_Place, _Moved] = {}
@@ -105,14 +105,17 @@ class AnswersByMoving:
         return self._due > -math.inf
 
     def step(self) -> None:
-        """List the folders, and decide on what has lain there for long enough. Raises JournalError."""
+        """List the folders now and then, and decide on what has lain there for long enough. Raises JournalError."""
         now = self._steady()
-        self._due = now + self._rescan
+        if is_listed := self._lists_at <= now:  # not for each few files: a folder may have many
+            self._lists_at = now + self._rescan
+        self._due = self._lists_at
         try:
             with self.folder.in_use():
                 self.folder.take_up(self._journal)
                 there = self._open(self.folder.at())
-                self._list(there, now)
+                if is_listed:
+                    self._list(there, now)
                 self._decide(there, now)
         except (FolderUnavailable, OSError) as error:  # what is moved meanwhile, nobody sees: all times begin again
             self._moved.clear()
@@ -165,17 +168,20 @@ class AnswersByMoving:
         waiting = [(place, moved) for place, moved in self._moved.items() if not moved.is_decided]
         due = [(place, moved) for place, moved in waiting if moved.since + LIES <= now]
         for place, moved in due[:AT_ONCE]:
-            directory = there[place.folder]
+            directory = there.get(place.folder)
+            if directory is None:  # it isn't ours any more
+                del self._moved[place]
+                continue
             try:
                 self._note(directory, place.name, self._answer(directory, place, moved.stamp))
                 moved.is_decided = True
-            except FileNotFoundError:  # moved back
-                moved.is_decided = True
+            except FileNotFoundError:  # moved back, and perhaps in again before the next listing
+                del self._moved[place]
             except OSError as error:
                 moved.since = now + self._rescan - LIES
                 why = f"{place.folder}/{place.name}: {explain(error, self.folder.path)}"
                 self._log.warning("answers.failed", company=self.folder.company, why=why)
-        left = [moved.since + LIES for _, moved in waiting if not moved.is_decided]
+        left = [moved.since + LIES for moved in self._moved.values() if not moved.is_decided]
         self._due = min(self._due, *left) if left else self._due
 
     def _note(self, directory: Directory, name: str, why: Text | None) -> None:

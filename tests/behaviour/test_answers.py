@@ -215,6 +215,38 @@ def test_a_move_to_another_folder(world: World, life: Life) -> None:
     assert [answer.code for answer in answers(world)] == ["RE"]
 
 
+def test_many_moved_files(world: World, life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many files lie in the folders: while filedrop decides on them, it doesn't list them again each time."""
+    path = move(receive(world, life), "accepted")
+    content = path.read_bytes()
+    for nth in range(100):
+        path.with_name(f"copy {nth}.xml").write_bytes(content)
+    path.with_name("other.xml").write_bytes(b"")
+    (answering,) = life.service.accounts[0].answers
+    life.go_on(200)
+    listed: list[object] = []
+    scan = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda where: listed.append(where) or scan(where))
+    life._clock.pass_on(LIES)
+    for _ in range(20):
+        answering.step()
+    assert path.with_name("other.xml.why.txt").exists()
+    assert len(listed) <= 3  # each folder once
+
+
+def test_a_move_that_is_undone_at_the_last_moment(world: World, life: Life) -> None:
+    """Moved back when filedrop is about to decide, and in again soon after, a file is answered."""
+    path = receive(world, life)
+    moved = move(path, "accepted")
+    life.go_on(600, until=lambda: life.service.accounts[0].answers[0]._moved)
+    life._clock.later(LIES - 5, lambda: moved.rename(path))
+    life._clock.later(LIES + 5, lambda: move(path, "accepted"))
+    life.go_on(LIES + 20)
+    assert not sent(world)
+    wait(life)
+    assert [answer.code for answer in answers(world)] == ["AP"]
+
+
 @pytest.mark.parametrize(("last", "code"), [("accepted", "AP"), ("rejected", "RE")])
 def test_an_answer_after_a_question(world: World, life: Life, last: str, code: str) -> None:
     """A question may be followed by one answer; what comes then is not answered, and a note says so."""
