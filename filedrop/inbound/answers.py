@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+from codecs import getincrementaldecoder
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
 
 LIES = 300.0  # seconds after which a moved file is answered
 AT_ONCE = 16  # files that are decided on in one step: other folders are served in between
-NOTE, REASON = ".why.txt", ".reason.txt"
+NOTE = ".why.txt"
+REASONS = (".reason.txt", ".reason.txt.txt")  # an Explorer that hides endings writes another behind the one it is given
 LONGEST_REASON = 1000  # letters
 _READ = 16_000  # bytes of a file with a reason
 
@@ -275,14 +277,16 @@ def _may_be_moved(name: str, received: Collection[str]) -> bool:
     """
     if is_received(name):
         return True
-    return names_document(name) and not name.lower().endswith(REASON) and not goes_with(name, received)
+    return names_document(name) and not name.lower().endswith(REASONS) and not goes_with(name, received)
 
 
 def _reason(directory: Directory, name: str) -> str:
     """The reason that a person has written for a document, in one line; "" where there is none. Raises OSError."""
     stem = os.path.splitext(name)[0]  # noqa: PTH122 - a name
-    for beside in (f"{name}{REASON}", f"{stem}{REASON}"):
-        if text := one_line(_decoded(_content(directory / beside, _READ) or b""), LONGEST_REASON):
+    there = {beside.lower(): beside for beside in directory.names() if beside.lower().endswith(REASONS)}
+    for wanted in (f"{beside}{ending}".lower() for beside in (name, stem) for ending in REASONS):
+        beside = there.get(wanted)
+        if beside and (text := one_line(_decoded(_content(directory / beside, _READ) or b""), LONGEST_REASON)):
             return text
     return ""
 
@@ -292,7 +296,8 @@ def _decoded(content: bytes) -> str:
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16", "replace")
     try:
-        return content.decode("utf-8-sig")
+        # What was cut after `_READ` bytes may end within a letter.
+        return getincrementaldecoder("utf-8-sig")().decode(content, final=len(content) < _READ)
     except UnicodeDecodeError:
         return content.decode("cp1252", "replace")
 

@@ -171,6 +171,9 @@ REASONS = [  # the name of its file, its encoding, what a person has written, an
     ("{name}.reason.txt", "utf-16", "Ü", "Ü"),
     ("{name}.reason.txt", "cp1252", "Ü", "Ü"),
     ("{name}.xml.reason.txt", "utf-8", "x" * 5000, "x" * 500),  # as a reader here cuts it
+    ("{name}.reason.txt", "utf-8", "x" + "ü" * 8000, "x" + "ü" * 499),  # cut within a letter
+    ("{name}.Reason.TXT", "utf-8", "Ü", "Ü"),
+    ("{name}.reason.txt.txt", "utf-8", "Ü", "Ü"),  # an Explorer that hides endings writes another one
     ("{name}.xml.reason.txt", "utf-8", " \r\n", "The receiver rejects this document and has given no reason."),
 ]
 
