@@ -59,11 +59,15 @@ class _Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Moved:
-    """A file in one of the folders: its stamp, since when (steady) it lies there, and whether it was decided on."""
+    """A file in one of the folders: its stamp, since when (steady) it lies there, and whether it was decided on.
+
+    `failure`: why it could not be decided on, as the log says.
+    """
 
     stamp: FileStamp
     since: float
     is_decided: bool = False
+    failure: str = ""
 
 
 class AnswersByMoving:
@@ -182,7 +186,9 @@ class AnswersByMoving:
             except OSError as error:
                 moved.since = now + self._rescan - LIES
                 why = f"{place.folder}/{place.name}: {explain(error, self.folder.path)}"
-                self._log.warning("answers.failed", company=self.folder.company, why=why)
+                if why != moved.failure:
+                    self._log.warning("answers.failed", company=self.folder.company, why=why)
+                moved.failure = why
         left = [moved.since + LIES for moved in self._moved.values() if not moved.is_decided]
         self._due = min(self._due, *left) if left else self._due
 

@@ -14,8 +14,10 @@ from support.documents import BUYER, SELLER, credit_note, envelope, invoice, ord
 from support.faults import instead
 from support.plug import tapped
 from support.reused import Shelf
+from support.rights import as_anyone
 from support.rules import published, published_rules
 from support.stepping import RULES, Life
+from support.systems import modes
 from support.unwritable import refuse_writes
 from support.world import World
 
@@ -246,6 +248,20 @@ def test_a_move_that_is_undone_at_the_last_moment(world: World, life: Life) -> N
     life._clock.later(LIES + 5, lambda: move(path, "accepted"))
     life.go_on(LIES + 20)
     assert not sent(world)
+    wait(life)
+    assert [answer.code for answer in answers(world)] == ["AP"]
+
+
+@modes
+def test_a_file_that_cannot_be_read(world: World, life: Life) -> None:
+    """A file without the right to read is logged once, and answered when it has that."""
+    path = move(receive(world, life), "accepted")
+    path.chmod(0)
+    with as_anyone():
+        wait(life)
+    assert not sent(world)
+    assert len([line for line in world.log() if line["event"] == "answers.failed"]) == 1
+    path.chmod(0o644)
     wait(life)
     assert [answer.code for answer in answers(world)] == ["AP"]
 
