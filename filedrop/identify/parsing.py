@@ -81,6 +81,8 @@ class Parse:
     def _not_well_formed(self, error: expat.ExpatError, form: Form) -> Text:
         if not self.size:
             return Text.of("not-xml/empty")
+        if not self.root and self._before == 0 and not self._last.lstrip(_BLANKS).startswith(b"<"):
+            return Text.of("not-xml/other")
         where = self._parser.ErrorByteIndex - self._before
         foreign = foreign_byte(self._last[where:] if where >= 0 else b"", form)
         kind = "not-xml/foreign-byte" if foreign else "not-xml/web-page" if is_web_page(self.root) else "not-xml"

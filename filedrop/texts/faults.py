@@ -72,6 +72,11 @@ FAULTS: dict[str, Form] = {
         "encoding that its first line names (UTF-8 if it names none).",
     ),
     "not-xml/empty": Form("The file is empty.", _EXPORT),
+    "not-xml/other": Form(
+        "This is not an XML file.",
+        f"Only XML documents can be sent. {_EXPORT}",
+        "An XML file begins with <, and this file begins with something else.",
+    ),
     "not-xml/foreign-byte": Form(
         "Line {line}, column {column}: the file has a wrong character here.",
         "Export the document again from your accounting system, in UTF-8 if you can choose.",

@@ -115,12 +115,12 @@ def test_half_a_file_is_waited_for(make_world: Callable[..., World]) -> None:
         (invoice()[:500], "Line 7, column "),
         (b"<a>\n<b></a>", "Line 2, column "),
         (b"", "The file is empty."),
-        (b"PK\x03\x04 a spreadsheet", "Line 1, column "),
+        (b"PK\x03\x04 a spreadsheet", "This is not an XML file."),
     ],
     ids=["cut off", "mismatched", "empty", "not XML at all"],
 )
 def test_what_never_becomes_well_formed(make_world: Callable[..., World], content: bytes, why: str) -> None:
-    """What has been no XML for `incomplete_after` fails; the note says the line and column, or that it is empty."""
+    """What has been no XML for `incomplete_after` fails; the note says the line and column, or what it is."""
     world = make_world(outbound={"incomplete_after": "100ms"})
     world.drop("invoice.xml", content)
     world.settle()

@@ -189,7 +189,10 @@ def test_decoys(decoy: str) -> None:
     ("document", "where"),
     [
         (b"", "The file is empty."),
-        (b"invoice 1001", "Line 1, column 1"),
+        (b"invoice 1001", "This is not an XML file."),
+        (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "This is not an XML file."),
+        (b"\n  PK\x03\x04", "This is not an XML file."),
+        (b"<invoice 1001", "Line 1, column"),
         (b"<a>\n  <b></a>", "Line 2, column 8"),
         (b"<a>\n", "Line 2, column 1"),
         (b"<a/>\n<a/>", "Line 2, column 1"),
@@ -211,7 +214,7 @@ def test_decoys(decoy: str) -> None:
     ],
 )
 def test_malformed(document: bytes, where: str) -> None:
-    """What is not XML is answered with the line and column of the first fault; an empty file is called empty."""
+    """Malformed XML is answered with the line and column of the first fault; an empty file, or another one, as such."""
     fault = fault_of(document)
     assert fault.code == "not-xml"
     assert fault.message.startswith(where)
