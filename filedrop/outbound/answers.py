@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING
 from filedrop import identify
 from filedrop.errors import Changed
 from filedrop.files import create_whole, open_regular
-from filedrop.model.document import Document, Event
 from filedrop.model.invoice_response import DOCUMENT_ID, PROCESS_ID
-from filedrop.outbound.identified import ANSWER
+from filedrop.outbound.context import new_document
+from filedrop.outbound.identified import ANSWER, with_facts
 from filedrop.storage.names import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from filedrop.journal import InvoiceAnswer
+    from filedrop.model.document import Document
     from filedrop.outbound.desk import Desk
 
 _SOURCES = dict.fromkeys(("sender", "receiver", "document_id", "process_id"), ANSWER)
@@ -52,31 +53,17 @@ def place_answers(desk: Desk) -> None:
 
 def _document(desk: Desk, answer: InvoiceAnswer) -> Document:
     """The document of an answer, whose file isn't there yet."""
-    shared, folder = desk.shared, desk.folder
-    reading, now = identify.read(io.BytesIO(answer.content)), shared.now()
+    reading = identify.read(io.BytesIO(answer.content))
     file = next(_free_names(desk, answer.file))
-    return Document(
+    document = new_document(desk.shared, desk.folder, file, file, reading.size)
+    return with_facts(document, reading).but(
         id=answer.document,
-        company=folder.company,
-        folder=folder.id,
-        account=shared.account,
-        file=file,
-        dropped_as=file,
-        claimed=now,
-        size=reading.size,
-        sha256=reading.sha256,
-        meaning=reading.meaning,
         sender=answer.sender,
         receiver=answer.receiver,
         document_id=DOCUMENT_ID,
         process_id=PROCESS_ID,
         channel=desk.identification.channel,
         sources=_SOURCES,
-        type=reading.root_name,
-        number=reading.number,
-        issue_date=reading.issue_date,
-        receiver_name=reading.receiver_name,
-        history=(Event(now, "claimed"),),
     )
 
 

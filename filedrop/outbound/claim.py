@@ -294,7 +294,7 @@ def _move_in(desk: Desk, ready: Ready, *, is_known: bool = True) -> Document | N
         return None
     desk.scanner.forget(name)
     _clear_beside(folder, name)
-    document = new_document(desk.shared, folder, own, file, FileStamp.of(ready.status))
+    document = new_document(desk.shared, folder, own, file, ready.status.st_size)
     desk.shared.log.info("document.claimed", **document.log_facts)
     in_failed = folder.at("failed") / name
     if in_failed.beside(".json").exists() or in_failed.beside(".why.txt").exists():

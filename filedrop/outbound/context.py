@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from filedrop.accesspoint.directory import ReceiverDirectory
     from filedrop.config import Company, Outbound
     from filedrop.errors import FiledropError
-    from filedrop.files import FileStamp
     from filedrop.identify import Identity, Reading
     from filedrop.identify.mapping import Rules
     from filedrop.journal import Answer, Journal
@@ -200,7 +199,7 @@ def identification_of(company: Company, mapping: Rules) -> Identification:
     return Identification(company.name, company.participants, company.channel, mapping)
 
 
-def new_document(shared: Context, folder: OutboundFolder, name: str, file: str, stamp: FileStamp) -> Document:
+def new_document(shared: Context, folder: OutboundFolder, name: str, file: str, size: int) -> Document:
     """A new document without a row yet: it was dropped as `name` and lies in `sending/` as `file`."""
     now = shared.now()
     return Document(
@@ -211,6 +210,6 @@ def new_document(shared: Context, folder: OutboundFolder, name: str, file: str, 
         file=file,
         dropped_as=name,
         claimed=now,
-        size=stamp.size,
+        size=size,
         history=(Event(now, "claimed"),),
     )

@@ -27,18 +27,7 @@ def identified(by: Identification, document: Document, reading: Reading, rules: 
 
     If a mapping rule's table doesn't answer now, the document waits without ids, to be identified again.
     """
-    before, document = (
-        document,
-        document.but(
-            sha256=reading.sha256,
-            meaning=reading.meaning,
-            type=reading.root_name,
-            number=reading.number,
-            issue_date=reading.issue_date,
-            receiver_name=reading.receiver_name,
-            type_code=reading.type_code,
-        ),
-    )
+    before, document = document, with_facts(document, reading)
     try:
         identity = by.identify(reading, document.dropped_as)
         document = document.but(
@@ -57,6 +46,19 @@ def identified(by: Identification, document: Document, reading: Reading, rules: 
         return document.waits_for(now, Need.IDS, str(error), due=now + min(rules.rescan, rules.retry.longest))
     except DocumentError as error:
         return document.failed(now, Fault.of(*error.texts))
+
+
+def with_facts(document: Document, reading: Reading) -> Document:
+    """The document with what was read of its file, but for the ids."""
+    return document.but(
+        sha256=reading.sha256,
+        meaning=reading.meaning,
+        type=reading.root_name,
+        number=reading.number,
+        issue_date=reading.issue_date,
+        receiver_name=reading.receiver_name,
+        type_code=reading.type_code,
+    )
 
 
 def is_identified(document: Document) -> bool:

@@ -228,5 +228,5 @@ def _changed(shared: Context, folder: OutboundFolder, document: Document) -> Doc
         text = Text.of("changed/not-delivered", place=place, msg_no=msg_no, why=document.error.message)
     else:
         text = Text.of("changed/delivered", place=place, msg_no=msg_no)
-    here = new_document(shared, folder, document.dropped_as, document.file, stamp).at(document.place, document.file)
-    return here.failed(shared.now(), Fault.of(text))
+    here = new_document(shared, folder, document.dropped_as, document.file, stamp.size)
+    return here.at(document.place, document.file).failed(shared.now(), Fault.of(text))

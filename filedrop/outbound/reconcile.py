@@ -244,7 +244,7 @@ def _adopted(desk: Desk, file: str, *, doubtful: bool) -> Document | None:
         if not lies_at(desk.folder, document):  # a person has renamed it here, or moved it in from `sent/`
             return document.at("sending", file)
     waiver = Waiver(reading.sha256, opened.stamp.modified)
-    document, _ = waiving(desk, new_document(shared, desk.folder, own, file, opened.stamp), own, waiver)
+    document, _ = waiving(desk, new_document(shared, desk.folder, own, file, opened.stamp.size), own, waiver)
     document = identified_in(shared, desk.identification, document, reading)
     if doubtful and document.state is State.WAITING:
         suspect = document.suspected(shared.now(), shared.access_point.identity, since=opened.modified)
