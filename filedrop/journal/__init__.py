@@ -13,10 +13,11 @@ command) is refused with `Changed` and overwrites nothing. No other package but 
     removal                         rows of what was removed from the archive
     copies                          copies of the file, by a command or each day
     lately                          what happened last, and how much on each day
-    statements                      all of the SQL but that of answers
+    statements                      all of the SQL but that of answers and waivers
     store                           transactions, connections, errors
     connection                      how the file is opened, and when it may checkpoint
     schema                          the tables, and the form of their values
+    postgres_schema                 the same tables and triggers in PostgreSQL
     migration                       older schemas, and the steps from each to the next
 """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import asdict
@@ -23,6 +22,7 @@ from filedrop.model.message import number
 from filedrop.model.twins import same_company
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from datetime import datetime, timedelta
 
@@ -224,7 +224,7 @@ class Documents(Store):
         return {
             drop.name
             for drop in drops
-            if not found.isdisjoint(zip(kinds, (drop.sha256, as_name(drop.file), as_name(drop.name)), strict=True))
+            if not found.isdisjoint(zip(kinds, map(as_name, (drop.sha256, drop.file, drop.name)), strict=True))
         }
 
     def in_state(self, state: State, *, identity: str | None = None) -> list[Document]:
@@ -328,10 +328,8 @@ def _write(connection: sqlite3.Connection, document: Document) -> Document:
     values["history"] = json.dumps([[event.at.isoformat(), event.event, event.facts] for event in document.history])
     values["revision"] = document.revision + 1
     if document.revision == 0:
-        try:
-            connection.execute(statements.INSERT, values)
-        except sqlite3.IntegrityError:
-            raise Changed(f"{document.dropped_as} is in the journal already") from None
+        if connection.execute(statements.INSERT, values).rowcount != 1:
+            raise Changed(f"{document.dropped_as} is in the journal already")
     elif connection.execute(statements.UPDATE, values | {"before": document.revision}).rowcount != 1:
         raise Changed(f"{document.dropped_as} was taken a step further meanwhile")
     return document.but(revision=document.revision + 1)

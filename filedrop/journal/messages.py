@@ -14,6 +14,7 @@ from filedrop.model.twins import same_company
 from filedrop.times import same_moment
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
@@ -130,7 +131,9 @@ class Messages(Store):
 
     def placed_as(self, name: str) -> list[MessageRow]:
         """The messages whose document got this name, in whichever folder. Reads all messages."""
-        return list(map(message_of, self.read(statements.PLACED_AS, file=as_name(name), inside=as_name(f"/{name}"))))
+        inside = as_name(f"/{name}")
+        values = {"file": as_name(name), "inside": inside, "length": len(inside)}
+        return list(map(message_of, self.read(statements.PLACED_AS, **values)))
 
     def search_messages(self, known: Known, now: datetime, *, most: int) -> list[MessageRow]:
         """The newest of the received messages that this is known of; the time is that of their placing."""
@@ -157,7 +160,12 @@ class Messages(Store):
     def adopt(self, identity: str, rows: Sequence[MessageRow]) -> None:
         """Give these rows another identity, since the account's user name or host has changed."""
         values = [{"ours": identity} | {name: getattr(row, name) for name in statements.MESSAGE_KEY} for row in rows]
-        self.write(lambda connection: connection.executemany(statements.ADOPT, values))
+
+        def work(connection: sqlite3.Connection) -> None:
+            for statement in statements.ADOPT:
+                connection.executemany(statement, values)
+
+        self.write(work)
 
     def messages_in(self, identity: str, *states: str) -> list[MessageRow]:
         """The messages of an account in one of these states, by number."""
@@ -176,8 +184,12 @@ class Messages(Store):
 
         Returns whether the row said until now what `row` says; else nothing is written.
         """
+        sidecar = row.sidecar
+        if sidecar and why:  # a command gets it so
+            said = json.loads(sidecar)
+            sidecar = json.dumps(said | {"page": None, "warnings": [*said["warnings"], why]})
         key = {name: getattr(row, name) for name in statements.MESSAGE_KEY}
-        values = key | {"page": page, "before": row.page, "why": why}
+        values = key | {"page": page, "before": row.page, "sidecar": sidecar}
         return self.write(lambda connection: connection.execute(statements.RECORD_PAGE, values).rowcount) == 1
 
     def inbox_day(self, identity: str) -> str | None:

@@ -1,9 +1,7 @@
 """The SQL statements of the journal, by subject; their callers say what each is for.
 
-They are written so that PostgreSQL can be a second engine. It differs in these: `json_each` is
-`json_array_elements_text`, `json_extract` is `->>`, `max` of two is `greatest`, `IS` of a value is `IS NOT DISTINCT
-FROM`, `UPDATE OR REPLACE` is a DELETE before it, and `rowid` a column that counts the rows. All records that precede a
-request have the same WHERE (`_THE_SAME`), to which a lease's epoch can be added.
+Each is valid in SQLite and in PostgreSQL, whose schema has SQLite's `json_each`, `json_extract`, `instr`, `max` of two
+and `rowid`. Hence the aliases and casts, and that a value is compared with NULL after what says its type.
 """
 
 from __future__ import annotations
@@ -31,7 +29,10 @@ _WAITING = f"open AND folder = :folder AND state = '{State.WAITING}' AND place =
 _IN_ORDER = "ORDER BY id LIMIT :most"
 _BELIEVED = "(company = :company OR NOT EXISTS (SELECT 1 FROM restored WHERE document = documents.id))"
 
-INSERT = f"INSERT INTO documents (open, ended, {', '.join(COLUMNS)}) VALUES (:open, :ended, :{', :'.join(COLUMNS)})"
+INSERT = (
+    f"INSERT INTO documents (open, ended, {', '.join(COLUMNS)}) VALUES (:open, :ended, :{', :'.join(COLUMNS)})"
+    " ON CONFLICT DO NOTHING"
+)
 UPDATE = (
     "UPDATE documents SET open = :open, ended = coalesce(ended, :ended),"
     f" {', '.join(f'{name} = :{name}' for name in COLUMNS if name not in _FIXED)}"
@@ -65,12 +66,12 @@ HAND_TO = "UPDATE documents SET company = :company WHERE open AND folder = :fold
 # File names are bytes, which no JSON holds: each is a parameter.
 NAMED = f"SELECT file FROM documents WHERE {_LIES} AND file IN ({{files}})"
 KNOWN_OF = f"""
-    SELECT 'sha256', sha256 FROM documents
+    SELECT 'sha256', CAST(sha256 AS BLOB) FROM documents
         WHERE open AND folder = :folder AND sha256 IN (SELECT value FROM json_each(:digests))
     UNION ALL SELECT 'file', file FROM ({NAMED}) AS named
     UNION ALL SELECT 'waiver', file FROM waivers WHERE folder = :folder AND file IN ({{names}})
 """
-IN_STATE = f"{_ALL} open AND state = :state AND (:identity IS NULL OR identity = :identity) ORDER BY id"
+IN_STATE = f"{_ALL} open AND state = :state AND (identity = :identity OR :identity IS NULL) ORDER BY id"
 _UNFINISHED = "SELECT id, company, {kind} AS kind FROM documents WHERE open AND state = "
 _SENT_KINDS = "CASE WHEN accepted < :accepted_before THEN 'overdue' ELSE 'sent' END"
 # The inner SELECTs read few columns, in one scan for each state.
@@ -83,8 +84,8 @@ NEWEST = f"""
             UNION ALL {_UNFINISHED.format(kind="'waiting'")} '{State.WAITING}' AND due IS NOT NULL
             UNION ALL {_UNFINISHED.format(kind=_SENT_KINDS)} '{State.SENT}'
                 AND (accepted < :accepted_before OR warnings <> '[]')
-        )
-    ) WHERE nth <= :most ORDER BY id DESC
+        ) AS unfinished
+    ) AS ordered WHERE nth <= :most ORDER BY id DESC
 """
 OPEN_LIKE = f"{_ALL} open AND sha256 = :sha256 AND folder = :folder"
 OTHER_ROWS = (
@@ -129,15 +130,16 @@ FORGET = (
     "DELETE FROM responses WHERE document <> '' AND document IN (SELECT value FROM json_each(:ids))",
     "DELETE FROM documents WHERE id IN (SELECT value FROM json_each(:ids))",
 )
-_NUMBERED = "identity = :identity AND msg_no IN (SELECT value FROM json_each(:numbers))"
+_NUMBERS = "SELECT CAST(value AS BIGINT) FROM json_each(:numbers)"
+_NUMBERED = f"identity = :identity AND msg_no IN ({_NUMBERS})"
 OWNED = (
     f"SELECT msg_no, received FROM documents WHERE {_NUMBERED} AND {_BELIEVED}"
     f" UNION ALL SELECT msg_no, received FROM surplus WHERE {_NUMBERED}"
 )
 OWNED_BY_ANY = """
-    SELECT value FROM json_each(:numbers)
-    WHERE EXISTS (SELECT 1 FROM documents WHERE identity = :identity AND msg_no = value)
-        OR EXISTS (SELECT 1 FROM surplus WHERE identity = :identity AND msg_no = value)
+    SELECT asked FROM (SELECT CAST(value AS BIGINT) AS asked FROM json_each(:numbers)) AS numbers
+    WHERE EXISTS (SELECT 1 FROM documents WHERE identity = :identity AND msg_no = asked)
+        OR EXISTS (SELECT 1 FROM surplus WHERE identity = :identity AND msg_no = asked)
 """
 ELSEWHERE = (
     "SELECT identity, company, state, count(*) FROM documents"
@@ -148,16 +150,20 @@ OWNERS = (
     f"{_ALL} {_NUMBERED} AND {_BELIEVED} UNION ALL"
     f" SELECT {', '.join('surplus.msg_no' if name == 'msg_no' else f'documents.{name}' for name in COLUMNS)}"
     " FROM surplus JOIN documents ON documents.id = surplus.document"
-    " WHERE surplus.identity = :identity AND surplus.msg_no IN (SELECT value FROM json_each(:numbers))"
+    f" WHERE surplus.identity = :identity AND surplus.msg_no IN ({_NUMBERS})"
 )
 # Of several requests, any may have made the message; and one without a clear answer may have made it long after.
 _TIMED = """identity = :identity AND msg_no > 0 AND first_attempt > 0 AND received > '' AND unclear = 0
     AND (SELECT count(*) FROM json_each(history) WHERE json_extract(value, '$[1]') = 'sending') = 1"""
 # By number, and by rowid, the order of insertion: a server set up anew has lower numbers. '' || keeps their index out.
 TIMES = f"""
-    SELECT * FROM (SELECT first_attempt, received FROM documents WHERE {_TIMED} ORDER BY msg_no DESC LIMIT :most)
-    UNION SELECT * FROM (SELECT first_attempt, received FROM documents
-        WHERE rowid > (SELECT max(rowid) - 10000 FROM documents) AND '' || {_TIMED} ORDER BY rowid DESC LIMIT :most)
+    SELECT * FROM (
+        SELECT first_attempt, received FROM documents WHERE {_TIMED} ORDER BY msg_no DESC LIMIT :most
+    ) AS numbered
+    UNION SELECT * FROM (
+        SELECT first_attempt, received FROM documents
+        WHERE rowid > (SELECT max(rowid) - 10000 FROM documents) AND '' || {_TIMED} ORDER BY rowid DESC LIMIT :most
+    ) AS inserted
 """
 RECEIVED_BEFORE = """
     SELECT received FROM (
@@ -174,12 +180,14 @@ INSERT_SURPLUS = (
     "INSERT INTO surplus VALUES (:identity, :msg_no, :received, :document)"
     " ON CONFLICT (identity, msg_no) DO UPDATE SET received = excluded.received, document = excluded.document"
 )
+# SQLite before 3.39 has no IS NOT DISTINCT FROM, and PostgreSQL no IS of two values.
+_SAME = "({0} = :{0} OR ({0} IS NULL AND :{0} IS NULL))".format
 _GIVEN = "SELECT id, dropped_as FROM documents WHERE folder = :folder AND file = :file"
 GIVEN_TO = f"""
     SELECT dropped_as FROM (
         {_GIVEN} AND meaning = :meaning
-        UNION ALL {_GIVEN} AND number = :number AND type = :type AND issue_date IS :issue_date
-    ) ORDER BY id DESC LIMIT 1
+        UNION ALL {_GIVEN} AND number = :number AND type = :type AND {_SAME("issue_date")}
+    ) AS given ORDER BY id DESC LIMIT 1
 """
 # One row for each value, however many documents have it.
 KNOWN_CONTENT = """
@@ -191,7 +199,7 @@ SAME_NUMBER = f"{_ALL} number = :number AND id <> :id AND {_BELIEVED}"
 # Bounded: some systems give one number to all documents of a type.
 SAME_NUMBER_LATELY = (
     f"{_ALL} rowid IN (SELECT rowid FROM documents WHERE number = :number ORDER BY rowid DESC LIMIT 1000)"
-    f" AND type IS :type AND issue_date IS :issue_date AND id <> :id AND {_BELIEVED} ORDER BY id LIMIT 20"
+    f" AND {_SAME('type')} AND {_SAME('issue_date')} AND id <> :id AND {_BELIEVED} ORDER BY id LIMIT 20"
 )
 INSERT_RESTORED = "INSERT INTO restored VALUES (:id) ON CONFLICT DO NOTHING"
 
@@ -205,7 +213,7 @@ MESSAGE_COLUMNS = (
 MESSAGE_KEY = MESSAGE_COLUMNS[:5]
 _THIS_MESSAGE = " AND ".join(f"{name} = :{name}" for name in MESSAGE_KEY)
 _MESSAGES = f"SELECT {', '.join(MESSAGE_COLUMNS)} FROM messages WHERE"
-_OF_NUMBERS = "msg_no IN (SELECT value FROM json_each(:numbers))"
+_OF_NUMBERS = f"msg_no IN ({_NUMBERS})"
 RECORD_MESSAGE = (
     f"INSERT INTO messages ({', '.join(MESSAGE_COLUMNS)}) VALUES (:{', :'.join(MESSAGE_COLUMNS)})"
     f" ON CONFLICT ({', '.join(MESSAGE_KEY)}) DO UPDATE SET"
@@ -216,7 +224,7 @@ NAME_ALL = f"UPDATE messages SET state = 'named' WHERE {_HAS_DRAFT}"
 FORGET_MESSAGE = f"DELETE FROM messages WHERE {_THIS_MESSAGE} AND state = :state"
 NUMBERED = f"{_MESSAGES} identity = :identity AND {_OF_NUMBERS}"
 NUMBERED_ANYWHERE = f"{_MESSAGES} {_OF_NUMBERS}"
-PLACED_AS = f"{_MESSAGES} file = :file OR substr(file, -length(:inside)) = :inside"
+PLACED_AS = f"{_MESSAGES} file = :file OR substr(file, CAST(length(file) + 1 - :length AS INTEGER)) = :inside"
 SEARCH_MESSAGES = f"""
     {_MESSAGES} {_KNOWN.format(name="sender_name", time="placed")} ORDER BY coalesce(placed, :now) DESC LIMIT :most
 """
@@ -226,13 +234,17 @@ _FIRST = f"""SELECT msg_no FROM messages WHERE company = :company AND {{}} AND s
     AND {company("sender")} = {company("json_extract(asked.value, '$.sender')")} ORDER BY rowid LIMIT 1"""
 _BY_NUMBER = _FIRST.format(" AND ".join(map(_ASKED, ("number", "issue_date", "type"))))
 REPEATED = f"""
-    SELECT json_extract(asked.value, '$.msg_no'), coalesce(({_BY_NUMBER}), ({_FIRST.format(_ASKED("meaning"))}))
+    SELECT CAST(json_extract(asked.value, '$.msg_no') AS BIGINT),
+        coalesce(({_BY_NUMBER}), ({_FIRST.format(_ASKED("meaning"))}))
     FROM json_each(:asked) AS asked
 """
 REPEATS = f"{_MESSAGES} company = :company AND repeats >= 0 AND placed >= :since ORDER BY placed DESC LIMIT 200"
 # The plus makes SQLite sort the result; else it would read all messages ever received, in the order of an index.
 IN_STATES = f"{_MESSAGES} identity = :identity AND state IN (SELECT value FROM json_each(:states)) ORDER BY +msg_no"
-ADOPT = f"UPDATE OR REPLACE messages SET identity = :ours WHERE {_THIS_MESSAGE}"
+ADOPT = (  # the first makes room for the second
+    f"DELETE FROM messages WHERE {_THIS_MESSAGE.replace(':identity', ':ours')} AND identity <> :identity",
+    f"UPDATE messages SET identity = :ours WHERE {_THIS_MESSAGE}",
+)
 DRAFTS = f"SELECT temporary FROM messages WHERE {_HAS_DRAFT}"
 OWED_PAGES = f"""
     SELECT {", ".join(MESSAGE_COLUMNS)} FROM (
@@ -241,9 +253,7 @@ OWED_PAGES = f"""
     ) AS owed WHERE nth = 1
 """
 RECORD_PAGE = f"""
-    UPDATE messages SET page = :page, sidecar = CASE :why WHEN '' THEN sidecar
-        ELSE json_insert(json_set(sidecar, '$.page', NULL), '$.warnings[#]', :why) END
-    WHERE {_THIS_MESSAGE} AND state = 'read' AND page = :before
+    UPDATE messages SET page = :page, sidecar = :sidecar WHERE {_THIS_MESSAGE} AND state = 'read' AND page = :before
 """
 INBOX_DAY = "SELECT inbox_day FROM accounts WHERE identity = :identity"
 RECORD_INBOX_DAY = """
@@ -264,7 +274,7 @@ UNDER_WAY = (
 
 # With the receiver's last answer. An access point answers for the receiver only where it rejects the document.
 _ANSWER = f"""coalesce((SELECT code FROM responses WHERE document <> '' AND document = documents.id
-    AND ({IS_REJECTION} OR {participant("sender")} NOT GLOB '0242:*') ORDER BY at DESC, msg_no DESC LIMIT 1), '')"""
+    AND ({IS_REJECTION} OR {participant("sender")} NOT LIKE '0242:%') ORDER BY at DESC, msg_no DESC LIMIT 1), '')"""
 LAST_SENT = f"""SELECT accepted, company, file, type, number, receiver, receiver_name, msg_no, state, {_ANSWER}
     FROM documents WHERE company = :company AND accepted IS NOT NULL ORDER BY accepted DESC LIMIT :most"""
 LAST_RECEIVED = (
@@ -282,7 +292,8 @@ FAILED_SINCE = f"""
 # A SELECT for each day, which only counts entries of an index; a join would sort them first.
 _PER_DAY = """
     SELECT (SELECT count(*) FROM {of} AND company = :company AND {moment} >= day AND {moment} < next) FROM (
-        SELECT value AS day, lead(value) OVER (ORDER BY value) AS next FROM json_each(:days)
+        SELECT day, lead(day) OVER (ORDER BY day) AS next
+        FROM (SELECT CAST(value AS DOUBLE PRECISION) AS day FROM json_each(:days)) AS listed
     ) AS days WHERE next IS NOT NULL ORDER BY day
 """
 SENT_PER_DAY = _PER_DAY.format(of="documents WHERE accepted IS NOT NULL", moment="accepted")
@@ -311,16 +322,6 @@ COUNT_AS_OLDER = """
 """
 LEAST = "UPDATE changes SET least = counted, marked = counted - 1 WHERE folder = :id"
 
-# Waivers
-
-GIVE_WAIVER = """
-    INSERT INTO waivers VALUES (:folder, :file, :sha256, :modified)
-    ON CONFLICT (folder, file) DO UPDATE SET sha256 = excluded.sha256, modified = excluded.modified
-"""
-WAIVER = "SELECT sha256, modified FROM waivers WHERE folder = :folder AND file = :file"
-WAIVED = "SELECT file FROM waivers WHERE folder = :folder"
-END_WAIVER = "DELETE FROM waivers WHERE folder = :folder AND file = :file"
-
 # Responses
 
 RESPONSE_COLUMNS = tuple(field.name for field in fields(Response))
@@ -338,8 +339,8 @@ FORGET_UNTIED = f"DELETE FROM responses WHERE document IN ('', '{AMBIGUOUS}') AN
 _OF_NUMBER = f"{_RESPONSES} {_WAITS} AND at >= :since AND number = :number AND"
 _LAST = f"ORDER BY at DESC LIMIT {KEPT}"
 WAITING_FOR = f"""
-    SELECT * FROM ({_OF_NUMBER} {company("sender")} = {company(":receiver")} {_LAST})
-    UNION SELECT * FROM ({_OF_NUMBER} {IS_OF_PLATFORM} {_LAST})
+    SELECT * FROM ({_OF_NUMBER} {company("sender")} = {company(":receiver")} {_LAST}) AS by_sender
+    UNION SELECT * FROM ({_OF_NUMBER} {IS_OF_PLATFORM} {_LAST}) AS by_platform
     UNION {_RESPONSES} {_WAITS} AND at >= :since AND number IN (:uuid, 'uuid:' || :uuid)
     ORDER BY at, msg_no, nth
 """
@@ -355,7 +356,7 @@ MEANT = f"""
 # Each by one step in an index, however many there are.
 _FIRST_OF = "SELECT min(at) AS at FROM responses WHERE document <> '' AND document = value AND code = '{}'".format
 _FIRST_OF_EACH = " UNION ALL ".join(map(_FIRST_OF, REJECTED))
-FIRST_REJECTIONS = f"SELECT value, (SELECT min(at) FROM ({_FIRST_OF_EACH})) FROM json_each(:ids)"
+FIRST_REJECTIONS = f"SELECT value, (SELECT min(at) FROM ({_FIRST_OF_EACH}) AS firsts) FROM json_each(:ids)"
 TIE = f"UPDATE responses SET document = :document, owed_to = :folder WHERE {_THIS_RESPONSE}"
 OWED = f"""
     {_RESPONSES} owed_to <> '' AND (owed_to = :folder OR (company = :company AND at >= :since))

@@ -1,4 +1,4 @@
-"""Waivers: duplicates that a person lets through (`retry --anyway`), each for one file until its claim.
+"""Waivers: duplicates that a person lets through (`retry --anyway`), each for one file until its claim. With their SQL.
 
 A waiver names the folder, the name in `outbound/`, the content and the time of the last change, so that it holds for no
 other file with the name. After the claim, the document's history says that it was let through.
@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.journal import statements
 from filedrop.journal.schema import as_name, from_name
 from filedrop.journal.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+GIVE_WAIVER = """
+    INSERT INTO waivers VALUES (:folder, :file, :sha256, :modified)
+    ON CONFLICT (folder, file) DO UPDATE SET sha256 = excluded.sha256, modified = excluded.modified
+"""
+WAIVER = "SELECT sha256, modified FROM waivers WHERE folder = :folder AND file = :file"
+WAIVED = "SELECT file FROM waivers WHERE folder = :folder"
+END_WAIVER = "DELETE FROM waivers WHERE folder = :folder AND file = :file"
 
 
 class Waiver(NamedTuple):
@@ -29,19 +36,19 @@ class Waivers(Store):
     def let_through(self, folder: str, file: str, waiver: Waiver) -> None:
         """Let a duplicate be sent that is about to be moved to `outbound/` of a folder."""
         values = {"folder": folder, "file": as_name(file), **waiver._asdict()}
-        self.write(lambda connection: connection.execute(statements.GIVE_WAIVER, values))
+        self.write(lambda connection: connection.execute(GIVE_WAIVER, values))
 
     def waiver(self, folder: str, file: str) -> Waiver | None:
         """The waiver for this name; None where there is none."""
-        rows = self.read(statements.WAIVER, folder=folder, file=as_name(file))
+        rows = self.read(WAIVER, folder=folder, file=as_name(file))
         return Waiver(*rows[0]) if rows else None
 
     def waived(self, folder: str) -> list[str]:
         """The names of a folder's files that have waivers."""
-        return [from_name(file) for (file,) in self.read(statements.WAIVED, folder=folder)]
+        return [from_name(file) for (file,) in self.read(WAIVED, folder=folder)]
 
     def end_waivers(self, folder: str, files: Iterable[str]) -> None:
         """Delete the waivers for these names."""
         ended = [{"folder": folder, "file": as_name(file)} for file in files]
         if ended:
-            self.write(lambda connection: connection.executemany(statements.END_WAIVER, ended))
+            self.write(lambda connection: connection.executemany(END_WAIVER, ended))

@@ -1,0 +1,147 @@
+"""The journal's tables in PostgreSQL, made from SQLite's definitions; the triggers are functions of its own.
+
+SQLite's functions and its `rowid` are made there too, so that the statements are the same for both. Text is compared by
+its bytes (`COLLATE "C"`), as in SQLite: places, ids and file names rely on that.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from filedrop.journal.schema import DEFINITIONS
+from filedrop.model.document import State
+
+FENCED = "FD001"  # the SQLSTATE of a write by a daemon that no longer has the lease
+
+_WITH_ROWID = ("documents", "messages", "responses")  # whose order of insertion is asked for
+_GLOB = (r"\bGLOB '\[0-9\]\[0-9\]\[0-9\]'", "~ '^[0-9]{3}$'")
+_FORMS = (
+    (r"--.*", ""),
+    (r"\bIF NOT EXISTS ", ""),
+    _GLOB,
+    (r"\b(open|settled) INTEGER\b", r"\1 BOOLEAN"),
+    (r"\bINTEGER PRIMARY KEY\b", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
+    (r"\bINTEGER\b", "BIGINT"),
+    (r"\bREAL\b", "DOUBLE PRECISION"),
+    (r"\bTEXT\b", 'TEXT COLLATE "C"'),
+    (r"\bBLOB\b", "BYTEA"),
+    (r"\bx''", "''"),
+    (rf"(CREATE TABLE (?:{'|'.join(_WITH_ROWID)}) \()", r"\1rowid BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE, "),
+)
+
+
+def _defined(definition: str) -> str:
+    for pattern, form in _FORMS:
+        definition = re.sub(pattern, form, definition)
+    return definition
+
+
+@cache
+def in_postgres(statement: str) -> str:
+    """A statement of the journal as psycopg takes it: with its parameters as `%(name)s`."""
+    for pattern, form in (_GLOB, ("%", "%%"), (r"(?<![:\w]):(\w+)", r"%(\1)s")):
+        statement = re.sub(pattern, form, statement)
+    return statement
+
+
+_FUNCTIONS = (
+    """
+    CREATE FUNCTION json_each(list TEXT) RETURNS TABLE (value TEXT) LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$ SELECT value FROM json_array_elements_text(list::json) AS listed(value) $$
+    """,
+    # Of a path, what is used here: '$.name' and '$[0]'.
+    """
+    CREATE FUNCTION json_extract(content TEXT, path TEXT) RETURNS TEXT LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$ SELECT content::json #>> string_to_array(ltrim(translate(path, '[]$', '.'), '.'), '.') $$
+    """,
+    """
+    CREATE FUNCTION instr(content TEXT, part TEXT) RETURNS INTEGER LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$ SELECT strpos(content, part) $$
+    """,
+    """
+    CREATE FUNCTION max(one BIGINT, other BIGINT) RETURNS BIGINT LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$ SELECT greatest(one, other) $$
+    """,
+    "CREATE DOMAIN blob AS BYTEA",
+)
+
+_ADD = """
+    INSERT INTO totals VALUES (NEW.company, {}, {}, 1, {}) ON CONFLICT (company, event, code) DO UPDATE
+    SET number = totals.number + 1, accepted = excluded.accepted;
+"""
+_ADD_DOCUMENT = _ADD.format("NEW.state", "coalesce(json_extract(NEW.error, '$.code'), '')", "NEW.accepted")
+# What each is for is said at SQLite's triggers, which have the same conditions.
+_TRIGGERS = (
+    f"""
+    CREATE FUNCTION after_document() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO changes VALUES (NEW.folder, 1, 0, 0)
+            ON CONFLICT (folder) DO UPDATE SET counted = changes.counted + 1;
+        IF TG_OP = 'INSERT' THEN
+            IF NEW.open AND NEW.state = 'failed' THEN {_ADD_DOCUMENT} END IF;
+            RETURN NULL;
+        END IF;
+        IF NEW.state <> OLD.state AND NEW.state IN ('sent', 'delivered', 'failed') THEN {_ADD_DOCUMENT} END IF;
+        IF OLD.open AND NOT NEW.open AND NEW.state IN ('{State.DELIVERED}', '{State.FAILED}') THEN
+            INSERT INTO errands (event, company, document, folder, file)
+            SELECT event, NEW.company, NEW.id, '', '' FROM wanted WHERE event = NEW.state;
+        END IF;
+        RETURN NULL;
+    END $$
+    """,
+    """
+    CREATE TRIGGER after_document AFTER INSERT OR UPDATE ON documents
+    FOR EACH ROW EXECUTE FUNCTION after_document()
+    """,
+    f"""
+    CREATE FUNCTION after_message() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF OLD.state IN ('named', 'placing') THEN {_ADD.format("'received'", "''", "NULL")} END IF;
+        IF NEW.page IS NULL AND (OLD.state <> 'read' OR OLD.page IS NOT NULL) THEN
+            INSERT INTO errands (event, company, document, msg_no, folder, file, sidecar)
+            SELECT event, NEW.company, '', NEW.msg_no, NEW.folder, NEW.file, NEW.sidecar
+            FROM wanted WHERE event = 'received' AND NEW.company <> '';
+            UPDATE messages SET sidecar = NULL WHERE rowid = NEW.rowid;
+        END IF;
+        RETURN NULL;
+    END $$
+    """,
+    # The UPDATE in it changes no state and no page.
+    """
+    CREATE TRIGGER after_message AFTER UPDATE OF state, page ON messages
+    FOR EACH ROW WHEN (NEW.state = 'read') EXECUTE FUNCTION after_message()
+    """,
+)
+
+# Who may write: the daemon that has the lease, one transaction after the other. `host`, `state` (the id of its state
+# folder) and `since` are for people; the incarnation is the daemon's process, which also names its sessions.
+_LEASES = (
+    """
+    CREATE TABLE leases (
+        name TEXT COLLATE "C" PRIMARY KEY, incarnation TEXT COLLATE "C" NOT NULL, epoch BIGINT NOT NULL,
+        host TEXT NOT NULL, state TEXT COLLATE "C" NOT NULL, since DOUBLE PRECISION NOT NULL
+    ) WITH (fillfactor = 50)
+    """,
+    "CREATE TABLE writers (only_one BOOLEAN PRIMARY KEY CHECK (only_one))",
+    "INSERT INTO writers VALUES (TRUE)",
+    # It raises, so that what is sent behind it in a pipeline isn't done. Then it waits for the writer before.
+    f"""
+    CREATE FUNCTION fence(wanted TEXT, mine TEXT, under BIGINT) RETURNS void LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM 1 FROM leases WHERE name = wanted AND incarnation = mine AND epoch = under FOR SHARE;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'the lease % is another daemon''s', wanted USING ERRCODE = '{FENCED}';
+        END IF;
+        PERFORM 1 FROM writers FOR UPDATE;
+    END $$
+    """,
+)
+
+POSTGRES_DEFINITIONS = (
+    *_FUNCTIONS,
+    *(_defined(definition) for definition in DEFINITIONS if "CREATE TRIGGER" not in definition),
+    *_TRIGGERS,
+    *_LEASES,
+)
+"""The statements that make the tables, indexes, functions and triggers in an empty schema."""
