@@ -35,9 +35,9 @@ def remember(
     The documents are short: nobody reads them any more, only their names count. They came `over` this time until now.
     """
     installation.run_once()  # makes the folders and the journal
-    journal = Journal(installation.state / JOURNAL)
+    journal = Journal.at(installation.state / JOURNAL)
     outbound = installation.outbound[0]
-    folder = journal.folder_at(outbound)
+    folder = journal.folders.at(outbound)
     identity = config.load(installation.config).accounts["main"].identity
     assert folder
     try:
@@ -46,7 +46,7 @@ def remember(
                 past(number, folder, identity, delivered=number < delivered, ago=over * number / (delivered + sent))
                 for number in range(start, min(start + AT_ONCE, delivered + sent))
             ]
-            journal.record_all(documents)
+            journal.documents.record_all(documents)
             if files:
                 write(outbound, documents)
     finally:

@@ -55,7 +55,7 @@ class MetricsFile:
 
     def _figures(self, status: Status, snapshots: Mapping[Path, FolderSnapshot]) -> Iterator[tuple[Figure, Values]]:
         try:
-            return figures(status, snapshots, self._journal.totals(), self._journal.under_way())
+            return figures(status, snapshots, self._journal.totals.events(), self._journal.totals.under_way())
         except JournalError:
             return figures(status, snapshots, None, ())
 

@@ -166,12 +166,12 @@ class Teller:
         is_first, is_due = before.digest is None, digest.is_due(at, last, now)
         totals = before.totals
         if is_first or is_due:
-            totals = digest.totals(self._journal.totals(), self._config.companies)
+            totals = digest.totals(self._journal.totals.events(), self._config.companies)
         new = []
         if is_due:
             now_here = {company: totals[company] for company in self._config.companies}
-            failed = {name: self._journal.failed_since(name, from_seconds(last)) for name in now_here}
-            figures = digest.figures(now_here, before.totals, failed, self._journal.under_way())
+            failed = {name: self._journal.lately.failed_since(name, from_seconds(last)) for name in now_here}
+            figures = digest.figures(now_here, before.totals, failed, self._journal.totals.under_way())
             for reader in self._readers:
                 text = letters.digest(
                     figures if reader == ALL else {reader: figures[reader]},

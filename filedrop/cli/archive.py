@@ -228,15 +228,15 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
         )
         fetched = fetch(source, folder, message, set())
         folder.at().sync()
-        journal.record_message(fetched.row)
+        journal.messages.record(fetched.row)
         (row,) = place(source, folder, {msg_no: fetched}, resumed=False).values()
         if isinstance(row, Exception):
             raise row
         page = _page(folder, row, log)
         row = replace(row, state="read")
-        journal.record_message(row)  # a daemon beside us has nothing left to do but its page
+        journal.messages.record(row)  # a daemon beside us has nothing left to do but its page
         if page is not None:
-            journal.record_page(row, None, page)
+            journal.messages.record_page(row, None, page)
     return folder.path / row.file
 
 

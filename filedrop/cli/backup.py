@@ -24,8 +24,10 @@ def backup(config_option: str | None, file: Path) -> None:
     if file.exists():
         raise FiledropError(f"{file} already exists: name another file, or delete it")
     with open_journal(open_config(config_option)) as journal, as_caller():
+        if journal.copies is None:
+            raise FiledropError(f"the journal is in {journal.engine.describe()}: copy it with pg_dump")
         try:
-            journal.copy_to(file)
+            journal.copies.copy_to(file)
         except OSError as error:
             raise FiledropError(f"{file} can't be written: {error.strerror or error}") from error
         say(f"The journal is copied to {file} ({size(file.stat().st_size)}).")

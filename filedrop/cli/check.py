@@ -35,7 +35,7 @@ from filedrop.files import Directory, is_missing, may_use
 from filedrop.files.disk import file_system, free_space, mapped_drive, shortage
 from filedrop.files.patience import within
 from filedrop.files.rights import explain
-from filedrop.journal import JOURNAL, SQLITE_VERSION, Journal
+from filedrop.journal import JOURNAL, Journal
 from filedrop.process.lock import is_running
 from filedrop.status.folders import HUNG, folders, outdated
 from filedrop.storage.answer_folders import refusals
@@ -198,14 +198,13 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
                 pass  # that has been said
             elif take_over:
                 config.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-                journal = stack.enter_context(closing(Journal(config.state / JOURNAL)))
+                journal = stack.enter_context(closing(Journal.at(config.state / JOURNAL)))
             else:
                 journal = stack.enter_context(journal_if_any(config))
             if journal:
                 journal.check_integrity()
-                yield CheckResult(
-                    STATE, "ok", f"the journal is intact (SQLite {SQLITE_VERSION}); {_newest_copy(journal)}"
-                )
+                intact = f"the journal is intact ({journal.engine.describe()})"
+                yield CheckResult(STATE, "ok", "; ".join(filter(None, (intact, _newest_copy(journal)))))
                 for name, sentences in left_behind(config, journal).items():
                     yield from (CheckResult(f"account {name}", "warning", why) for why in sentences)
                 if why := left_in_folders(served_folders(config, journal), journal):
@@ -223,7 +222,9 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
 
 
 def _newest_copy(journal: Journal) -> str:
-    path = journal.newest_copy()
+    if journal.copies is None:
+        return ""
+    path = journal.copies.newest_copy()
     return f"the newest daily copy is {path}" if path else "there is no daily copy yet"
 
 
@@ -243,7 +244,7 @@ def _take_over(folder: Folder, journal: Journal) -> Iterator[CheckResult]:
     except (FileNotFoundError, NotADirectoryError):
         return
     marker, marked = read_marker(here), not is_missing(here / MARKER)
-    known = journal.folder_at(folder.path) is not None
+    known = journal.folders.at(folder.path) is not None
     if (marked or known) and (marker is None or marker.journal != journal.id):
         folder.take_over(journal)
         yield CheckResult(str(folder.path), "ok", "from now on, this filedrop serves this folder")

@@ -87,11 +87,11 @@ def _rows(config: Config, journal: Journal | None, validator: Validator | None) 
 
 def _claimed(journal: Journal, held_back: Container[Path | None]) -> Iterator[dict[str, Any]]:
     """What was claimed before, and isn't at the access point for certain."""
-    for document in journal.in_state(State.WAITING):
-        held = journal.folder_path(document.folder) in held_back
+    for document in journal.documents.in_state(State.WAITING):
+        held = journal.folders.path(document.folder) in held_back
         waits = document.why_without(Need.IDS)
         yield _row(document, NOT_READY if waits else HELD if held else SENDS, waits or "claimed before")
-    for document in journal.in_state(State.DOUBT):
+    for document in journal.documents.in_state(State.DOUBT):
         yield _row(document, "doubt", "filedrop would first look for it at the access point")
 
 
@@ -144,13 +144,13 @@ def as_claimed(
     with closing(OpenedDocument.open(entry)) as opened:
         reading = opened.read(config.outbound.max_size, by.xpaths)
     company = config.companies[folder.company]
-    known = journal.folder_at(folder.path) if journal else None
+    known = journal.folders.at(folder.path) if journal else None
     if journal is None or known is None:
         document = as_dropped(company, folder.id, entry.name, told_beside(entry) or entry.name)
     else:
         own = own_name(entry, folder.at("failed"), known, journal, reading)
         document = as_dropped(company, folder.id, entry.name, own)
-        if journal.waiver(known, entry.name) == Waiver(reading.sha256, opened.stamp.modified):
+        if journal.waivers.of(known, entry.name) == Waiver(reading.sha256, opened.stamp.modified):
             document = document.but(history=(Event(document.claimed, LET_THROUGH),))
     return identified(by, document, reading, config.outbound, document.claimed)
 
@@ -160,7 +160,7 @@ def duplicate_of(config: Config, document: Document, journal: Journal) -> Docume
     rule = config.companies[document.company].duplicates
     if rule == "allow" or document.was_let_through:
         return None
-    return journal.duplicate_of(document, by_number=rule == "number")
+    return journal.documents.duplicate_of(document, by_number=rule == "number")
 
 
 def as_dropped(company: Company, folder: str, file: str, dropped_as: str) -> Document:

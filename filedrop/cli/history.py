@@ -64,10 +64,10 @@ def history(
         if name is None:
             first, last = (since or LONG_AGO).astimezone(), (until.astimezone() + A_DAY) if until else LATEST
             known = Known(number or "", party or "", first, last)
-            documents = journal.search(known, now(), most=SHOWN + 1)
-            messages = journal.search_messages(known, now(), most=SHOWN + 1)
+            documents = journal.documents.search(known, now(), most=SHOWN + 1)
+            messages = journal.messages.search(known, now(), most=SHOWN + 1)
         else:
-            named = (journal.called(form, unnumbered(form)) for form in forms(name))
+            named = (journal.documents.called(form, unnumbered(form)) for form in forms(name))
             documents, messages = next(filter(None, named), []), _messages(journal, name)
         found = [_of_document(journal, document) for document in documents[:SHOWN]]
         found += map(_of_message, messages[:SHOWN])
@@ -92,14 +92,14 @@ def history(
 
 def _messages(journal: Journal, name: str) -> list[MessageRow]:
     msg_no = as_number(name)
-    rows = journal.placed_as(name) if msg_no is None else journal.numbered(msg_no)
+    rows = journal.messages.placed_as(name) if msg_no is None else journal.messages.numbered(msg_no)
     return sorted(rows, key=lambda row: row.received, reverse=True)
 
 
 def _of_document(journal: Journal, document: Document) -> dict[str, Any]:
     """What the document's sidecar would say now, and where its file lies."""
     told: dict[str, Any] = json.loads(sidecar.outbound(document, document.file))
-    return told | _whereabouts(journal.path_of(document))
+    return told | _whereabouts(journal.folders.path_of(document))
 
 
 def _of_message(row: MessageRow) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def open_journal(config: Config) -> closing[Journal]:
     """The journal for a `with`, beside a running daemon. Raises FiledropError where there is none that we may use."""
     if not has_journal(config):
         raise FiledropError(f"there is no journal in {config.state}, or you may not use it: run this as {WHO_MAY}")
-    return closing(Journal(config.state / JOURNAL))
+    return closing(Journal.at(config.state / JOURNAL))
 
 
 def journal_if_any(config: Config) -> AbstractContextManager[Journal | None]:

@@ -136,7 +136,7 @@ class Rehearsal:
         self.directories = Directories(config, stack)
         self._journal = stack.enter_context(journal_if_any(config))
         own = Path(stack.enter_context(TemporaryDirectory(prefix="filedrop-rehearsal-")))
-        self._sent = stack.enter_context(closing(Journal(own / JOURNAL)))
+        self._sent = stack.enter_context(closing(Journal.at(own / JOURNAL)))
         self._validator = validator_of(config.validation, passed=config.pass_environment)
         if self._validator is not None:
             stack.enter_context(closing(self._validator))
@@ -200,7 +200,7 @@ class Rehearsal:
                 verdict, fault = FAILS, objection
             why = "; ".join(filter(None, (why, objection.message)))
         if verdict == SENDS:
-            self._sent.record(document.sending(document.claimed, identity="", clock=None))
+            self._sent.documents.record(document.sending(document.claimed, identity="", clock=None))
         return Rehearsed(file, document, verdict, reach, why, fault)
 
     def look_for(self, table: Path, account: str, kind: str) -> Iterator[Receiver]:

@@ -54,7 +54,7 @@ def resolve(config_option: str | None, name: str, *, msg_no: int | None, send_ag
             sent = document.sent(now, msg_no, received=message.received, uuid=message.uuid, event=event)
             answer = Answer(sent.later(now + config.outbound.track), message, otherwise=document)
         # As an answer: whose the number is, is decided in the transaction, since a daemon may find it just now.
-        (after,) = journal.record_answers([answer])
+        (after,) = journal.numbers.record_answers([answer])
     if isinstance(after, Changed):
         raise FiledropError(f"{name} changed in the meantime: see filedrop status") from after
     if isinstance(after, FiledropError):
@@ -70,7 +70,7 @@ def resolve(config_option: str | None, name: str, *, msg_no: int | None, send_ag
 
 
 def _in_doubt(journal: Journal, name: str) -> Document:
-    doubtful = journal.in_state(State.DOUBT)
+    doubtful = journal.documents.in_state(State.DOUBT)
     found = [document for document in doubtful if name in (document.id, document.file, document.dropped_as)]
     found = found or [
         document for document in doubtful if looks_like(name, document.file) or looks_like(name, document.dropped_as)

@@ -86,18 +86,18 @@ class Failed:
     @contextmanager
     def _permitted(self, journal: Journal | None, name: str) -> Iterator[None]:
         """Written before the file gets this name, so that no step of the daemon comes between. Raises OSError."""
-        folder = journal.folder_at(self.folder.path) if journal else None
+        folder = journal.folders.at(self.folder.path) if journal else None
         if journal is None or folder is None:  # where filedrop never was, nothing has failed as a duplicate
             yield
             return
         with open_regular(self.entry) as file:
             modified = FileStamp.of(os.fstat(file.fileno())).modified
             waiver = Waiver(hashlib.file_digest(file, "sha256").hexdigest(), modified)
-        journal.let_through(folder, name, waiver)
+        journal.waivers.give(folder, name, waiver)
         try:
             yield
         except OSError:
-            journal.end_waivers(folder, [name])
+            journal.waivers.end(folder, [name])
             raise
 
 

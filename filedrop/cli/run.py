@@ -199,7 +199,7 @@ def run_once(config: Config, stopped: threading.Event) -> int:
             daemon = Daemon(config, journal, stopped=stopped, log=log, watch=False)
             done = daemon.run_once(progress)
             for account in config.accounts.values():
-                tally.hear_of_stuck(journal.messages_in(account.identity, "stuck"))
+                tally.hear_of_stuck(journal.messages.in_states(account.identity, "stuck"))
             report = daemon.report()
             status = StatusFile(config, journal, log, tables=lambda: daemon.mapping.troubles).close(report)
             is_left = _leaves(report, journal)
@@ -248,5 +248,5 @@ def _left(report: DaemonReport, journal: Journal) -> int:
 
 def _unfinished(folder: FolderReport, journal: Journal) -> int:
     """How many claimed documents of a folder are still on their way out."""
-    counts = journal.counts(folder.id)
+    counts = journal.documents.counts(folder.id)
     return sum(counts.get(state, 0) for state in (State.WAITING, State.SENDING, State.DOUBT))

@@ -89,7 +89,7 @@ class CommandRunner:
         self._attempt("commands", self._tell)
 
     def _tell(self) -> None:
-        self._journal.want_errands(self._programs)
+        self._journal.errands.want(self._programs)
         self._is_told = True
 
     def tick(self) -> None:
@@ -105,12 +105,12 @@ class CommandRunner:
             return
         self._seen, self._anyway = commits, now + AGAIN
         with suppress(JournalError):  # `status` says so
-            for errand in self._journal.errands():
+            for errand in self._journal.errands.first():
                 self._begin(errand)
 
     def is_done(self) -> bool:
         """Whether nothing is left that can be run now. Raises JournalError."""
-        return not self._busy and all(errand.company in self._not_before for errand in self._journal.errands())
+        return not self._busy and all(errand.company in self._not_before for errand in self._journal.errands.first())
 
     def close(self, patience: float) -> None:
         """End: what runs has so many seconds, and is run again after the next start where that isn't enough."""
@@ -146,7 +146,7 @@ class CommandRunner:
         goes_on = False
         try:
             if not self._closed.is_set():
-                errand = next((errand for errand in self._journal.errands() if errand.company == company), None)
+                errand = next((errand for errand in self._journal.errands.first() if errand.company == company), None)
                 goes_on = errand is not None and self._run(errand)
         finally:
             if goes_on:
@@ -210,7 +210,7 @@ class CommandRunner:
         """Record that a command has come to its end. Raises JournalError: then only this is tried again."""
         self._ended.add(errand)
         try:
-            self._journal.end_errand(errand)
+            self._journal.errands.end(errand)
         except JournalError:
             self._not_before[errand.company] = time.monotonic() + AGAIN
             raise
@@ -227,9 +227,9 @@ class CommandRunner:
 
         What is in the file beside the document now, whoever may write into the folder may have written.
         """
-        document = self._journal.document(errand.document) if errand.document else None
+        document = self._journal.documents.by_id(errand.document) if errand.document else None
         if document is not None:
-            folder = self._journal.folder_path(document.folder)
+            folder = self._journal.folders.path(document.folder)
             inside = f"{document.place}/{document.file}" if folder else ""
             return folder or Path(), inside, sidecar.outbound(document, document.file)
         content: dict[str, Any] = {"filedrop": sidecar.VERSION, "direction": "IN", "file": errand.file}

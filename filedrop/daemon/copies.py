@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.errors import FiledropError, JournalError
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     import structlog
 
-    from filedrop.journal import Journal
+    from filedrop.journal.copies import Copies
     from filedrop.process.clock import Clockwork
 
 FIRST = 60.0  # seconds after a start, which has enough to do
@@ -21,14 +22,14 @@ AGAIN = 3600.0  # seconds until it is tried again after a failure
 
 
 class DailyCopy:
-    """Makes the copies. `spare`: so many bytes of the disk stay free. `trouble` says why today's isn't there, or "".
+    """Makes the `copies`, where the journal has any. `trouble` says why today's isn't there, or "".
 
-    `attempt` survives a task's errors.
+    `spare`: so many bytes of the disk stay free. `attempt` survives a task's errors.
     """
 
     def __init__(
         self,
-        journal: Journal,
+        copies: Copies | None,
         *,
         spare: int,
         clockwork: Clockwork,
@@ -36,7 +37,7 @@ class DailyCopy:
         log: structlog.stdlib.BoundLogger,
     ) -> None:
         self.trouble = ""
-        self._journal = journal
+        self._copies = copies
         self._spare = spare
         self._log = log
         self._clockwork = clockwork
@@ -48,25 +49,25 @@ class DailyCopy:
         """Begin today's copy, if it is due. Called each second."""
         self._pool.tick()
         steady = self._clockwork.steady()
-        if steady >= self._due and self._clockwork.now().date() != self._done:
+        if self._copies and steady >= self._due and self._clockwork.now().date() != self._done:
             self._due = steady + AGAIN
-            self._pool.submit(self._copy, lambda: None)
+            self._pool.submit(partial(self._copy, self._copies), lambda: None)
 
     def close(self, patience: float) -> None:
         """Stop. A copy that has begun is given up after `patience` seconds."""
         self._pool.close(patience)
 
-    def _copy(self) -> None:
+    def _copy(self, copies: Copies) -> None:
         today = self._clockwork.now().date()
         try:
-            if self._journal.copy_daily(today, spare=self._spare):
-                self._log.info("journal.copied", folder=str(self._journal.copies_folder))
+            if copies.copy_daily(today, spare=self._spare):
+                self._log.info("journal.copied", folder=str(copies.folder))
         except JournalError as error:
             self._fails(str(error))
         except FiledropError as error:
             self._fails(f"today's copy of the journal wasn't made: {error}")
         except OSError as error:
-            folder = self._journal.copies_folder
+            folder = copies.folder
             self._fails(f"today's copy of the journal couldn't be made in {folder}: {explain(error, folder)}")
         else:
             self.trouble, self._done = "", today

@@ -98,7 +98,9 @@ class Daemon:
         )
         self.pages = OwedPages(PageMaker(log), journal, self._named, log)
         self._make_pages = Loop("pages", self.pages.turn, stopped=stopped, log=log)
-        self.copies = DailyCopy(journal, spare=config.inbound.min_free, clockwork=clockwork, attempt=survive, log=log)
+        self.copies = DailyCopy(
+            journal.copies, spare=config.inbound.min_free, clockwork=clockwork, attempt=survive, log=log
+        )
         self.mapping = Rules(
             config.mapping, config.tables, source=config.source, settle=config.outbound.settle, former=former
         )
@@ -212,7 +214,7 @@ class Daemon:
             self.validators.tick()
         self.pages.end_if_idle()
         self.commands.tick()
-        self.journal.checkpoint_if_idle()
+        self.journal.engine.keep_up()
         self.copies.tick()
         for account in self.accounts:
             account.tick()
@@ -331,7 +333,7 @@ def _unvalidated(validating: Validating, accounts: Iterable[Account], journal: J
     pipelines = (pipeline for account in accounts for pipeline in account.pipelines)
     folders = [pipeline.folder.id for pipeline in pipelines if pipeline.desk.shared.validating]
     try:
-        number, first = journal.first_without(Need.VERDICT, folders)
+        number, first = journal.documents.first_without(Need.VERDICT, folders)
     except JournalError:  # which is reported by itself
         number, first = 0, None
     if first is None:

@@ -69,7 +69,7 @@ class Recorder:
     def _write_answers(self, outcomes: Sequence[Outcome]) -> None:
         failure: JournalError | None = None
         try:
-            recorded = self._journal.record_answers([outcome.answer for outcome in outcomes])
+            recorded = self._journal.numbers.record_answers([outcome.answer for outcome in outcomes])
         except BaseException:
             self._unwritten += outcomes
             raise
@@ -84,7 +84,7 @@ class Recorder:
 
     def _write_marks(self, marks: Sequence[MarkedRead]) -> None:
         try:
-            self._journal.record_messages([mark.row for mark in marks])
+            self._journal.messages.record_all([mark.row for mark in marks])
         except BaseException:
             self._unwritten += marks
             raise

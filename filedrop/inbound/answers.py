@@ -210,7 +210,7 @@ class AnswersByMoving:
             if FileStamp.of(os.fstat(file.fileno())) != stamp:  # the next listing sees it
                 raise FileNotFoundError(place.name)
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-            row, given = journal.received_as(company, sha256), journal.answer_codes(company, sha256)
+            row, given = journal.answers.received_as(company, sha256), journal.answers.codes(company, sha256)
             if given and given[-1] == code:  # it was answered by this folder
                 return None
             why = _why_not(row, given)
@@ -222,7 +222,7 @@ class AnswersByMoving:
             return Text.of("unanswered/incomplete")
         reason = "" if code == ACCEPTED else _reason(directory, place.name)
         answer = self._made(row, reading, place, len(given), reason)
-        journal.record_answer(answer)
+        journal.answers.record(answer)
         self._log.info(
             "answer.recorded", company=company, file=place.name, msg_no=row.msg_no, code=code, document=answer.document
         )

@@ -163,7 +163,7 @@ class InboundDelivery:
         elif progress is not None:
             self._mark_read(arrival, progress, pending)
         elif not arrival.unread.listed:  # another filedrop has delivered it; else it will be listed
-            arrival.context.journal.forget_message(row)
+            arrival.context.journal.messages.forget(row)
         else:
             self._fetch(arrival, pending)
         return arrival.fetched is not None
@@ -182,7 +182,7 @@ class InboundDelivery:
 
     def _give_up_unnamed(self) -> None:
         """Remove what was fetched and couldn't be named, and whose messages aren't listed any more."""
-        named = self._journal.drafts(str(self.folder.path))
+        named = self._journal.messages.drafts(str(self.folder.path))
         unnamed = (fetched for fetched in self._unnamed.values() if fetched.row.temporary not in named)
         self._leftovers.update(*(fetched.temporaries() for fetched in unnamed))
         self._unnamed.clear()
@@ -216,7 +216,7 @@ class InboundDelivery:
         # From here on, the temporary files stay: rows may name them, and after an error the next step begins here.
         fetched = _fetched(there)
         self._unnamed |= {_key(document.row): document for document in fetched.values()}
-        context.journal.record_messages([document.row for document in fetched.values()])
+        context.journal.messages.record_all([document.row for document in fetched.values()])
         for arrival in there:
             row = fetched[arrival.unread.message.msg_no].row
             del self._unnamed[_key(row)]
@@ -271,7 +271,7 @@ class InboundDelivery:
         try:
             folder.take_up(self._journal)
             folder.see_file_system()
-            folder.clear_drafts_once(lambda: self._journal.drafts(str(folder.path)))
+            folder.clear_drafts_once(lambda: self._journal.messages.drafts(str(folder.path)))
             self._clear_leftovers()
             _see_space(folder, self._min_free)
         except (FolderUnavailable, OSError) as error:

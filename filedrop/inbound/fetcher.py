@@ -59,7 +59,7 @@ def fetch(context: MessageSource, folder: InboundFolder, message: Message, lefto
     ask, journal = asking(local=folder.local), context.journal
     with folder.in_use():
         temporary = ask(folder.at) / f".{new_id(context.now())}{DRAFT}"
-        first = journal.known(context.access_point.identity, [message]).get(message.msg_no, message)
+        first = journal.messages.known(context.access_point.identity, [message]).get(message.msg_no, message)
         try:
             file = ask(lambda: files.create_temporary(temporary))
         except OSError:

@@ -72,10 +72,10 @@ class Inbox:
     def _known(self, messages: Sequence[Message]) -> dict[int, Unread]:
         """The messages by number, each with its row. Rows under a former name of the account get its present one."""
         context, identity = self._context, self._context.access_point.identity
-        rows = context.journal.known(identity, messages)
+        rows = context.journal.messages.known(identity, messages)
         strays = [row for row in rows.values() if row.identity != identity]
         if strays:
-            context.journal.adopt(identity, strays)
+            context.journal.messages.adopt(identity, strays)
             rows |= {row.msg_no: replace(row, identity=identity) for row in strays}
             for before, number in Counter(row.identity for row in strays).items():
                 context.log.warning("messages.known", before=before, now=identity, number=number)
@@ -89,7 +89,7 @@ class Inbox:
         nobody could take then, once its folder may take it.
         """
         context, identity, found = self._context, self._context.access_point.identity, list[Message]()
-        known_day = context.journal.inbox_day(identity) if self._walked_from_start else None
+        known_day = context.journal.messages.inbox_day(identity) if self._walked_from_start else None
         oldest = min((day for message in listing.messages if (day := _day(message))), default=date.min)
         day = date.fromisoformat(known_day) if known_day else _first_day(oldest)
         back = [receiver for receiver, message in self._left.items() if not is_blocked(Unread(message, None))]
@@ -110,7 +110,9 @@ class Inbox:
             context.log.warning("list.cut_short", list="messages", why=str(error))
             self._cut_short = str(error)
             context.access_point.note_cut_short("messages", self._cut_short)  # it doesn't know our own limit
-        context.journal.record_inbox_day(identity, (min(today, reached) - timedelta(days=DAYS_WIDER)).isoformat())
+        context.journal.messages.record_inbox_day(
+            identity, (min(today, reached) - timedelta(days=DAYS_WIDER)).isoformat()
+        )
         self._walked_from_start = True
         for receiver in back:  # what is still unread was found again
             del self._left[receiver]
@@ -131,12 +133,12 @@ class Inbox:
         instead. The unfinished message waits until the listed one is done.
         """
         context, found = self._context, list[Unread]()
-        for row in context.journal.messages_in(context.access_point.identity, "named", "placing", "stuck"):
+        for row in context.journal.messages.in_states(context.access_point.identity, "named", "placing", "stuck"):
             there = listed.get(row.msg_no)
             if there is not None and is_same(there.message, row):
                 continue
             if row.state == "stuck" and (self.complete or there or len(found) >= MOST_LISTED):
-                context.journal.forget_message(row)  # read elsewhere, gone, or listed again
+                context.journal.messages.forget(row)  # read elsewhere, gone, or listed again
             elif there is None:
                 found.append(Unread(_message(row), row, listed=False))
         return found

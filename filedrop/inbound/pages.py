@@ -145,7 +145,7 @@ class OwedPages:
 
     def turn(self) -> float:
         """Make the page whose turn it is. Returns the seconds until the next turn. Raises JournalError."""
-        owed = self._journal.owed_pages()
+        owed = self._journal.messages.owed_pages()
         waits = {row.folder: self._wait(row) for row in owed}
         due = [row for row in owed if waits[row.folder] <= 0]
         if not due:
@@ -163,7 +163,7 @@ class OwedPages:
 
     def is_done(self) -> bool:
         """Whether no page is owed that can be made now, once each folder has answered or hangs. Raises JournalError."""
-        return all(self._wait(row) > 0 for row in self._journal.owed_pages())
+        return all(self._wait(row) > 0 for row in self._journal.messages.owed_pages())
 
     def end_if_idle(self) -> None:
         """End the process that shows documents if it has not been asked for a while. Called now and then."""
@@ -187,11 +187,11 @@ class OwedPages:
         """Make a page, once; None: in a folder that the configuration no longer names. Raises JournalError."""
         tries = row.page or 0
         begun = replace(row, page=min(tries + 1, ATTEMPTS))
-        if tries < ATTEMPTS and not self._journal.record_page(row, begun.page):
+        if tries < ATTEMPTS and not self._journal.messages.record_page(row, begun.page):
             return
         left, why = self._try(begun, tries, delivery)
         if left != begun.page:
-            self._journal.record_page(begun, left, why)
+            self._journal.messages.record_page(begun, left, why)
         if left is not None:
             self._not_before[row.folder] = time.monotonic() + AGAIN
 

@@ -134,8 +134,8 @@ class _Placing:
         changes: dict[str, Any] = {"state": "placing", "placed": self._now}
         changes["page"] = 0 if self._folder.has_pages else None
         self._rows = {msg_no: replace(self._placed(msg_no), **changes) for msg_no in self._names}
-        self._context.journal.record_responses(list(self._responses()))
-        self._context.journal.record_messages([self._rows[msg_no] for msg_no in self._left()])
+        self._context.journal.responses.record(list(self._responses()))
+        self._context.journal.messages.record_all([self._rows[msg_no] for msg_no in self._left()])
         if any(self._whole[msg_no].attachments for msg_no in self._rows):
             self._sync()  # the sidecars first: by them, attachments are found again
             self._each(self._rename_attachments)
@@ -262,7 +262,7 @@ def _with_facts(context: MessageSource, folder: InboundFolder, whole: Mapping[in
     }
     # A response twice does no harm, and many have the same number. Nobody's messages are for different companies.
     asked = [row for row in rows.values() if row.type not in ROOTS and folder.company != UNASSIGNED]
-    before = context.journal.repeated(folder.company, asked)
+    before = context.journal.messages.repeated(folder.company, asked)
     return {
         msg_no: fetched._replace(row=replace(rows[msg_no], repeats=before.get(msg_no)))
         for msg_no, fetched in whole.items()
@@ -280,7 +280,7 @@ def _not_placed(context: MessageSource, row: MessageRow) -> MessageRow:
     """The row, which is set back from `placing`: it only names the temporary file again."""
     if row.state == "placing":
         row = replace(row, state="named")
-        context.journal.record_message(row)
+        context.journal.messages.record(row)
     return row
 
 

@@ -153,7 +153,7 @@ class InboxPoller:
         attempts = (unread.row.attempts if unread.row else 0) + 1
         due = context.now() + backoff(attempts, FIRST_PAUSE, LONGEST_PAUSE)
         stuck = context.row_of(delivery.folder, unread.row or unread.message, "stuck")
-        context.journal.record_message(replace(stuck, attempts=attempts, due=due, why=why))
+        context.journal.messages.record(replace(stuck, attempts=attempts, due=due, why=why))
         company = delivery.folder.company
         context.log.warning("message.stuck", company=company, msg_no=stuck.msg_no, why=why, attempt=attempts)
 

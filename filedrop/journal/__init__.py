@@ -11,20 +11,24 @@ command) is refused with `Changed` and overwrites nothing. No other package but 
     answering                       answers to received documents, with their SQL
     rows                            rows as the values that they hold
     removal                         rows of what was removed from the archive
-    copies                          copies of the file, by a command or each day
     lately                          what happened last, and how much on each day
     statements                      all of the SQL but that of answers and waivers
-    store                           transactions, connections, errors
-    connection                      how the file is opened, and when it may checkpoint
     schema                          the tables, and the form of their values
+    engine                          transactions: the writes of many threads in one commit
+    sqlite                          the engine in a file: connections, errors, upkeep
     postgres_schema                 the same tables and triggers in PostgreSQL
+    connection                      how the file is opened, and when it may checkpoint
     migration                       older schemas, and the steps from each to the next
+    copies                          copies of the file, by a command or each day
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from filedrop.journal.answering import Answering, InvoiceAnswer
-from filedrop.journal.connection import SQLITE_VERSION
 from filedrop.journal.copies import Copies
-from filedrop.journal.documents import Drop, Duplicate, Newest
+from filedrop.journal.documents import Documents, Drop, Duplicate, Newest
 from filedrop.journal.errands import Errand, Errands
 from filedrop.journal.folders import Folders
 from filedrop.journal.lately import Days, Lately, Received, Sent
@@ -33,12 +37,17 @@ from filedrop.journal.numbers import Answer, Numbers
 from filedrop.journal.removal import Removal
 from filedrop.journal.responses import Responses
 from filedrop.journal.rows import Known
+from filedrop.journal.sqlite import Sqlite
 from filedrop.journal.totals import Total, Totals, UnderWay
 from filedrop.journal.waivers import Waiver, Waivers
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from filedrop.journal.engine import Engine
+
 __all__ = [
     "JOURNAL",
-    "SQLITE_VERSION",
     "Answer",
     "Days",
     "Drop",
@@ -60,5 +69,56 @@ __all__ = [
 JOURNAL = "journal.sqlite"  # in the state folder
 
 
-class Journal(Numbers, Responses, Answering, Messages, Folders, Waivers, Totals, Errands, Removal, Copies, Lately):
-    """The open journal. Thread-safe. Raises JournalError where it can't be read or written."""
+class Journal:
+    """The open journal, by subject. Thread-safe. Raises JournalError where it can't be read or written."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.documents = Documents(engine)
+        self.numbers = Numbers(engine)
+        self.responses = Responses(engine)
+        self.answers = Answering(engine)
+        self.messages = Messages(engine)
+        self.folders = Folders(engine)
+        self.waivers = Waivers(engine)
+        self.totals = Totals(engine)
+        self.errands = Errands(engine)
+        self.removal = Removal(engine)
+        self.lately = Lately(engine)
+
+    @classmethod
+    def at(cls, path: Path, *, migrates: bool = False) -> Journal:
+        """The journal in a file. `migrates`: it is the daemon's, which brings an older one up to date."""
+        return cls(Sqlite(path, migrates=migrates))
+
+    @property
+    def id(self) -> str:
+        """The journal's id, which it has in the markers of its folders."""
+        return self.engine.id
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be posted: the last write failed, or the journal is damaged; else ""."""
+        return self.engine.trouble
+
+    @property
+    def commits(self) -> int:
+        """How often this process has written to it."""
+        return self.engine.commits
+
+    @property
+    def copies(self) -> Copies | None:
+        """Copies of its file; None where it has none."""
+        return Copies(self.engine) if isinstance(self.engine, Sqlite) else None
+
+    def check_writable(self) -> None:
+        """Write a test value. Raises JournalError."""
+        self.engine.check_writable()
+
+    def check_integrity(self) -> None:
+        """Look for damage. Raises JournalError, and the journal is in trouble from then on."""
+        self.engine.check_integrity()
+
+    def close(self) -> None:
+        """Close it. Nothing is lost without this call."""
+        self.engine.close()

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from filedrop.journal import statements
+from filedrop.journal.engine import Part
 from filedrop.journal.messages import MessageRow, message_of
 from filedrop.journal.rows import document_of
 from filedrop.journal.schema import as_moment
-from filedrop.journal.store import Store
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
@@ -60,40 +60,40 @@ class InvoiceAnswer:
     content: bytes
 
 
-class Answering(Store):
+class Answering(Part):
     """The answers' part of the journal."""
 
     def received_as(self, company: str, sha256: str) -> MessageRow | None:
         """The first message by which a company has received the document with these bytes; None where there is none."""
-        rows = self.read(RECEIVED_AS, company=company, sha256=sha256)
+        rows = self._read(RECEIVED_AS, company=company, sha256=sha256)
         return message_of(rows[0]) if rows else None
 
-    def answer_codes(self, company: str, sha256: str) -> list[str]:
+    def codes(self, company: str, sha256: str) -> list[str]:
         """The codes of a company's answers to a received document, in their order."""
-        return [code for (code,) in self.read(CODES, company=company, sha256=sha256)]
+        return [code for (code,) in self._read(CODES, company=company, sha256=sha256)]
 
-    def record_answer(self, answer: InvoiceAnswer) -> None:
+    def record(self, answer: InvoiceAnswer) -> None:
         """Write durably that an answer is to be sent."""
         values = asdict(answer) | {"at": as_moment(answer.at)}
-        self.write(lambda connection: connection.execute(RECORD, values))
+        self._write(lambda connection: connection.execute(RECORD, values))
 
-    def owed_answers(self, company: str) -> list[InvoiceAnswer]:
+    def owed(self, company: str) -> list[InvoiceAnswer]:
         """A company's answers whose files aren't recorded as placed, in their order."""
-        rows = self.read(OWED, company=company)
+        rows = self._read(OWED, company=company)
         columns = (dict(zip(_COLUMNS, row, strict=True)) for row in rows)
         return [InvoiceAnswer(**values | {"at": from_seconds(values["at"])}) for values in columns]
 
-    def owes_answer(self, document: Document) -> bool:
+    def owes(self, document: Document) -> bool:
         """Whether a document is an answer whose file isn't recorded as placed."""
-        return self.value(IS_OWED, company=document.company, document=document.id) is not None
+        return self._value(IS_OWED, company=document.company, document=document.id) is not None
 
-    def record_answer_placed(self, answer: InvoiceAnswer) -> None:
+    def record_placed(self, answer: InvoiceAnswer) -> None:
         """Write that an answer is a document like every other from now on."""
         values = {name: getattr(answer, name) for name in ("company", "sha256", "nth")}
-        self.write(lambda connection: connection.execute(PLACED, values))
+        self._write(lambda connection: connection.execute(PLACED, values))
 
     def sent_before(self, answer: InvoiceAnswer) -> Document | None:
         """Another document that is the same answer: an older journal, which was put back, had decided it already."""
         values = {name: getattr(answer, name) for name in ("number", "company", "document")}
-        rows = self.read(SENT_BEFORE, **values)
+        rows = self._read(SENT_BEFORE, **values)
         return document_of(rows[0]) if rows else None

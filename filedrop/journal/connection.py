@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-SQLITE_VERSION = sqlite3.sqlite_version
+CAN_SHRINK = "PRAGMA auto_vacuum"
+SHRINK = "PRAGMA incremental_vacuum(500)"  # pages
+QUICK_CHECK = "PRAGMA quick_check(1)"
+CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
+UNUSED = "PRAGMA freelist_count"
+TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _LARGEST_WAL = 8 * 2**20  # bytes of the -wal that are kept for the next writes, when it begins anew
 _READ_VERSION = 19  # its offset in the file's header (sqlite.org/fileformat2.html)
 _WITHOUT_WAL = b"\x01"

@@ -13,26 +13,31 @@ from filedrop.errors import FiledropError
 from filedrop.files import Directory, place
 from filedrop.files.disk import free_space
 from filedrop.journal import statements
-from filedrop.journal.connection import connect
-from filedrop.journal.store import Store, copies_folder
+from filedrop.journal.connection import QUICK_CHECK, connect
+from filedrop.journal.sqlite import copies_folder
 from filedrop.text import one_line, size
 
 if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
+    from filedrop.journal.sqlite import Sqlite
+
 LONGEST_SAID = 500  # characters of an error
 KEPT = 7  # daily copies
 _DAILY = re.compile(r"journal-\d{4}-\d\d-\d\d\.sqlite")
 
 
-class Copies(Store):
-    """The copying part of the journal."""
+class Copies:
+    """Makes copies of a journal's file."""
+
+    def __init__(self, file: Sqlite) -> None:
+        self._file = file
 
     @property
-    def copies_folder(self) -> Path:
+    def folder(self) -> Path:
         """The folder of the daily copies."""
-        return copies_folder(self.path)
+        return copies_folder(self._file.path)
 
     def copy_to(self, target: Path) -> None:
         """Copy the journal as it is at one moment to a new file, which is whole and checked once it exists.
@@ -51,16 +56,16 @@ class Copies(Store):
             draft.unlink(missing_ok=True)
 
     def _copy(self, draft: Path) -> None:
-        with self.unread() as source, closing(connect(draft)) as copy:
+        with self._file.unread() as source, closing(connect(draft)) as copy:
             try:
                 source.backup(copy)
                 copy.execute(statements.COUNT_AS_OLDER)
                 copy.execute("PRAGMA journal_mode=DELETE")  # a copy is one file
-                ((found,),) = copy.execute(statements.QUICK_CHECK)
+                ((found,),) = copy.execute(QUICK_CHECK)
             except sqlite3.Error as error:
                 found = error
         if found != "ok":
-            self.check_integrity()  # the journal's own damage was copied, or the copy alone is bad
+            self._file.check_integrity()  # the journal's own damage was copied, or the copy alone is bad
             raise OSError(None, one_line(found, LONGEST_SAID))
 
     def copy_daily(self, day: date, *, spare: int) -> bool:
@@ -69,14 +74,17 @@ class Copies(Store):
         There is none where less than `spare` bytes would be left on the disk. Raises FiledropError, JournalError,
         OSError; then the older copies stay.
         """
-        folder = self.copies_folder
+        folder = self.folder
         target = folder / f"journal-{day.isoformat()}.sqlite"
         folder.mkdir(mode=0o700, exist_ok=True)
         for draft in folder.glob(".*.tmp*"):  # a killed process has left it, or what SQLite had beside it
             draft.unlink()
         if target.exists():
             return False
-        needed = sum(path.stat().st_size for path in (self.path, *self.path.parent.glob(f"{self.path.name}-wal")))
+        needed = sum(
+            path.stat().st_size
+            for path in (self._file.path, *self._file.path.parent.glob(f"{self._file.path.name}-wal"))
+        )
         free = free_space(folder)
         if free is not None and free < needed + spare:
             raise FiledropError(
@@ -93,5 +101,5 @@ class Copies(Store):
     def newest_copy(self) -> Path | None:
         """The newest daily copy; None where there is none."""
         with suppress(OSError):
-            return max((path for path in self.copies_folder.iterdir() if _DAILY.fullmatch(path.name)), default=None)
+            return max((path for path in self.folder.iterdir() if _DAILY.fullmatch(path.name)), default=None)
         return None

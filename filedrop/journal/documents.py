@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filedrop.errors import Changed, FiledropError
 from filedrop.journal import statements
+from filedrop.journal.engine import Part
 from filedrop.journal.folders import unsettle
 from filedrop.journal.rows import MOMENTS, NAMES, document_of
 from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
-from filedrop.journal.store import Store
 from filedrop.journal.tying import tie_waiting
 from filedrop.model.document import Document, Need, State
 from filedrop.model.message import number
 from filedrop.model.twins import same_company
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from datetime import datetime, timedelta
 
     from filedrop.identify import Reading
+    from filedrop.journal.engine import Connection
     from filedrop.journal.rows import Known
 
 _facts = attrgetter("type", "number", "issue_date")
@@ -55,34 +55,34 @@ class Newest(NamedTuple):
     documents: list[Document]
 
 
-class Documents(Store):
+class Documents(Part):
     """The documents' part of the journal."""
 
     def record(self, document: Document) -> Document:
         """Write a document's step durably and return it with its new revision. Raises Changed, JournalError."""
-        return self.write(lambda connection: put(connection, document))
+        return self._write(lambda connection: put(connection, document))
 
     def record_all(self, documents: Iterable[Document]) -> list[Document]:
         """Write the steps of several documents in one commit; returns those that had not changed meanwhile."""
         wanted = list(documents)
-        return self.write(lambda connection: _put_all(connection, wanted)) if wanted else []
+        return self._write(lambda connection: _put_all(connection, wanted)) if wanted else []
 
     def restore(self, documents: Iterable[Document]) -> None:
         """Write documents from their sidecars in one commit. Untrusted, they count for their own company only."""
         wanted = list(documents)
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             written = _put_all(connection, wanted, _write)
             connection.executemany(statements.INSERT_RESTORED, [{"id": document.id} for document in written])
             for document in written:  # only now: what is untrusted must be known as that
                 tie_waiting(connection, document)
 
         if wanted:
-            self.write(work)
+            self._write(work)
 
     def record_each(self, documents: Iterable[Document]) -> list[Document | FiledropError]:
         """Write a step of each document in one commit; for each, the result or error of `record`."""
-        return self.write_each([partial(put, document=document) for document in documents])
+        return self._write_each([partial(put, document=document) for document in documents])
 
     def record_places(self, documents: Iterable[Document]) -> None:
         """Write the new places of several documents in one commit, except of those that have changed meanwhile."""
@@ -92,17 +92,17 @@ class Documents(Store):
             for document in documents
         ]
         if moves:
-            self.write(lambda connection: connection.executemany(statements.MOVE, moves))
+            self._write(lambda connection: connection.executemany(statements.MOVE, moves))
 
     def unsettle(self, folder: str, seen: int, suspects: Iterable[Document]) -> None:
         """Write that a folder isn't settled, and these steps, in one commit; `seen` is the count in its marker."""
         wanted = list(suspects)
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             _put_all(connection, wanted)
             unsettle(connection, folder, seen)
 
-        self.write(work)
+        self._write(work)
 
     def record_sending(
         self, documents: Iterable[Document], duplicates: str, *, warning: Callable[[Document], str]
@@ -114,9 +114,9 @@ class Documents(Store):
         Where the rule is `refuse`, a document with the number of an earlier one gets the `warning` about that one.
         """
         wanted = list(documents)
-        known_content = self.once_in_each(partial(_known_content, documents=wanted))
+        known_content = self._engine.once_in_each(partial(_known_content, documents=wanted))
 
-        def work(connection: sqlite3.Connection, document: Document) -> Document:
+        def work(connection: Connection, document: Document) -> Document:
             known, content = known_content(connection), _content(document)
             if duplicates != "allow" and not document.was_let_through and not known.isdisjoint(content):
                 first = _duplicate_of(connection, document, by_number=duplicates == "number")
@@ -127,7 +127,7 @@ class Documents(Store):
             known.update(content)
             return put(connection, document)
 
-        return self.write_each([partial(work, document=document) for document in wanted])
+        return self._write_each([partial(work, document=document) for document in wanted])
 
     def steps_due(self, folder: str, now: datetime | None, *, longest: timedelta, limit: int) -> list[Document]:
         """Documents of a folder for its next step: left in state sending, not yet put away, or waiting and due.
@@ -150,7 +150,7 @@ class Documents(Store):
         """File names and document ids of the open documents in `sending/` or `sent/`, by the journal; lazily."""
         last: Sequence[Any] = (b"", "")
         # A query for each part: while one is open, because a share hangs say, the journal's file only grows.
-        while part := self.read(statements.FILES_IN, folder=folder, place=place, file=last[0], id=last[1]):
+        while part := self._read(statements.FILES_IN, folder=folder, place=place, file=last[0], id=last[1]):
             yield from ((from_name(file), id_) for file, id_ in part)
             last = part[-1]
 
@@ -159,18 +159,18 @@ class Documents(Store):
 
         For each its id, its state, and whether it waits for a reason of its own.
         """
-        rows = self.read(statements.KEPT_IN_SENDING, folder=folder, before=as_moment(before), now=as_moment(now))
+        rows = self._read(statements.KEPT_IN_SENDING, folder=folder, before=as_moment(before), now=as_moment(now))
         return [(id_, State(state), bool(is_put_off)) for id_, state, is_put_off in rows]
 
     def needy(self, folder: str, now: datetime) -> int:
         """How many of a folder's documents wait until later for something of their own."""
-        return int(self.value(statements.NEEDY, folder=folder, now=as_moment(now)))
+        return int(self._value(statements.NEEDY, folder=folder, now=as_moment(now)))
 
     def first_without(self, need: Need, folders: Iterable[str]) -> tuple[int, Document | None]:
         """How many documents of these folders wait for this, and the first of them."""
         values = {"need": need.value, "folders": json.dumps(list(folders))}
-        ((count, first),) = self.read(statements.FIRST_WITHOUT, **values)
-        return count, self.document(first) if first else None
+        ((count, first),) = self._read(statements.FIRST_WITHOUT, **values)
+        return count, self.by_id(first) if first else None
 
     def needy_documents(self, folder: str) -> Iterator[Document]:
         """A folder's documents that wait for something of their own; lazily."""
@@ -183,7 +183,7 @@ class Documents(Store):
         """Make those of a folder's documents due that wait for something of their own."""
         values = {"folder": folder, "now": as_moment(now)}
         if self.needy(folder, now):
-            self.write(lambda connection: connection.execute(statements.RETRY_NEEDY, values))
+            self._write(lambda connection: connection.execute(statements.RETRY_NEEDY, values))
 
     def spoken_of(self, folder: str, places: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
         """Those of these places and file names that are recorded as open documents'.
@@ -196,7 +196,7 @@ class Documents(Store):
         spoken = set[tuple[str, str]]()
         for place, names in by_place.items():
             listed, files = _parameters("file", names)
-            rows = self.read(statements.NAMED.format(files=listed), folder=folder, place=place, **files)
+            rows = self._read(statements.NAMED.format(files=listed), folder=folder, place=place, **files)
             spoken |= {(place, from_name(file)) for (file,) in rows}
         return spoken
 
@@ -206,7 +206,7 @@ class Documents(Store):
         `unnumbered`: the name without the number that filedrop may have given it.
         """
         names = {"file": as_name(file), "unnumbered": as_name(unnumbered)}
-        return self.value(statements.HAS_HAD, folder=folder, **names) is not None
+        return self._value(statements.HAS_HAD, folder=folder, **names) is not None
 
     def known_of(self, folder: str, drops: Collection[Drop]) -> set[str]:
         """The names of those dropped files that a row may concern.
@@ -219,7 +219,7 @@ class Documents(Store):
         (files, as_files), (names, as_names) = (
             _parameters(key, [getattr(drop, key) for drop in drops]) for key in ("file", "name")
         )
-        found = set(self.read(statements.KNOWN_OF.format(files=files, names=names), **values, **as_files, **as_names))
+        found = set(self._read(statements.KNOWN_OF.format(files=files, names=names), **values, **as_files, **as_names))
         kinds = ("sha256", "file", "waiver")
         return {
             drop.name
@@ -236,8 +236,8 @@ class Documents(Store):
 
         The kinds: `waiting` for a retry, `doubt`, `overdue` (accepted before `accepted_before`), `sent` with warnings.
         """
-        found = self.read(statements.NEWEST, accepted_before=as_moment(accepted_before), most=most)
-        documents = {document.id: document for document in self.documents([id_ for _, _, id_, _ in found])}
+        found = self._read(statements.NEWEST, accepted_before=as_moment(accepted_before), most=most)
+        documents = {document.id: document for document in self.by_ids([id_ for _, _, id_, _ in found])}
         newest: dict[tuple[str, str], Newest] = {}
         for company, kind, id_, total in found:
             if id_ in documents:  # else removed between the two reads
@@ -246,17 +246,17 @@ class Documents(Store):
 
     def duplicate_of(self, document: Document, *, by_number: bool) -> Document | None:
         """The document with the same content (`by_number`: or number) that is, or may be, at the access point."""
-        with self._reader() as connection:
+        with self._engine.reading() as connection:
             return _duplicate_of(connection, document, by_number=by_number)
 
     def given_to(self, folder: str, file: str, reading: Reading) -> str | None:
         """The original name of the latest document with this file name, and this content or number, in a folder."""
         values = {"meaning": reading.meaning, "type": reading.root_name, "number": reading.number}
         values |= {"issue_date": reading.issue_date, "folder": folder}
-        name = self.value(statements.GIVEN_TO, file=as_name(file), **values)
+        name = self._value(statements.GIVEN_TO, file=as_name(file), **values)
         return None if name is None else from_name(name)
 
-    def document(self, document_id: str) -> Document | None:
+    def by_id(self, document_id: str) -> Document | None:
         """A document by its id."""
         return next(iter(self._documents(statements.BY_ID, id=document_id)), None)
 
@@ -272,13 +272,13 @@ class Documents(Store):
         """The newest of the documents that this is known of."""
         return self._documents(statements.SEARCH, most=most, **known.values(now))
 
-    def documents(self, document_ids: Iterable[str]) -> list[Document]:
+    def by_ids(self, document_ids: Iterable[str]) -> list[Document]:
         """The documents with these ids."""
         return self._documents(statements.BY_IDS, ids=json.dumps(list(document_ids)))
 
     def next_due(self, folder: str) -> datetime | None:
         """When the first of a folder's waiting documents is due for a retry; None where none has a time."""
-        return from_moment(self.value(statements.NEXT_DUE, folder=folder))
+        return from_moment(self._value(statements.NEXT_DUE, folder=folder))
 
     def tracked(self, identity: str, now: datetime, *, longest: timedelta, limit: int) -> list[Document]:
         """The oldest of an account's documents in `sent/` whose delivery is due to be checked at `now`.
@@ -290,22 +290,22 @@ class Documents(Store):
 
     def tracking_due(self, identity: str) -> datetime | None:
         """When the first of an account's documents in `sent/` is due to be checked; None where there is none."""
-        return from_moment(self.value(statements.TRACKING_DUE, identity=identity))
+        return from_moment(self._value(statements.TRACKING_DUE, identity=identity))
 
     def counts(self, folder: str) -> dict[str, int]:
         """The number of a folder's open documents in each state, by its name."""
-        return dict(self.read(statements.COUNTS, folder=folder))  # type: ignore[arg-type] # a row of two is a pair
+        return dict(self._read(statements.COUNTS, folder=folder))  # type: ignore[arg-type] # a row of two is a pair
 
     def elsewhere(self, identities: Iterable[str]) -> list[tuple[str, str, State, int]]:
         """Unfinished posted documents of other accounts: identity, company, state, number of documents."""
-        rows = self.read(statements.ELSEWHERE, identities=json.dumps(list(identities)))
+        rows = self._read(statements.ELSEWHERE, identities=json.dumps(list(identities)))
         return [(identity, company, State(state), number) for identity, company, state, number in rows]
 
     def _documents(self, statement: str, **values: Any) -> list[Document]:
-        return [document_of(row) for row in self.read(statement, **values)]
+        return [document_of(row) for row in self._read(statement, **values)]
 
 
-def put(connection: sqlite3.Connection, document: Document) -> Document:
+def put(connection: Connection, document: Document) -> Document:
     """Write a document's step within a transaction and return it with its new revision. Raises Changed.
 
     Responses that have waited for the document are tied to it in the same transaction.
@@ -315,7 +315,7 @@ def put(connection: sqlite3.Connection, document: Document) -> Document:
     return written
 
 
-def _write(connection: sqlite3.Connection, document: Document) -> Document:
+def _write(connection: Connection, document: Document) -> Document:
     values = document.__dict__ | {name: as_name(getattr(document, name)) for name in NAMES}
     values |= {name: as_moment(values[name]) for name in MOMENTS}
     values["state"] = document.state.value
@@ -341,9 +341,9 @@ def _is_open(document: Document) -> bool:
 
 
 def _put_all(
-    connection: sqlite3.Connection,
+    connection: Connection,
     documents: Iterable[Document],
-    write: Callable[[sqlite3.Connection, Document], Document] = put,
+    write: Callable[[Connection, Document], Document] = put,
 ) -> list[Document]:
     written = []
     for document in documents:
@@ -357,7 +357,7 @@ def _content(document: Document) -> set[tuple[str, str | None]]:
     return {("meaning", document.meaning), *([("number", document.number)] if document.number else ())}
 
 
-def _known_content(connection: sqlite3.Connection, documents: Iterable[Document]) -> set[tuple[str, str | None]]:
+def _known_content(connection: Connection, documents: Iterable[Document]) -> set[tuple[str, str | None]]:
     """What of these documents' `_content` any row has: mostly nothing, by one question for all."""
     content = set[tuple[str, str | None]]().union(*map(_content, documents))
     values = {key: json.dumps([value for kind, value in content if kind == key]) for key in ("meaning", "number")}
@@ -374,7 +374,7 @@ def _due(now: datetime, longest: timedelta) -> dict[str, float]:
     return {"now": now.timestamp(), "latest": (now + longest).timestamp()}
 
 
-def _same_number_as(connection: sqlite3.Connection, document: Document) -> Document | None:
+def _same_number_as(connection: Connection, document: Document) -> Document | None:
     """A document that may be at the access point, with the sender, type, number and issue date of this one."""
     this = {key: getattr(document, key) for key in ("id", "company", "number", "type", "issue_date")}
     rows = connection.execute(statements.SAME_NUMBER_LATELY, this) if document.number else ()
@@ -384,7 +384,7 @@ def _same_number_as(connection: sqlite3.Connection, document: Document) -> Docum
     return None
 
 
-def _duplicate_of(connection: sqlite3.Connection, document: Document, *, by_number: bool) -> Document | None:
+def _duplicate_of(connection: Connection, document: Document, *, by_number: bool) -> Document | None:
     this = {key: getattr(document, key) for key in ("id", "company", "meaning", "number")}
     rows = connection.execute(statements.SAME_MEANING, this).fetchall()
     if by_number and document.number:

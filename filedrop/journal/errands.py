@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filedrop.journal import statements
+from filedrop.journal.engine import Part
 from filedrop.journal.schema import from_name
-from filedrop.journal.store import Store
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterable
+
+    from filedrop.journal.engine import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +35,28 @@ class Errand:
     sidecar: str | None = None
 
 
-class Errands(Store):
+class Errands(Part):
     """The errands' part of the journal."""
 
-    def want_errands(self, events: Iterable[str]) -> None:
+    def want(self, events: Iterable[str]) -> None:
         """Write after which events (failed, delivered, received) commands are to be run from now on."""
         wanted = [{"event": event} for event in sorted(events)]
-        if self.read(statements.WANTED) == [(one["event"],) for one in wanted]:
+        if self._read(statements.WANTED) == [(one["event"],) for one in wanted]:
             return
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             connection.execute(statements.WANT_NONE)
             connection.executemany(statements.WANT, wanted)
 
-        self.write(work)
+        self._write(work)
 
-    def errands(self) -> list[Errand]:
+    def first(self) -> list[Errand]:
         """The first errand of each company."""
         return [
             Errand(number, event, company, document, msg_no, from_name(folder), from_name(file), sidecar)
-            for number, event, company, document, msg_no, folder, file, sidecar in self.read(statements.ERRANDS)
+            for number, event, company, document, msg_no, folder, file, sidecar in self._read(statements.ERRANDS)
         ]
 
-    def end_errand(self, errand: Errand) -> None:
+    def end(self, errand: Errand) -> None:
         """Delete an errand: its command has come to an end."""
-        self.write(lambda connection: connection.execute(statements.END_ERRAND, {"number": errand.number}))
+        self._write(lambda connection: connection.execute(statements.END_ERRAND, {"number": errand.number}))

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.journal import statements
+from filedrop.journal.engine import Part
 from filedrop.journal.schema import as_name, from_name
-from filedrop.journal.store import Store
 
 if TYPE_CHECKING:
-    import sqlite3
-
+    from filedrop.journal.engine import Connection
     from filedrop.model.document import Document
 
 _COUNTABLE = 2**53  # changes: more than any folder has, and far below the largest integer of a column
@@ -32,53 +31,53 @@ class Changes(NamedTuple):
         return in_marker - max(self.marked, self.least)
 
 
-class Folders(Store):
+class Folders(Part):
     """The folders' part of the journal."""
 
-    def folder_path(self, folder: str) -> Path | None:
+    def path(self, folder: str) -> Path | None:
         """The path at which a folder was last seen; None for an unknown folder."""
-        path = self.value(statements.FOLDER_PATH, id=folder)
+        path = self._value(statements.FOLDER_PATH, id=folder)
         return None if path is None else Path(from_name(path))
 
     def path_of(self, document: Document) -> Path | None:
         """The path at which a document lies, or was last; None where its folder is unknown."""
-        folder = self.folder_path(document.folder)
+        folder = self.path(document.folder)
         return folder / document.place / document.file if folder else None
 
-    def folder_paths(self) -> dict[str, Path]:
+    def paths(self) -> dict[str, Path]:
         """Where each folder was last seen, by its id."""
-        return {folder: Path(from_name(path)) for folder, path in self.read(statements.FOLDER_PATHS)}
+        return {folder: Path(from_name(path)) for folder, path in self._read(statements.FOLDER_PATHS)}
 
-    def folder_at(self, path: Path) -> str | None:
+    def at(self, path: Path) -> str | None:
         """The id of the folder that was last seen at a path; None for an unknown path."""
-        known: str | None = self.value(statements.FOLDER_AT, path=as_name(str(path)))
+        known: str | None = self._value(statements.FOLDER_AT, path=as_name(str(path)))
         return known
 
-    def folders_in_use(self) -> list[str]:
+    def in_use(self) -> list[str]:
         """The ids of the folders that have open documents."""
-        return [folder for (folder,) in self.read(statements.OPEN_FOLDERS)]
+        return [folder for (folder,) in self._read(statements.OPEN_FOLDERS)]
 
-    def record_folder(self, folder: str, path: Path) -> None:
+    def record(self, folder: str, path: Path) -> None:
         """Write that a folder is ours, and its path; where it was moved, what was begun in it is there now."""
-        self.write(lambda connection: _record(connection, folder, path))
+        self._write(lambda connection: _record(connection, folder, path))
 
     def hand_to(self, folder: str, company: str) -> None:
         """Write that a folder's open documents are this company's, where that was called otherwise before."""
         values = {"folder": folder, "company": company}
-        if self.value(statements.ANOTHER_COMPANYS, **values) is not None:
-            self.write(lambda connection: connection.execute(statements.HAND_TO, values))
+        if self._value(statements.ANOTHER_COMPANYS, **values) is not None:
+            self._write(lambda connection: connection.execute(statements.HAND_TO, values))
 
     def is_settled(self, folder: str) -> bool:
         """Whether all files in this folder have been compared since the journal first saw it."""
-        return bool(self.value(statements.SETTLED, id=folder))
+        return bool(self._value(statements.SETTLED, id=folder))
 
     def settle(self, folder: str) -> None:
         """Write that a folder is settled: from now on, a file in `sending/` without a row was claimed, not posted."""
-        self.write(lambda connection: connection.execute(statements.SETTLE, {"id": folder, "settled": True}))
+        self._write(lambda connection: connection.execute(statements.SETTLE, {"id": folder, "settled": True}))
 
     def changes(self, folder: str) -> Changes:
         """The counts of a folder."""
-        rows = self.read(statements.CHANGES, id=folder)
+        rows = self._read(statements.CHANGES, id=folder)
         return Changes(*rows[0]) if rows else Changes()
 
     def mark(self, folder: str) -> int:
@@ -86,16 +85,16 @@ class Folders(Store):
         changes = self.changes(folder)
         if changes.marked == changes.counted:  # recorded before, but the marker couldn't be written then
             return changes.counted
-        return self.write(lambda connection: _mark(connection, folder))
+        return self._write(lambda connection: _mark(connection, folder))
 
     def mark_ahead(self, folder: str) -> int:
         """As `mark`, but with a count one higher, which no marker has had yet."""
 
-        def work(connection: sqlite3.Connection) -> int:
+        def work(connection: Connection) -> int:
             connection.execute(statements.COUNT_ON, {"id": folder, "seen": 0})
             return _mark(connection, folder)
 
-        return self.write(work)
+        return self._write(work)
 
     def take_over(self, folder: str, path: Path) -> int:
         """Write that a folder is ours from now on and isn't settled; returns the count for its marker.
@@ -104,7 +103,7 @@ class Folders(Store):
         ahead, as before a post: the folder's last owner may have posted what waits there.
         """
 
-        def work(connection: sqlite3.Connection) -> int:
+        def work(connection: Connection) -> int:
             _record(connection, folder, path, keeps=True)
             # The folder's last owner may have removed our drafts: a draft that is gone wasn't placed.
             connection.execute(statements.NAME_ALL, {"folder": as_name(str(path))})
@@ -113,10 +112,10 @@ class Folders(Store):
             connection.execute(statements.LEAST, {"id": folder})
             return _counted(connection, folder)
 
-        return self.write(work)
+        return self._write(work)
 
 
-def _record(connection: sqlite3.Connection, folder: str, path: Path, *, keeps: bool = False) -> None:
+def _record(connection: Connection, folder: str, path: Path, *, keeps: bool = False) -> None:
     """Write a folder's path. `keeps`: what was begun in the folder that was seen there before is this one's."""
     there = {"id": folder, "path": as_name(str(path))}
     seen_here = [other for (other,) in connection.execute(statements.FOLDER_AT, there)]
@@ -129,7 +128,7 @@ def _record(connection: sqlite3.Connection, folder: str, path: Path, *, keeps: b
     connection.execute(statements.RECORD_FOLDER, there)
 
 
-def unsettle(connection: sqlite3.Connection, folder: str, seen: int) -> None:
+def unsettle(connection: Connection, folder: str, seen: int) -> None:
     """Write that a folder isn't settled; `seen` is the count in its marker. Within a transaction."""
     connection.execute(statements.SETTLE, {"id": folder, "settled": False})
     # Bounded, because a forged count can be so high that it soon overflows.
@@ -137,11 +136,11 @@ def unsettle(connection: sqlite3.Connection, folder: str, seen: int) -> None:
     connection.execute(statements.MARK_AT, {"id": folder, "seen": seen})
 
 
-def _mark(connection: sqlite3.Connection, folder: str) -> int:
+def _mark(connection: Connection, folder: str) -> int:
     connection.execute(statements.MARK, {"id": folder})
     return _counted(connection, folder)
 
 
-def _counted(connection: sqlite3.Connection, folder: str) -> int:
+def _counted(connection: Connection, folder: str) -> int:
     ((counted, _, _),) = connection.execute(statements.CHANGES, {"id": folder})
     return int(counted)

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.journal import statements
+from filedrop.journal.engine import Part
 from filedrop.journal.schema import from_name
-from filedrop.journal.store import Store
 from filedrop.model.document import State
 from filedrop.times import from_seconds
 
@@ -55,12 +55,12 @@ class Days(NamedTuple):
     failed: list[int]
 
 
-class Lately(Store):
+class Lately(Part):
     """What the journal knows of the latest events. Each call reads an index, as far as it is asked."""
 
     def last_sent(self, company: str, most: int) -> list[Sent]:
         """The documents that the access point accepted last, the latest first."""
-        rows = self.read(statements.LAST_SENT, company=company, most=most)
+        rows = self._read(statements.LAST_SENT, company=company, most=most)
         return [
             Sent(from_seconds(at), whose, from_name(file), type_, number, receiver, name, msg_no, State(state), code)
             for at, whose, file, type_, number, receiver, name, msg_no, state, code in rows
@@ -68,7 +68,7 @@ class Lately(Store):
 
     def last_received(self, company: str, most: int) -> list[Received]:
         """The messages that were placed last, the latest first."""
-        rows = self.read(statements.LAST_RECEIVED, company=company, most=most)
+        rows = self._read(statements.LAST_RECEIVED, company=company, most=most)
         return [
             Received(from_seconds(at), whose, from_name(file), type_, number, sender, name, msg_no)
             for at, whose, file, type_, number, sender, name, msg_no in rows
@@ -76,7 +76,7 @@ class Lately(Store):
 
     def failed_since(self, company: str, since: datetime) -> list[str]:
         """The names of documents that have failed since then, the latest first, and weren't tried again after that."""
-        rows = self.read(statements.FAILED_SINCE, company=company, since=since.timestamp())
+        rows = self._read(statements.FAILED_SINCE, company=company, since=since.timestamp())
         return [from_name(name) for (name,) in rows]
 
     def per_day(self, company: str, begins: Sequence[datetime]) -> Days:
@@ -84,6 +84,6 @@ class Lately(Store):
         days = json.dumps([begin.timestamp() for begin in begins])
 
         def counted(statement: str) -> list[int]:
-            return [number for (number,) in self.read(statement, company=company, days=days)]
+            return [number for (number,) in self._read(statement, company=company, days=days)]
 
         return Days(*map(counted, (statements.SENT_PER_DAY, statements.RECEIVED_PER_DAY, statements.FAILED_PER_DAY)))

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from filedrop.journal import statements
+from filedrop.journal.engine import Part
 from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
-from filedrop.journal.store import Store
 from filedrop.model.document import same_participant
 from filedrop.model.twins import same_company
 from filedrop.times import same_moment
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
+    from filedrop.journal.engine import Connection
     from filedrop.journal.rows import Known
     from filedrop.model.message import Message
 
@@ -93,51 +93,51 @@ _NAMES = ("folder", "temporary", "file", "wanted")
 _MOMENTS = ("due", "placed")
 
 
-class Messages(Store):
+class Messages(Part):
     """The messages' part of the journal."""
 
-    def record_message(self, row: MessageRow) -> None:
+    def record(self, row: MessageRow) -> None:
         """Write the row of a message durably."""
-        self.record_messages([row])
+        self.record_all([row])
 
-    def record_messages(self, rows: Sequence[MessageRow]) -> None:
+    def record_all(self, rows: Sequence[MessageRow]) -> None:
         """Write the rows of several messages in one commit."""
         values = [_values(row) for row in rows]
         if values:
-            self.write(lambda connection: connection.executemany(statements.RECORD_MESSAGE, values))
+            self._write(lambda connection: connection.executemany(statements.RECORD_MESSAGE, values))
 
-    def forget_message(self, row: MessageRow) -> None:
+    def forget(self, row: MessageRow) -> None:
         """Delete the row of a stuck or named message that is gone from the inbox and has no file left here."""
         values = {name: getattr(row, name) for name in statements.MESSAGE_KEY} | {"state": row.state}
-        self.write(lambda connection: connection.execute(statements.FORGET_MESSAGE, values))
+        self._write(lambda connection: connection.execute(statements.FORGET_MESSAGE, values))
 
     def known(self, identity: str, messages: Iterable[Message]) -> dict[int, MessageRow]:
         """The rows of these messages, by number; also those recorded when the account had another identity."""
         asked = {message.msg_no: message for message in messages}
         found: dict[int, MessageRow] = {}
         numbers = json.dumps(list(asked))
-        for row in map(message_of, self.read(statements.NUMBERED, identity=identity, numbers=numbers)):
+        for row in map(message_of, self._read(statements.NUMBERED, identity=identity, numbers=numbers)):
             if is_same(asked[row.msg_no], row) and (row.msg_no not in found or row.state == "read"):
                 found[row.msg_no] = row
         left = json.dumps([number for number in asked if number not in found])
-        for row in map(message_of, self.read(statements.NUMBERED_ANYWHERE, numbers=left) if left != "[]" else ()):
+        for row in map(message_of, self._read(statements.NUMBERED_ANYWHERE, numbers=left) if left != "[]" else ()):
             if _is_surely_same(asked[row.msg_no], row) and (row.msg_no not in found or row.state == "read"):
                 found[row.msg_no] = row
         return found
 
     def numbered(self, msg_no: int) -> list[MessageRow]:
         """The messages with this number, of any account."""
-        return list(map(message_of, self.read(statements.NUMBERED_ANYWHERE, numbers=json.dumps([msg_no]))))
+        return list(map(message_of, self._read(statements.NUMBERED_ANYWHERE, numbers=json.dumps([msg_no]))))
 
     def placed_as(self, name: str) -> list[MessageRow]:
         """The messages whose document got this name, in whichever folder. Reads all messages."""
         inside = as_name(f"/{name}")
         values = {"file": as_name(name), "inside": inside, "length": len(inside)}
-        return list(map(message_of, self.read(statements.PLACED_AS, **values)))
+        return list(map(message_of, self._read(statements.PLACED_AS, **values)))
 
-    def search_messages(self, known: Known, now: datetime, *, most: int) -> list[MessageRow]:
+    def search(self, known: Known, now: datetime, *, most: int) -> list[MessageRow]:
         """The newest of the received messages that this is known of; the time is that of their placing."""
-        return list(map(message_of, self.read(statements.SEARCH_MESSAGES, most=most, **known.values(now))))
+        return list(map(message_of, self._read(statements.SEARCH_MESSAGES, most=most, **known.values(now))))
 
     def repeated(self, company: str, rows: Iterable[MessageRow]) -> dict[int, int]:
         """Of these messages for a company, those whose document came before, each with the number of that message.
@@ -146,7 +146,7 @@ class Messages(Store):
         """
         asked = sorted(rows, key=lambda row: row.msg_no)
         values = json.dumps([{name: getattr(row, name) for name in _SAME} for row in asked])
-        known = self.read(statements.REPEATED, company=company, asked=values) if asked else ()
+        known = self._read(statements.REPEATED, company=company, asked=values) if asked else ()
         found: dict[int, int | None] = {msg_no: first for msg_no, first in known}  # noqa: C416 - typed as what it is
         for nth, row in enumerate(asked):  # of the same batch: the journal knows neither yet
             before = (other.msg_no for other in asked[:nth] if _is_repeated(other, row))
@@ -155,29 +155,29 @@ class Messages(Store):
 
     def repeats(self, company: str, since: datetime) -> list[MessageRow]:
         """A company's messages placed since then whose document came before, newest first, 200 at most."""
-        return list(map(message_of, self.read(statements.REPEATS, company=company, since=as_moment(since))))
+        return list(map(message_of, self._read(statements.REPEATS, company=company, since=as_moment(since))))
 
     def adopt(self, identity: str, rows: Sequence[MessageRow]) -> None:
         """Give these rows another identity, since the account's user name or host has changed."""
         values = [{"ours": identity} | {name: getattr(row, name) for name in statements.MESSAGE_KEY} for row in rows]
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             for statement in statements.ADOPT:
                 connection.executemany(statement, values)
 
-        self.write(work)
+        self._write(work)
 
-    def messages_in(self, identity: str, *states: str) -> list[MessageRow]:
+    def in_states(self, identity: str, *states: str) -> list[MessageRow]:
         """The messages of an account in one of these states, by number."""
-        return list(map(message_of, self.read(statements.IN_STATES, identity=identity, states=json.dumps(states))))
+        return list(map(message_of, self._read(statements.IN_STATES, identity=identity, states=json.dumps(states))))
 
     def drafts(self, folder: str) -> frozenset[str]:
         """The recorded temporary files in this folder: complete documents that aren't placed yet."""
-        return frozenset(from_name(name) for (name,) in self.read(statements.DRAFTS, folder=as_name(folder)))
+        return frozenset(from_name(name) for (name,) in self._read(statements.DRAFTS, folder=as_name(folder)))
 
     def owed_pages(self) -> list[MessageRow]:
         """Of each folder, the message that is read and whose page has been owed for the longest."""
-        return list(map(message_of, self.read(statements.OWED_PAGES)))
+        return list(map(message_of, self._read(statements.OWED_PAGES)))
 
     def record_page(self, row: MessageRow, page: int | None, why: str = "") -> bool:
         """Write how often the page of a read message was tried; None: it is owed no more. `why` there is none, or "".
@@ -190,17 +190,17 @@ class Messages(Store):
             sidecar = json.dumps(said | {"page": None, "warnings": [*said["warnings"], why]})
         key = {name: getattr(row, name) for name in statements.MESSAGE_KEY}
         values = key | {"page": page, "before": row.page, "sidecar": sidecar}
-        return self.write(lambda connection: connection.execute(statements.RECORD_PAGE, values).rowcount) == 1
+        return self._write(lambda connection: connection.execute(statements.RECORD_PAGE, values).rowcount) == 1
 
     def inbox_day(self, identity: str) -> str | None:
         """The day from which `/messages` is searched for unread messages, for an inbox that lists only 25."""
-        day: str | None = self.value(statements.INBOX_DAY, identity=identity)
+        day: str | None = self._value(statements.INBOX_DAY, identity=identity)
         return day
 
     def record_inbox_day(self, identity: str, day: str) -> None:
         """Write that all messages before this day are known."""
         values = {"identity": identity, "inbox_day": day}
-        self.write(lambda connection: connection.execute(statements.RECORD_INBOX_DAY, values))
+        self._write(lambda connection: connection.execute(statements.RECORD_INBOX_DAY, values))
 
 
 def _values(row: MessageRow) -> dict[str, Any]:

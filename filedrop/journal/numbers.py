@@ -8,17 +8,19 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.journal import statements
-from filedrop.journal.documents import Documents, put
+from filedrop.journal.documents import put
+from filedrop.journal.engine import Part
+from filedrop.journal.rows import document_of
 from filedrop.journal.schema import from_moment, from_name
 from filedrop.model.message import difference, is_known
 from filedrop.times import same_moment
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterable
     from datetime import datetime
 
     from filedrop.errors import FiledropError
+    from filedrop.journal.engine import Connection
     from filedrop.model.document import Document
     from filedrop.model.message import Message
 
@@ -36,7 +38,7 @@ class Answer(NamedTuple):
     otherwise: Document | None = None
 
 
-class Numbers(Documents):
+class Numbers(Part):
     """The message numbers' part of the journal."""
 
     def owned(self, identity: str, numbers: Iterable[int], company: str = "") -> dict[int, list[str | None]]:
@@ -47,13 +49,18 @@ class Numbers(Documents):
         """
         owned = defaultdict[int, list[str | None]](list)
         wanted = json.dumps(list(numbers))
-        for msg_no, received in self.read(statements.OWNED, identity=identity, numbers=wanted, company=company):
+        for msg_no, received in self._read(statements.OWNED, identity=identity, numbers=wanted, company=company):
             owned[msg_no].append(received)
         return owned
 
     def owners(self, identity: str, numbers: Iterable[int], company: str) -> list[Document]:
         """The documents behind `owned`; the document of a surplus message is returned with that message's number."""
-        return self._documents(statements.OWNERS, identity=identity, numbers=json.dumps(list(numbers)), company=company)
+        return [
+            document_of(row)
+            for row in self._read(
+                statements.OWNERS, identity=identity, numbers=json.dumps(list(numbers)), company=company
+            )
+        ]
 
     def is_owned(self, identity: str, message: Message, company: str) -> bool:
         """Whether this message belongs to a recorded document, or may belong to one."""
@@ -68,13 +75,13 @@ class Numbers(Documents):
 
         But no second row of a message, as two journals leave behind that were both lost: its document is the other's.
         """
-        found = self._documents(statements.OPEN_LIKE, folder=folder, sha256=sha256)
+        found = [document_of(row) for row in self._read(statements.OPEN_LIKE, folder=folder, sha256=sha256)]
         return [document for document in found if not self._is_second_row(document)]
 
     def _is_second_row(self, document: Document) -> bool:
         """Whether another row has its message: this number, received at this moment."""
         values = {"identity": document.identity, "msg_no": document.msg_no}
-        others = self.read(statements.OTHER_ROWS, folder=document.folder, id=document.id, **values)
+        others = self._read(statements.OTHER_ROWS, folder=document.folder, id=document.id, **values)
         return any(same_moment(document.received, received) for (received,) in others)
 
     def record_answers(self, answers: Iterable[Answer]) -> list[Document | FiledropError]:
@@ -83,42 +90,42 @@ class Numbers(Documents):
         The owner of a number is decided within the transaction: if two requests got the same answer, one keeps it.
         """
         wanted = list(answers)
-        owned_by_any = self.once_in_each(partial(_owned_by_any, answers=wanted))
+        owned_by_any = self._engine.once_in_each(partial(_owned_by_any, answers=wanted))
 
-        def work(connection: sqlite3.Connection, answer: Answer) -> Document:
+        def work(connection: Connection, answer: Answer) -> Document:
             document, message = answer.document, answer.message
             if message is not None and answer.otherwise is not None:
                 owned = owned_by_any(connection)
                 if (document.identity, message.msg_no) in owned:
-                    with self.reading_with(connection):
+                    with self._engine.reading_with(connection):
                         if self.is_owned(document.identity, message, document.company):
                             document = answer.otherwise
                 owned.add((document.identity, message.msg_no))
             return put(connection, document)
 
-        return self.write_each([partial(work, answer=answer) for answer in wanted])
+        return self._write_each([partial(work, answer=answer) for answer in wanted])
 
     def times(self, identity: str) -> list[tuple[datetime, str]]:
         """Of the latest documents accepted at their only request: when that was, by `Date`, and `received`."""
-        rows = self.read(statements.TIMES, identity=identity, most=_LATEST)
+        rows = self._read(statements.TIMES, identity=identity, most=_LATEST)
         return [(asked, received) for first, received in rows if (asked := from_moment(first))]
 
     def received_before(self, document: Document) -> list[str]:
         """The `received` of the latest messages of its account that were recorded before this document."""
         values = {"identity": document.identity, "id": document.id, "most": _LATEST}
-        return [received for (received,) in self.read(statements.RECEIVED_BEFORE, **values)]
+        return [received for (received,) in self._read(statements.RECEIVED_BEFORE, **values)]
 
     def surplus(self, identity: str) -> list[tuple[int, str]]:
         """The messages that an account sent more often than intended: each number, and its document's name."""
-        return [(msg_no, from_name(name)) for msg_no, name in self.read(statements.SURPLUS_OF, identity=identity)]
+        return [(msg_no, from_name(name)) for msg_no, name in self._read(statements.SURPLUS_OF, identity=identity)]
 
     def record_surplus(self, identity: str, msg_no: int, received: str | None, document: Document) -> None:
         """Write that the access point has this document once more than intended, as this message."""
         values = {"identity": identity, "msg_no": msg_no, "received": received, "document": document.id}
-        self.write(lambda connection: connection.execute(statements.INSERT_SURPLUS, values))
+        self._write(lambda connection: connection.execute(statements.INSERT_SURPLUS, values))
 
 
-def _owned_by_any(connection: sqlite3.Connection, answers: Iterable[Answer]) -> set[tuple[str, int]]:
+def _owned_by_any(connection: Connection, answers: Iterable[Answer]) -> set[tuple[str, int]]:
     """The accounts and numbers of those messages that any row may own: mostly none, by one question for an account."""
     numbers = defaultdict[str, list[int]](list)
     for answer in answers:

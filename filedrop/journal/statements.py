@@ -391,10 +391,3 @@ TRY = "INSERT INTO about VALUES ('tried', :value) ON CONFLICT (key) DO UPDATE SE
 SAY_ABOUT = "INSERT INTO about VALUES (:key, :value) ON CONFLICT DO NOTHING"
 SAY_SCHEMA = "UPDATE about SET value = :value WHERE key = 'schema'"
 ABOUT = "SELECT key, value FROM about"
-# SQLite's own: how its file becomes smaller. PostgreSQL sees to that itself.
-CAN_SHRINK = "PRAGMA auto_vacuum"
-SHRINK = "PRAGMA incremental_vacuum(500)"  # pages
-QUICK_CHECK = "PRAGMA quick_check(1)"
-CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
-UNUSED = "PRAGMA freelist_count"
-TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.journal import statements
+from filedrop.journal.engine import Part
 from filedrop.journal.schema import from_moment
-from filedrop.journal.store import Store
 from filedrop.model.document import State
 
 if TYPE_CHECKING:
@@ -35,15 +35,15 @@ class UnderWay(NamedTuple):
     oldest: datetime | None
 
 
-class Totals(Store):
+class Totals(Part):
     """The part of the journal that counts."""
 
-    def totals(self) -> list[Total]:
+    def events(self) -> list[Total]:
         """What has happened, and how often. The numbers only grow, also where rows are removed."""
-        rows = self.read(statements.TOTALS)
+        rows = self._read(statements.TOTALS)
         return [Total(company, event, code, number, from_moment(at)) for company, event, code, number, at in rows]
 
     def under_way(self) -> list[UnderWay]:
         """The unfinished documents, by company and state."""
-        rows = self.read(statements.UNDER_WAY)
+        rows = self._read(statements.UNDER_WAY)
         return [UnderWay(company, State(state), number, from_moment(at)) for company, state, number, at in rows]

@@ -18,20 +18,21 @@ from filedrop.model.response import AMBIGUOUS, WAITS, Response, is_pending, mean
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
-    import sqlite3
     from datetime import datetime
+
+    from filedrop.journal.engine import Connection
 
 _NEVER_ANSWERED = (State.WAITING, State.SENDING, State.DOUBT)
 
 
-def record(connection: sqlite3.Connection, response: Response) -> None:
+def record(connection: Connection, response: Response) -> None:
     """Write a response within a transaction, and tie it if that is possible now; one that is known stays as it is."""
     values = asdict(response) | {"at": as_moment(response.at)}
     if connection.execute(statements.RECORD_RESPONSE, values).rowcount == 1:
         tie(connection, response)
 
 
-def tie(connection: sqlite3.Connection, response: Response) -> None:
+def tie(connection: Connection, response: Response) -> None:
     """Tie a response to the document that it is about; where it may be about several, it is ambiguous from now on."""
     documents = documents_meant(connection, response)
     if documents and not any(is_pending(document) for document in documents):
@@ -39,7 +40,7 @@ def tie(connection: sqlite3.Connection, response: Response) -> None:
         connection.execute(statements.TIE, asdict(response) | {"document": document, "folder": documents[0].folder})
 
 
-def tie_waiting(connection: sqlite3.Connection, document: Document) -> None:
+def tie_waiting(connection: Connection, document: Document) -> None:
     """Tie what has waited for a document that was just recorded."""
     if document.state in _NEVER_ANSWERED or not (document.number or document.uuid):
         return
@@ -49,13 +50,13 @@ def tie_waiting(connection: sqlite3.Connection, document: Document) -> None:
         tie(connection, response_of(row))
 
 
-def tie_all(connection: sqlite3.Connection) -> None:
+def tie_all(connection: Connection) -> None:
     """Tie all that waits, since older versions have tied less."""
     for row in connection.execute(statements.UNTIED).fetchall():
         tie(connection, response_of(row))
 
 
-def documents_meant(connection: sqlite3.Connection, response: Response) -> list[Document]:
+def documents_meant(connection: Connection, response: Response) -> list[Document]:
     """The documents that a response may be about, by all that is recorded."""
     values: dict[str, Any] = {"number": response.number, "uuid": response.message_id, "company": response.company}
     values |= {"is_status": response.is_status, "issue_date": response.issue_date}

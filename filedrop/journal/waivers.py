@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from filedrop.journal.engine import Part
 from filedrop.journal.schema import as_name, from_name
-from filedrop.journal.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,25 +30,25 @@ class Waiver(NamedTuple):
     modified: int
 
 
-class Waivers(Store):
+class Waivers(Part):
     """The waivers' part of the journal."""
 
-    def let_through(self, folder: str, file: str, waiver: Waiver) -> None:
+    def give(self, folder: str, file: str, waiver: Waiver) -> None:
         """Let a duplicate be sent that is about to be moved to `outbound/` of a folder."""
         values = {"folder": folder, "file": as_name(file), **waiver._asdict()}
-        self.write(lambda connection: connection.execute(GIVE_WAIVER, values))
+        self._write(lambda connection: connection.execute(GIVE_WAIVER, values))
 
-    def waiver(self, folder: str, file: str) -> Waiver | None:
+    def of(self, folder: str, file: str) -> Waiver | None:
         """The waiver for this name; None where there is none."""
-        rows = self.read(WAIVER, folder=folder, file=as_name(file))
+        rows = self._read(WAIVER, folder=folder, file=as_name(file))
         return Waiver(*rows[0]) if rows else None
 
     def waived(self, folder: str) -> list[str]:
         """The names of a folder's files that have waivers."""
-        return [from_name(file) for (file,) in self.read(WAIVED, folder=folder)]
+        return [from_name(file) for (file,) in self._read(WAIVED, folder=folder)]
 
-    def end_waivers(self, folder: str, files: Iterable[str]) -> None:
+    def end(self, folder: str, files: Iterable[str]) -> None:
         """Delete the waivers for these names."""
         ended = [{"folder": folder, "file": as_name(file)} for file in files]
         if ended:
-            self.write(lambda connection: connection.executemany(END_WAIVER, ended))
+            self._write(lambda connection: connection.executemany(END_WAIVER, ended))

@@ -35,20 +35,20 @@ def place_answers(desk: Desk) -> None:
     What can't be placed now is left to the next scan.
     """
     journal, folder = desk.shared.journal, desk.folder
-    for answer in journal.owed_answers(folder.company):
-        document = journal.document(answer.document)
+    for answer in journal.answers.owed(folder.company):
+        document = journal.documents.by_id(answer.document)
         if document is None:
             if not folder.takes_answers:
                 continue
-            if journal.sent_before(answer):
-                journal.record_answer_placed(answer)
+            if journal.answers.sent_before(answer):
+                journal.answers.record_placed(answer)
                 continue
-            document = journal.record(_document(desk, answer))
+            document = journal.documents.record(_document(desk, answer))
             desk.shared.log.info("document.claimed", **document.log_facts)
         if document.folder == folder.id:
             with desk.health.tolerant():
                 _place(desk, answer, document)
-                journal.record_answer_placed(answer)
+                journal.answers.record_placed(answer)
 
 
 def _document(desk: Desk, answer: InvoiceAnswer) -> Document:
@@ -80,7 +80,7 @@ def _place(desk: Desk, answer: InvoiceAnswer, document: Document) -> None:
                     break
             moved = document.at("sending", next(_free_names(desk, answer.file)))
             try:
-                document = desk.shared.journal.record(moved)
+                document = desk.shared.journal.documents.record(moved)
             except Changed:  # the next scan continues
                 raise FileExistsError(document.file) from None
     sending.sync()
@@ -91,5 +91,5 @@ def _free_names(desk: Desk, wanted: str) -> Iterator[str]:
     """Names in `sending/` that are free there and in no row."""
     journal, folder = desk.shared.journal, desk.folder
     for name in folder.free_names(folder.at("sending"), shortened(wanted)):
-        if not journal.spoken_of(folder.id, [("sending", name)]):
+        if not journal.documents.spoken_of(folder.id, [("sending", name)]):
             yield name

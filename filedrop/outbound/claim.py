@@ -85,7 +85,7 @@ def _known_of(desk: Desk, files: Iterable[Ready]) -> set[str]:
     """The names of those files that rows in the journal may concern: mostly none, by one question for all."""
     read = {file.name: file.opened.reading.sha256 for file in files if file.opened and file.opened.reading}
     drops = [Drop(file.name, shortened(file.own), read[file.name]) for file in files if file.name in read]
-    return desk.shared.journal.known_of(desk.folder.id, drops)
+    return desk.shared.journal.documents.known_of(desk.folder.id, drops)
 
 
 def _look(desk: Desk, name: str) -> Ready | None:
@@ -194,7 +194,7 @@ def _claim_whole(desk: Desk, file: Ready, *, is_known: bool) -> Claimed | None:
     if opened is None or opened.reading is None:
         raise ValueError(f"{name} was not read")
     reading = opened.reading
-    for document in journal.open_like(desk.folder.id, reading.sha256) if is_known else ():
+    for document in journal.numbers.open_like(desk.folder.id, reading.sha256) if is_known else ():
         if not lies_at(desk.folder, document):
             return _claim_returned(desk, name, opened, document, reading)
     new = _move_in(desk, file, is_known=is_known)
@@ -208,7 +208,7 @@ def _claim_whole(desk: Desk, file: Ready, *, is_known: bool) -> Claimed | None:
 
 def waiving(desk: Desk, document: Document, name: str, of_file: Waiver) -> tuple[Document, bool]:
     """The document, let through if a person has let this file through; and whether there is a waiver of its name."""
-    waiver = desk.shared.journal.waiver(desk.folder.id, name)
+    waiver = desk.shared.journal.waivers.of(desk.folder.id, name)
     if waiver == of_file:
         document = document.but(history=(*document.history, Event(document.claimed, LET_THROUGH)))
     return document, waiver is not None
@@ -246,9 +246,9 @@ def _recorded_in(desk: Desk, document: Document, file: str) -> Document:
     journal = desk.shared.journal
     while True:
         try:
-            return journal.record(document.at("sending", file))
+            return journal.documents.record(document.at("sending", file))
         except Changed:
-            newer = journal.document(document.id)
+            newer = journal.documents.by_id(document.id)
             if newer is None:
                 raise
             document = newer
@@ -309,7 +309,7 @@ def _moved_in(desk: Desk, name: str, own: str, status: os.stat_result, *, is_kno
 
     def is_spoken_for(file: str) -> bool:
         is_asked = is_known or file != shortened(own)
-        return is_asked and bool(desk.shared.journal.spoken_of(desk.folder.id, [("sending", file)]))
+        return is_asked and bool(desk.shared.journal.documents.spoken_of(desk.folder.id, [("sending", file)]))
 
     return desk.folder.claim(name, is_spoken_for, dropped_as=own, identity=identity_of(status))
 

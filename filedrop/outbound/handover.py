@@ -210,9 +210,9 @@ class Handover:
 
     def _validate(self, posts: Sequence[Claimed]) -> None:
         """Write a row for each of these that has none, in one commit, and have all validated that must be."""
-        kept = list(posts)
+        kept, documents = list(posts), self._shared.journal.documents
         try:
-            new = iter(self._shared.journal.record_each(post.document for post in posts if not post.document.revision))
+            new = iter(documents.record_each(post.document for post in posts if not post.document.revision))
             errors: list[FiledropError] = []
             for post in posts:
                 row = post.document if post.document.revision else next(new)
@@ -230,7 +230,7 @@ class Handover:
         shared, kept = self._shared, list(posts)
         try:
             identity, clock, now = shared.access_point.identity, shared.access_point.clock(), shared.now()
-            begun = shared.journal.record_sending(
+            begun = shared.journal.documents.record_sending(
                 [post.document.sending(now, identity=identity, clock=clock) for post in posts],
                 shared.rules.duplicates,
                 warning=same_number,
@@ -253,7 +253,7 @@ class Handover:
             _close(kept)
 
     def _record(self, documents: Iterable[Document]) -> None:
-        self._file(self._shared.journal.record_each(documents))
+        self._file(self._shared.journal.documents.record_each(documents))
 
     def _file(self, recorded: Iterable[Document | FiledropError]) -> None:
         """Put away the recorded documents. Raises JournalError for one that could not be recorded."""

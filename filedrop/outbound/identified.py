@@ -90,7 +90,7 @@ def identified_now(shared: Context, by: Identification, document: Document, read
     after = identified_in(shared, by, document.but(**dict.fromkeys(_IDS)), reading)
     same = (*_IDS, "channel", "state", "needs")
     is_as_before = all(getattr(after, name) == getattr(document, name) for name in same)
-    return document if is_identified(document) and is_as_before else shared.journal.record(after)
+    return document if is_identified(document) and is_as_before else shared.journal.documents.record(after)
 
 
 def _valid(text: str | None) -> str | None:

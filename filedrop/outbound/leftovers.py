@@ -42,7 +42,7 @@ class Leftovers:
         """Continue what a crash, an outage or a hindrance has left, and what a person has decided."""
         desk, shared, room = self._desk, self._shared, self._desk.handover.room if sends else 0
         now, longest = shared.now() if room > 0 else None, max(shared.rules.retry.longest, LONGEST_RETRY_AFTER)
-        due = shared.journal.steps_due(desk.folder.id, now, longest=longest, limit=READ_AT_ONCE)
+        due = shared.journal.documents.steps_due(desk.folder.id, now, longest=longest, limit=READ_AT_ONCE)
         documents = [document for document in due if not desk.handover.has(document.id)]
         documents.sort(key=lambda document: document.claimed)  # in the order of the drops, as far as known
         reopened: list[Claimed] = []
@@ -63,7 +63,7 @@ class Leftovers:
         if len(due) < READ_AT_ONCE:
             self._moves.end_resuming()
         self.has_more = has_more
-        moment = shared.journal.next_due(desk.folder.id) if sends and not has_more else None
+        moment = shared.journal.documents.next_due(desk.folder.id) if sends and not has_more else None
         self.next = math.inf
         if len(due) >= READ_AT_ONCE:
             self.next = shared.steady() + 1.0
@@ -75,7 +75,7 @@ class Leftovers:
         shared = self._shared
         self._desk.handover.forget_put_off([document.id])
         if document.state is State.SENDING:  # no sender has it: a crash came before its answer
-            shared.journal.record(log_doubt(shared, document.doubted(shared.now(), STOPPED)))
+            shared.journal.documents.record(log_doubt(shared, document.doubted(shared.now(), STOPPED)))
             return None
         self._log_resolved(document)
         if document.state is State.WAITING:
@@ -101,7 +101,7 @@ class Leftovers:
             reading = opened.read(shared.rules.max_size, xpaths)
             if reading.sha256 == document.sha256:
                 if document.needs is Need.FILE:
-                    document = shared.journal.record(document.needs_nothing())
+                    document = shared.journal.documents.record(document.needs_nothing())
                 claimed = Claimed(identified_now(shared, desk.identification, document, reading), opened)
         except (Changing, DocumentError):
             pass
@@ -112,7 +112,7 @@ class Leftovers:
             now, why = shared.now(), f"the file can't be read: {explain(error, entry)}"
             waits = document.waits_for(now, Need.FILE, why, due=now + shared.rules.retry.longest)
             log_need(shared.log, waits, before=document)
-            shared.journal.record(waits)
+            shared.journal.documents.record(waits)
             return None
         finally:
             if opened and claimed is None:
@@ -127,6 +127,6 @@ def put_back_changed(desk: Desk, document: Document) -> None:
     shared = desk.shared
     with desk.health.tolerant():
         put_back(desk.folder, document.file, document.dropped_as)
-        shared.journal.record(document.taken(shared.now()))
+        shared.journal.documents.record(document.taken(shared.now()))
         shared.log.info("document.changed", **document.log_facts)
     desk.scanner.wake()

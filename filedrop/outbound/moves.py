@@ -98,7 +98,7 @@ class Moves:
         moved, self._moved = self._moved, []
         try:
             bring_to_disk(self._folder, {document.place for move in moved for document in move})
-            self._shared.journal.record_places(after for _, after in moved)
+            self._shared.journal.documents.record_places(after for _, after in moved)
         except (OSError, JournalError) as error:
             self._begun |= {document.id for document, _ in moved}  # another file may lie where the journal has theirs
             self._shared.log.warning("moves.not_flushed", folder=str(self._folder.path), why=str(error))
@@ -140,7 +140,7 @@ class Moves:
     def _spoken_of(self, moves: Sequence[Move]) -> set[tuple[str, str]]:
         """Those of the moves' targets that may be other documents', although no files lie there."""
         try:
-            return self._shared.journal.spoken_of(self._folder.id, [move.target for move in moves])
+            return self._shared.journal.documents.spoken_of(self._folder.id, [move.target for move in moves])
         except JournalError:
             self._begun |= {move.document.id for move in moves}
             raise
@@ -195,10 +195,10 @@ class Moves:
         if folder.came_back(document) or missing_for < shared.rules.rescan.total_seconds():
             return
         self.note_found(document.id)
-        shared.journal.record(document.gone(shared.now()))
+        shared.journal.documents.record(document.gone(shared.now()))
         shared.log.warning("document.taken", **document.log_facts, state=document.state.value)
         if (changed := _changed(shared, folder, document)) is not None:
-            shared.journal.record(changed)  # the next step puts it into failed/
+            shared.journal.documents.record(changed)  # the next step puts it into failed/
 
 
 def bring_to_disk(folder: OutboundFolder, places: Iterable[str]) -> None:

@@ -41,13 +41,13 @@ def write_notes(desk: Desk, notes: dict[str, Text], there: Mapping[str, str]) ->
     journal, written, trouble = desk.shared.journal, 0, None
     hindrance = _why_all_wait(desk)
     waits, now = hindrance or _turn(desk), desk.shared.now()
-    for document_id, state, is_put_off in journal.kept_in_sending(desk.folder.id, now - NOTE_AFTER, now):
+    for document_id, state, is_put_off in journal.documents.kept_in_sending(desk.folder.id, now - NOTE_AFTER, now):
         if document_id not in there:  # a note without its document is cleared away, and it gets one when it is back
             continue
         noted = notes.get(document_id)
         if written >= NOTES_AT_ONCE or (noted == waits and state is State.WAITING and not is_put_off):
             continue
-        document = journal.document(document_id)
+        document = journal.documents.by_id(document_id)
         if document is None or document.home != "sending":  # it has gone on since the list
             continue
         if noted == (why := _why_it_is_there(desk, document, hindrance)):

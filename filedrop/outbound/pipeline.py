@@ -184,10 +184,10 @@ class OutboundPipeline:
             return True
         if self.due() <= steady or self._reporter.is_stale or self.scanner.ready or self.scanner.waits_for_writers():
             return False
-        counts = self._shared.journal.counts(self.folder.id)
+        counts = self._shared.journal.documents.counts(self.folder.id)
         if not self.is_accounted_for or counts.get(State.SENDING):
             return False
-        waits = len(self._handover.put_off) + self._shared.journal.needy(self.folder.id, self._shared.now())
+        waits = len(self._handover.put_off) + self._shared.journal.documents.needy(self.folder.id, self._shared.now())
         try:
             return counts.get(State.WAITING, 0) <= waits or bool(self.folder.held_by(steady))
         except OSError:  # the share is away, or fails: the next scan reports it
@@ -275,7 +275,7 @@ class OutboundPipeline:
             self._is_woken |= not self._handover.take_on(claimed, sends=sends)
         waived = [post.waived for post in claimed if post.waived]
         if waived:  # after the rows, which tell by themselves that a person has let these through
-            self._shared.journal.end_waivers(self.folder.id, waived)
+            self._shared.journal.waivers.end(self.folder.id, waived)
 
     def _read_mail(self) -> bool:
         """Put away what has come back, and post what was validated. Returns whether there was any."""

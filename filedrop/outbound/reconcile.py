@@ -117,7 +117,7 @@ class Reconciliation:
             if steady() < self.next and not comes_first:
                 return
             desk.folder.see_file_system()
-            is_settled = desk.shared.journal.is_settled(desk.folder.id)
+            is_settled = desk.shared.journal.folders.is_settled(desk.folder.id)
             if only_rows and is_settled and not comes_first:
                 return
             comes_first |= self._findings.is_first or not is_settled
@@ -142,14 +142,14 @@ def _compare(desk: Desk, findings: Findings) -> Slices:
     """Compare `outbound/`, `sending/`, `sent/` and `failed/` with the journal. Raises OSError, JournalError."""
     folder, journal = desk.folder, desk.shared.journal
     if findings.is_first:
-        journal.hand_to(folder.id, folder.company)
+        journal.folders.hand_to(folder.id, folder.company)
         retry_needy(journal, desk.shared.log, folder.id, desk.shared.now())
     put_off = desk.handover.put_off  # not what is put off meanwhile
-    known = journal.is_settled(folder.id)
+    known = journal.folders.is_settled(folder.id)
     uncleared = _uncleared(folder)
     unread = (yield from restore(desk)) if not known else None
     sending = yield from _listed(folder.documents("sending"))
-    files = yield from _listed(journal.files_in(folder.id, "sending"))
+    files = yield from _listed(journal.documents.files_in(folder.id, "sending"))
     known_names, there = {name for name, _ in files}, set(sending)
     trouble = yield from _adopt(desk, sorted(there - known_names), doubtful=not known)
     _end_gone(desk, findings, "sending", [document_id for name, document_id in files if name not in there])
@@ -169,7 +169,7 @@ def _compare(desk: Desk, findings: Findings) -> Slices:
     if (trouble := unread or trouble) is not None:
         raise trouble
     if not known:
-        journal.settle(folder.id)
+        journal.folders.settle(folder.id)
     mark(desk)
     if (trouble := unwritten or uncleared) is not None:
         raise trouble
@@ -209,11 +209,11 @@ def _adopt(desk: Desk, names: list[str], *, doubtful: bool) -> Generator[None, N
     trouble = None
     for name in filter(desk.folder.names_document, names):
         try:
-            if not desk.shared.journal.spoken_of(desk.folder.id, [("sending", name)]):
+            if not desk.shared.journal.documents.spoken_of(desk.folder.id, [("sending", name)]):
                 document = _adopted(desk, name, doubtful=doubtful)
                 if document is not None:
                     with suppress(Changed):  # a document that came back was just taken a step further
-                        desk.shared.journal.record(document)
+                        desk.shared.journal.documents.record(document)
         except OSError as error:
             trouble = error
         yield
@@ -240,7 +240,7 @@ def _adopted(desk: Desk, file: str, *, doubtful: bool) -> Document | None:
     except (DocumentError, Changing):  # it was never ready: readiness begins again
         put_back(desk.folder, file, own)
         return None
-    for document in shared.journal.open_like(desk.folder.id, reading.sha256):
+    for document in shared.journal.numbers.open_like(desk.folder.id, reading.sha256):
         if not lies_at(desk.folder, document):  # a person has renamed it here, or moved it in from `sent/`
             return document.at("sending", file)
     waiver = Waiver(reading.sha256, opened.stamp.modified)
@@ -263,8 +263,8 @@ def _end_gone(desk: Desk, findings: Findings, place: str, document_ids: list[str
     shared, what = desk.shared, f"missing from {place}"
     missing = {
         document.id: document
-        for document in shared.journal.documents(document_ids)
-        if document.home == place and not desk.handover.has(document.id) and not shared.journal.owes_answer(document)
+        for document in shared.journal.documents.by_ids(document_ids)
+        if document.home == place and not desk.handover.has(document.id) and not shared.journal.answers.owes(document)
     }
     for document_id in findings.last(what) - missing.keys():
         shared.gone.forget(document_id)  # it was put back
@@ -280,19 +280,19 @@ def _end_or_ask(shared: Context, document: Document) -> None:
     with suppress(Changed):  # just taken a step further: the next comparison sees it
         elsewhere = document.identity not in ("", shared.access_point.identity)  # another account: not asked from here
         if document.state is State.WAITING or elsewhere or shared.gone.was_asked(document.id):
-            shared.journal.record(document.taken(shared.now()))
+            shared.journal.documents.record(document.taken(shared.now()))
             shared.log.warning("document.taken", **document.log_facts)
             shared.gone.forget(document.id)
         elif document.id not in shared.gone:
             shared.gone.note(document.id)
             if document.state is State.SENT:
-                shared.journal.record(document.later(shared.now()))  # asked after once more: due now
+                shared.journal.documents.record(document.later(shared.now()))  # asked after once more: due now
 
 
 def _compare_sent(desk: Desk, findings: Findings) -> Generator[None, None, bool]:
     """Compare `sent/` with the journal. Returns whether there are files without a row."""
     there, missing, number = (yield from _names(desk.folder.documents("sent"))), list[str](), 0
-    for number, (name, document_id) in enumerate(desk.shared.journal.files_in(desk.folder.id, "sent"), 1):
+    for number, (name, document_id) in enumerate(desk.shared.journal.documents.files_in(desk.folder.id, "sent"), 1):
         if name not in there:
             missing.append(document_id)
         if number % LISTED_AT_ONCE == 0:
@@ -305,8 +305,8 @@ def _compare_sent(desk: Desk, findings: Findings) -> Generator[None, None, bool]
 def _end_waivers(desk: Desk, findings: Findings) -> None:
     """End the waivers of files that were let through and taken away before their claim."""
     folder, journal = desk.folder, desk.shared.journal
-    gone = (name for name in journal.waived(folder.id) if folder.stamp("", name) is None)
-    journal.end_waivers(folder.id, findings.twice("let through", frozenset(gone)))
+    gone = (name for name in journal.waivers.waived(folder.id) if folder.stamp("", name) is None)
+    journal.waivers.end(folder.id, findings.twice("let through", frozenset(gone)))
 
 
 def _clear_notes(desk: Desk, findings: Findings, place: str, documents: Container[str]) -> None:

@@ -33,17 +33,17 @@ def suspect_all(desk: Desk) -> bool:
     Likewise where it has taken the folder over: another filedrop may just have posted these. Returns whether it was so.
     """
     shared, folder = desk.shared, desk.folder
-    changes = shared.journal.changes(folder.id)
+    changes = shared.journal.folders.changes(folder.id)
     if folder.changes <= changes.marked:
         return False
     if (missing := changes.missing(folder.changes)) > 0:
         desk.health.report_outdated(why_outdated(missing))
-    identity, rows = shared.access_point.identity, shared.journal.lying_in(folder.id, "sending")
+    identity, rows = shared.access_point.identity, shared.journal.documents.lying_in(folder.id, "sending")
     unposted = [
         row for row in rows if row.state is State.WAITING or (row.state is State.DOUBT and row.identity == identity)
     ]
     suspects = [log_doubt(shared, document.suspected(shared.now(), identity)) for document in unposted]
-    shared.journal.unsettle(folder.id, folder.changes, suspects)
+    shared.journal.documents.unsettle(folder.id, folder.changes, suspects)
     return True
 
 
@@ -55,7 +55,7 @@ def restore(desk: Desk) -> Generator[None, None, OSError | None]:
     journal, moved, claimed = desk.shared.journal, list[Document](), list[Document]()
     troubles: list[OSError] = []
     for number, document in enumerate(_restored(desk.folder, troubles), 1):
-        row = journal.document(document.id)
+        row = journal.documents.by_id(document.id)
         if row is None:
             claimed.append(document)
         elif row.folder == document.folder and _whereabouts(row) != _whereabouts(document):
@@ -65,12 +65,12 @@ def restore(desk: Desk) -> Generator[None, None, OSError | None]:
                 later = {name: getattr(document, name) for name in _MOVED_ON}
                 moved.append(row.needs_nothing().but(due=None, uuid=row.uuid or document.uuid, **later))
         if number % ROWS_AT_ONCE == 0:
-            journal.record_all(moved)
-            journal.restore(claimed)
+            journal.documents.record_all(moved)
+            journal.documents.restore(claimed)
             moved, claimed = [], []
             yield
-    journal.record_all(moved)
-    journal.restore(claimed)
+    journal.documents.record_all(moved)
+    journal.documents.restore(claimed)
     _end_replaced(desk)
     return troubles[-1] if troubles else None
 
@@ -107,13 +107,13 @@ def _end_replaced(desk: Desk) -> None:
     replaced = [
         document
         for place, is_its_own in (("sending", _has_its_bytes), ("sent", _has_its_sidecar))
-        for document in journal.lying_in(folder.id, place)
+        for document in journal.documents.lying_in(folder.id, place)
         if not desk.handover.has(document.id) and not is_its_own(folder, document)
     ]
     asked = (
         document.doubted(now, STOPPED) if document.state is State.SENDING else document for document in replaced
     )  # it may be accepted
-    journal.record_all(document.gone(now) for document in asked)
+    journal.documents.record_all(document.gone(now) for document in asked)
 
 
 def _whereabouts(document: Document) -> tuple[State, str, str]:

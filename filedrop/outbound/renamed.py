@@ -26,7 +26,7 @@ def take_up_renamed(desk: Desk, missing: Sequence[str]) -> list[str]:
     """
     folder, journal, left = desk.folder, desk.shared.journal, list[str]()
     lone = _without_row(desk) if missing else {}
-    for document in journal.documents(missing):
+    for document in journal.documents.by_ids(missing):
         names = lone.get(document.size, []) if document.home == document.place == "sent" else []
         name = next((name for name in names if _is_its_own(folder, document, name)), None)
         if name is None or folder.stamp("sent", document.file) is not None:
@@ -34,7 +34,7 @@ def take_up_renamed(desk: Desk, missing: Sequence[str]) -> list[str]:
             continue
         names.remove(name)
         with suppress(Changed):  # just taken a step further: the next comparison sees it
-            journal.record(document.at("sent", name))
+            journal.documents.record(document.at("sent", name))
     return left
 
 
@@ -47,7 +47,7 @@ def _is_its_own(folder: OutboundFolder, document: Document, name: str) -> bool:
 def _without_row(desk: Desk) -> dict[int, list[str]]:
     """The names in `sent/` that the journal doesn't have, by the sizes of their files."""
     known, found = Names(), defaultdict[int, list[str]](list)
-    for name, _ in desk.shared.journal.files_in(desk.folder.id, "sent"):
+    for name, _ in desk.shared.journal.documents.files_in(desk.folder.id, "sent"):
         known.add(name)
     for name in sorted(desk.folder.documents("sent")):
         if name not in known and desk.folder.names_document(name):

@@ -113,9 +113,9 @@ class DoubtResolver:
         decision = decide(documents, self._candidates(documents, listed, others, clocks), clocks, rivals)
         for message, document in decision.surplus:
             shared.log.error("message.surplus", **document.log_facts, msg_no=message.msg_no)
-            shared.journal.record_surplus(identity, message.msg_no, message.received, document)
+            shared.journal.numbers.record_surplus(identity, message.msg_no, message.received, document)
         steps = [self._conclude(document, decision, begun) for document in documents]
-        return shared.journal.record_all(after for after in steps if after is not None)
+        return shared.journal.documents.record_all(after for after in steps if after is not None)
 
     def _candidates(
         self, documents: Iterable[Document], listed: Mapping[int, Message], others: Iterable[Document], clocks: Clocks
@@ -130,7 +130,7 @@ class DoubtResolver:
                 company
                 for company, is_owned in known.items()
                 if is_owned is None
-                for rival in journal.owners(identity, [number], company)
+                for rival in journal.numbers.owners(identity, [number], company)
                 if not difference(message, rival) and same_document(rival, candidate)
             }
             yield replace(candidate, owned_for=frozenset(owned_for), contested_for=frozenset(contested_for))
@@ -152,7 +152,7 @@ class DoubtResolver:
         By number and company: whether another document owns it; None if unknown.
         """
         identity, companies = self._shared.access_point.identity, {document.company for document in documents}
-        owned = {company: self._shared.journal.owned(identity, listed, company) for company in companies}
+        owned = {company: self._shared.journal.numbers.owned(identity, listed, company) for company in companies}
         known = {
             number: {company: is_known(message, owned[company].get(number, ())) for company in companies}
             for number, message in listed.items()
@@ -217,24 +217,24 @@ class DoubtResolver:
         return None if why == question(document) else asked(document, self._shared.now(), why)
 
     def _clocks(self) -> Clocks:
-        times = self._shared.journal.times(self._shared.access_point.identity)
+        times = self._shared.journal.numbers.times(self._shared.access_point.identity)
         learned = [(posted, came) for posted, received in times if (came := moment(received))]
         return Clocks.learned(learned, late=self._shared.rules.doubt)
 
     def _doubtful(self, *, away: bool = False) -> list[Document]:
         """What is in doubt in folders that are there, or in those that are away."""
-        documents = self._shared.journal.in_state(State.DOUBT, identity=self._shared.access_point.identity)
+        documents = self._shared.journal.documents.in_state(State.DOUBT, identity=self._shared.access_point.identity)
         unavailable = {folder for folder in {document.folder for document in documents} if self._is_away(folder)}
         return [document for document in documents if (document.folder in unavailable) is away]
 
     def _is_away(self, folder: str) -> bool:
         """Whether a folder (by id) of the account is unavailable, or hangs."""
-        path = self._shared.journal.folder_path(folder)
+        path = self._shared.journal.folders.path(folder)
         there = (pipeline for pipeline in self._pipelines if pipeline.folder.path == path)
         return any(pipeline.health.trouble or self._workers.is_hung(pipeline) for pipeline in there)
 
     def _sending(self) -> list[Document]:
-        return self._shared.journal.in_state(State.SENDING, identity=self._shared.access_point.identity)
+        return self._shared.journal.documents.in_state(State.SENDING, identity=self._shared.access_point.identity)
 
     def _others(self, documents: Iterable[Document], sending: Iterable[Document]) -> list[Document]:
         """Other documents that may have made a message and don't own it yet: requests under way, newer doubts.
@@ -263,7 +263,9 @@ class DoubtResolver:
         theirs, now = self._shared.access_point.clock(), self._shared.now()
         if theirs is not None and document.claimed <= now:  # `claimed` may be wrong by as much as our clock is now
             return document.claimed + min(theirs - now, timedelta(0)) + min(clocks.least, timedelta(0))
-        before = [came for received in self._shared.journal.received_before(document) if (came := moment(received))]
+        before = [
+            came for received in self._shared.journal.numbers.received_before(document) if (came := moment(received))
+        ]
         return min([document.claimed, *before]) if before else None
 
     def _compare(self, message: Message, others: Iterable[Document], clocks: Clocks) -> Candidate:

@@ -40,17 +40,19 @@ def write_responses(desk: Desk) -> None:
     What can't be written now is left to the next scan.
     """
     journal, folder = desk.shared.journal, desk.folder
-    owed = sorted(journal.owed(folder.id, folder.company, desk.shared.now()), key=attrgetter("document"))
+    owed = sorted(journal.responses.owed(folder.id, folder.company, desk.shared.now()), key=attrgetter("document"))
     if not owed:
         return
-    documents = {document.id: document for document in journal.documents({response.document for response in owed})}
+    documents = {
+        document.id: document for document in journal.documents.by_ids({response.document for response in owed})
+    }
     for document_id, group in groupby(owed, key=attrgetter("document")):
         responses = sorted(group, key=attrgetter("at", "msg_no", "nth"))
         document = documents.get(document_id)
         if document_id == AMBIGUOUS:
             _report_ambiguous(desk, responses)
         elif document is None:  # it was removed from the archive meanwhile
-            journal.record_written(responses)
+            journal.responses.record_written(responses)
         elif _may_write(desk, document):
             with desk.health.tolerant():
                 _write(desk, document, responses)
@@ -60,7 +62,9 @@ def _may_write(desk: Desk, document: Document) -> bool:
     """Whether the document is in its place, and that is in this folder or in one that nobody serves."""
     if document.place != document.home or desk.handover.has(document.id):  # it is on its way there
         return False
-    return document.folder == desk.folder.id or not desk.folder.serves(desk.shared.journal.folder_path(document.folder))
+    return document.folder == desk.folder.id or not desk.folder.serves(
+        desk.shared.journal.folders.path(document.folder)
+    )
 
 
 def _write(desk: Desk, document: Document, responses: Sequence[Response]) -> None:
@@ -76,7 +80,7 @@ def _write(desk: Desk, document: Document, responses: Sequence[Response]) -> Non
 
 def _write_elsewhere(desk: Desk, document: Document) -> bool:
     """Replace the sidecar of a document whose folder nobody serves. Whether that was done, or is given up."""
-    path = desk.shared.journal.folder_path(document.folder)
+    path = desk.shared.journal.folders.path(document.folder)
     if path is None:  # another folder of this company may have it
         return False
     try:
@@ -98,11 +102,11 @@ def _with_responses(desk: Desk, document: Document, responses: Sequence[Response
             history = (*history, event)
     if history == document.history:
         return document
-    return desk.shared.journal.record(document.but(history=_with_room(history)))
+    return desk.shared.journal.documents.record(document.but(history=_with_room(history)))
 
 
 def _conclude(desk: Desk, document: Document, responses: Sequence[Response]) -> None:
-    desk.shared.journal.record_written(responses)
+    desk.shared.journal.responses.record_written(responses)
     for response in responses:
         facts = {"code": response.code, "reason": response.reason, "msg_no": response.msg_no}
         desk.shared.log.info("document.answered", **document.log_facts, **facts)
@@ -147,7 +151,9 @@ def _report_ambiguous(desk: Desk, responses: Sequence[Response]) -> None:
     """Log which documents each of these may be about; of a rejection, `status` says the same."""
     journal = desk.shared.journal
     for response in responses:
-        named = ", ".join(f"{document.dropped_as} [{document.id}]" for document in journal.documents_meant(response))
+        named = ", ".join(
+            f"{document.dropped_as} [{document.id}]" for document in journal.responses.documents_meant(response)
+        )
         why = f"message {response.msg_no} answers {response.number} with {response.code}, which may be any of {named}"
         desk.shared.log.warning("response.ambiguous", company=response.company, why=why)
-    journal.record_written(responses)
+    journal.responses.record_written(responses)

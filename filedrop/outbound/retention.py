@@ -71,9 +71,9 @@ class Retention:
         for month in folder.months():
             if _MONTH.fullmatch(month) and month < first_kept:
                 yield from self._remove_month(month, before)
-        while journal.forget_archived(folder.id, folder.company, before, f"archive/{first_kept}", ROWS_AT_ONCE):
+        while journal.removal.forget_archived(folder.id, folder.company, before, f"archive/{first_kept}", ROWS_AT_ONCE):
             yield
-        while journal.shrink():
+        while journal.engine.shrink():
             yield
 
     def _remove_month(self, month: str, before: datetime) -> Iterator[None]:
@@ -87,11 +87,11 @@ class Retention:
                 document_id = self._remove_document(within, name, before)
                 rows += [document_id] if document_id else []
             if shared.steady() >= until:
-                removed += shared.journal.forget(rows)
+                removed += shared.journal.removal.forget(rows)
                 rows = []
                 yield
                 until = shared.steady() + AT_ONCE
-        removed += shared.journal.forget(rows)
+        removed += shared.journal.removal.forget(rows)
         with suppress(OSError):  # a person has put something there
             (folder.at("archive") / month).rmdir()
         if removed:
@@ -104,7 +104,7 @@ class Retention:
         if content.get("state") != State.DELIVERED:  # a person's: a received document with its sidecar, say
             return None
         document_id = sidecar.id_in(content)
-        row = self._desk.shared.journal.document(document_id) if document_id else None
+        row = self._desk.shared.journal.documents.by_id(document_id) if document_id else None
         if document_id is None or (row and not (row.state.finished and _ended(row) < before)):
             return None
         (within / name.removesuffix(".json")).unlink(missing_ok=True)

@@ -140,7 +140,7 @@ def _accepted(shared: Context, document: Document, message: Message) -> Message:
     is_anothers = not shared.window.tell(document.id, message)  # before the journal: what leaves the window is in there
     if not is_anothers:
         with suppress(JournalError):  # the recorder asks the journal again
-            is_anothers = shared.journal.is_owned(document.identity, message, document.company)
+            is_anothers = shared.journal.numbers.is_owned(document.identity, message, document.company)
     if is_anothers:
         shared.access_point.distrust()
         raise _anothers(message)

@@ -196,7 +196,7 @@ def _document(desk: Desk, name: str) -> Candidate | None:
 def _in_sent(desk: Desk) -> Iterator[Candidate | None]:
     """Files in `sent/` that have neither a row nor a sidecar."""
     known, folder = Names(), desk.folder
-    for name, _ in desk.shared.journal.files_in(folder.id, "sent"):
+    for name, _ in desk.shared.journal.documents.files_in(folder.id, "sent"):
         known.add(name)
         yield None
     for name in folder.names("sent"):
@@ -223,7 +223,7 @@ def _in_month(desk: Desk, month: str) -> Iterator[Candidate | None]:
         if (
             is_known
             or not entry.is_file(follow_symlinks=False)
-            or desk.shared.journal.has_had(desk.folder.id, name, unnumbered(name))
+            or desk.shared.journal.documents.has_had(desk.folder.id, name, unnumbered(name))
         ):
             yield None
         else:

@@ -44,7 +44,7 @@ class Tracking:
 
     def wait(self) -> float | None:
         """Seconds until the next document is due; None when none is on its way."""
-        first, now = self._shared.journal.tracking_due(self._shared.access_point.identity), self._shared.now()
+        first, now = self._shared.journal.documents.tracking_due(self._shared.access_point.identity), self._shared.now()
         if first is None:
             return None
         return 0.0 if is_due(first, now, self._longest) else (first - now).total_seconds()
@@ -56,7 +56,7 @@ class Tracking:
         """
         shared = self._shared
         identity, now = shared.access_point.identity, shared.now()
-        due = shared.journal.tracked(identity, now, longest=self._longest, limit=ASKED_AT_ONCE)
+        due = shared.journal.documents.tracked(identity, now, longest=self._longest, limit=ASKED_AT_ONCE)
         return self._track(due) if due else []
 
     def _track(self, documents: list[Document]) -> list[Document]:
@@ -84,7 +84,7 @@ class Tracking:
                     if message is not None:
                         reports.add(message)
         steps = [self._step(document, reports, outbox) for document in documents]
-        return [document for document in shared.journal.record_all(steps) if document.state.finished]
+        return [document for document in shared.journal.documents.record_all(steps) if document.state.finished]
 
     def _outbox(self) -> Listing:
         """What is still on its way; where it isn't given out, archive and single questions tell of deliveries."""
@@ -200,12 +200,12 @@ class _Reports:
         why_not = difference(message, document)
         if not why_not and document.received is None and message.received is not None:
             journal, identity = self._shared.journal, document.identity
-            if is_known(message, journal.owned(identity, [message.msg_no], document.company)[message.msg_no]):
+            if is_known(message, journal.numbers.owned(identity, [message.msg_no], document.company)[message.msg_no]):
                 why_not = "it is another document's"
             elif any(
                 not contradiction(message, other)
                 for state in (State.SENDING, State.DOUBT)
-                for other in journal.in_state(state, identity=identity)
+                for other in journal.documents.in_state(state, identity=identity)
             ):
                 self.unclear.add(document.id)
                 return False

@@ -33,6 +33,6 @@ def retry_needy(journal: Journal, log: structlog.stdlib.BoundLogger, folder: str
 
     A single run would end before them, and the log of this process would not tell of them.
     """
-    for document in journal.needy_documents(folder):
+    for document in journal.documents.needy_documents(folder):
         log_need(log, document)
-    journal.retry_needy(folder, now)
+    journal.documents.retry_needy(folder, now)

@@ -79,7 +79,7 @@ def locked_state(state: Path) -> Iterator[Journal]:
                 (state / PROCESS).write_text(str(os.getpid()))
                 (state / PROCESS).chmod(0o600)
             clear_copies(state)
-            with closing(Journal(state / JOURNAL, migrates=True)) as journal:
+            with closing(Journal.at(state / JOURNAL, migrates=True)) as journal:
                 journal.check_integrity()
                 yield journal
         finally:

@@ -175,7 +175,7 @@ def outdated(folder: Folder, journal: Journal | None) -> str:
     marker = read_marker(folder.at())
     if marker is None or journal is None:
         return ""
-    missing = journal.changes(marker.folder).missing(marker.changes)
+    missing = journal.folders.changes(marker.folder).missing(marker.changes)
     return why_outdated(missing) if missing > 0 else ""
 
 

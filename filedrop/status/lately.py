@@ -33,10 +33,10 @@ def gather(journal: Journal, company: str, now: datetime) -> Lately:
     """What happened to a company's documents lately. Raises JournalError."""
     begins = days_until(now)
     return Lately(
-        sent=journal.last_sent(company, LATEST),
-        received=journal.last_received(company, LATEST),
+        sent=journal.lately.last_sent(company, LATEST),
+        received=journal.lately.last_received(company, LATEST),
         begins=begins,
-        days=journal.per_day(company, begins),
+        days=journal.lately.per_day(company, begins),
     )
 
 

@@ -169,7 +169,7 @@ def is_at_home(file: Entry, status: Status, journal: Journal) -> bool:
     owners = {marker.journal for marker in markers if marker}
     if owners:
         return journal.id in owners
-    known = (path for path in paths if path.is_relative_to(file.directory.path) and journal.folder_at(path))
+    known = (path for path in paths if path.is_relative_to(file.directory.path) and journal.folders.at(path))
     return file.exists() or not any(known)
 
 

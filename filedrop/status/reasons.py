@@ -179,7 +179,7 @@ def known(journal: Journal, documents: Iterable[Document], kind: str, now: datet
         DocumentStatus(
             state=kind,
             file=document.file,
-            path=str(journal.path_of(document) or ""),
+            path=str(journal.folders.path_of(document) or ""),
             why=_why(document, kind, now),
             code="",
             id=document.id,

@@ -45,13 +45,13 @@ def rejected_since(
     The company is the one that serves the document's folder, else the document's own, else the one that received the
     response; "" where the configuration has none of these, or the response may be about documents of several.
     """
-    responses = journal.rejections(since)
+    responses = journal.responses.rejections(since)
     served_by = {served.get(path): company.name for company in config.companies.values() for path in company.outbound}
     ids = {response.document for response in responses}
-    documents = {document.id: document for document in journal.documents(ids)} if ids else {}
+    documents = {document.id: document for document in journal.documents.by_ids(ids)} if ids else {}
     for response in responses:
         if response.document == AMBIGUOUS:
-            meant = journal.documents_meant(response)
+            meant = journal.responses.documents_meant(response)
         else:
             meant = [documents[response.document]] if response.document in documents else []
         companies = {
@@ -61,7 +61,7 @@ def rejected_since(
             )
         }
         if meant:  # else removed from the archive since
-            path = journal.path_of(meant[0]) if len(meant) == 1 else None
+            path = journal.folders.path_of(meant[0]) if len(meant) == 1 else None
             yield companies.pop() if len(companies) == 1 else "", _rejection(response, meant, str(path or ""))
 
 

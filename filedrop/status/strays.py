@@ -81,7 +81,7 @@ class RemovedFolders:
         A folder that hangs is not looked at again before it answers; until then, what was found there last counts.
         """
         if time.monotonic() >= self._next:
-            folders = journal.folder_paths().items()
+            folders = journal.folders.paths().items()
             removed = {path: folder for folder, path in folders if path not in self._config.folders}
             self._found = {path: found for path, found in self._found.items() if path in removed}
             self._looks = {path: look for path, look in self._looks.items() if look.is_alive()}

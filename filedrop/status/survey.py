@@ -162,7 +162,7 @@ class Survey:
         for path, snapshot in self.snapshots.items():
             snapshot.warning = snapshot.warning or told.warnings.get(str(path), "")
             snapshot.refused = snapshot.refused or told.refused.get(str(path), "")
-        newest = journal.newest(now - config.outbound.overdue, LISTED) if journal else {}
+        newest = journal.documents.newest(now - config.outbound.overdue, LISTED) if journal else {}
         stuck: list[MessageRow] = []
         for_nobody: dict[str, list[MessageRow]] = {}  # what is stuck that is for none of the companies, by account
         accounts: dict[str, AccountStatus] = {}
@@ -173,11 +173,11 @@ class Survey:
             if running is False:
                 accounts[name]["next_attempt"] = None
             if journal:
-                rows = journal.messages_in(account.identity, "stuck")
+                rows = journal.messages.in_states(account.identity, "stuck")
                 for_nobody[name] = [row for row in rows if row.folder == str(config.unassigned)]
                 stuck += [row for row in rows if row.folder != str(config.unassigned)]
                 accounts[name]["left_behind"] = left.get(name, [])
-                accounts[name]["surplus"] = [msg_no for msg_no, _ in journal.surplus(account.identity)][::-1]
+                accounts[name]["surplus"] = [msg_no for msg_no, _ in journal.numbers.surplus(account.identity)][::-1]
         status = Status(
             filedrop=VERSION,
             written=now.isoformat(timespec="seconds"),
@@ -215,9 +215,9 @@ class Survey:
                 standing, [folder for company in own for folder in company["folders"]], running=running
             )
         in_doubt = any(company["doubt"] for company in status["companies"].values())
-        doubts = journal.in_state(State.DOUBT) if journal and in_doubt else []
+        doubts = journal.documents.in_state(State.DOUBT) if journal and in_doubt else []
         rejected = list(rejected_since(journal, config, served, now - LATELY)) if journal else []
-        repeats = {name: journal.repeats(name, now - LATELY) if journal else [] for name in config.companies}
+        repeats = {name: journal.messages.repeats(name, now - LATELY) if journal else [] for name in config.companies}
         repeated = [(name, _repeated(row)) for name, rows in repeats.items() for row in rows]
         start = start_command(Path(config.source)) if running is False else ""
         removed = self._removed.look(journal) if journal else []
@@ -343,4 +343,4 @@ def _repeated(row: MessageRow) -> Item:
 
 def _under_way(journal: Journal | None, folders: Iterable[str]) -> Counter[str]:
     """How many open documents these folders have in each state: what waits to be posted has been claimed."""
-    return sum((Counter(journal.counts(folder)) for folder in folders if journal), Counter())
+    return sum((Counter(journal.documents.counts(folder)) for folder in folders if journal), Counter())

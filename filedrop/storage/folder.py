@@ -102,11 +102,11 @@ class Folder:
         """Make the folder this journal's, even if its marker says otherwise (`check --take-over`). Raises OSError."""
         here = Directory.open(self.path)
         marker = read_marker(here)
-        if marker is None or self._is_copy(marker, journal.folder_path(marker.folder)):
-            folder = journal.folder_at(self.path) or secrets.token_hex(8)
+        if marker is None or self._is_copy(marker, journal.folders.path(marker.folder)):
+            folder = journal.folders.at(self.path) or secrets.token_hex(8)
         else:
             folder = marker.folder
-        changes = journal.take_over(folder, self.path)  # first: else a running daemon thinks the marker too old
+        changes = journal.folders.take_over(folder, self.path)  # first: else a running daemon thinks the marker too old
         Marker(folder, journal.id, changes).replace(here)
         here.sync()
 
@@ -158,7 +158,7 @@ class Folder:
                 raise FolderUnavailable(f"{self.path} was just taken up by another filedrop") from None
         if seen_at != self.path:
             here.sync()  # else a power cut may remove a marker that the journal expects
-            journal.record_folder(marker.folder, self.path)
+            journal.folders.record(marker.folder, self.path)
         self.id, self.changes = marker.folder, marker.changes
         here = self._tree.renew(here)  # first: if the share goes away now, no folder is made at its mount point
         for name in self.missing_in(here):
@@ -191,7 +191,7 @@ class Folder:
             return here, None, None
         seen_at = None
         if journal is not None:
-            seen_at = journal.folder_path(marker.folder)
+            seen_at = journal.folders.path(marker.folder)
             if why := self._why_not_ours(marker, journal, seen_at):
                 raise FolderUnavailable(why)
         return here, marker, seen_at
@@ -202,7 +202,7 @@ class Folder:
         return f"{TAKE_OVER} --folder {command(str(self.path))}"
 
     def _is_known(self, journal: Journal | None) -> bool:
-        return journal is not None and journal.folder_at(self.path) is not None
+        return journal is not None and journal.folders.at(self.path) is not None
 
     def _why_not_marked(self, here: Directory, journal: Journal | None) -> str:
         if not is_missing(here / MARKER):
@@ -217,7 +217,7 @@ class Folder:
     def _why_not_ours(self, marker: Marker, journal: Journal, seen_at: Path | None) -> str:
         if marker.journal != journal.id:
             return ANOTHERS
-        if marker.changes < journal.changes(marker.folder).least:
+        if marker.changes < journal.folders.changes(marker.folder).least:
             return (
                 f"its {MARKER} is from before it was last taken over: it isn't mounted, or another disk is mounted "
                 f"there; "

@@ -66,8 +66,8 @@ class OutboundFolder(Folder):
 
     def mark(self, journal: Journal) -> None:
         """Write the journal's count of changes to the marker; the journal records that first. Raises OSError."""
-        if journal.changes(self.id).counted != self.changes:
-            self._mark(journal, journal.mark(self.id))
+        if journal.folders.changes(self.id).counted != self.changes:
+            self._mark(journal, journal.folders.mark(self.id))
 
     def mark_ahead(self, journal: Journal, now: float) -> None:
         """Write a count to the marker that is higher than in any older copy of the journal, before a post at `now`.
@@ -77,7 +77,7 @@ class OutboundFolder(Folder):
         with self._taking_up:
             if now - self._marked_ahead < AHEAD:
                 return
-            self._mark(journal, journal.mark_ahead(self.id))
+            self._mark(journal, journal.folders.mark_ahead(self.id))
             self.at().sync()
             self._marked_ahead = now
 

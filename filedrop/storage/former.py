@@ -34,7 +34,7 @@ PATIENCE = 1.0  # seconds for a folder that nobody serves to say whether it is s
 def left_behind(config: Config, journal: Journal) -> dict[str, list[str]]:
     """Sentences about documents that nobody follows any more and what to do, by their company's present account."""
     found: dict[tuple[str, str], dict[State, int]] = defaultdict(lambda: defaultdict(int))
-    for identity, name, state, number in journal.elsewhere(one.identity for one in config.accounts.values()):
+    for identity, name, state, number in journal.documents.elsewhere(one.identity for one in config.accounts.values()):
         company = config.companies.get(name)
         if company:
             found[company.account, identity][state] += number
@@ -47,7 +47,7 @@ def left_behind(config: Config, journal: Journal) -> dict[str, list[str]]:
 def served_folders(config: Config, journal: Journal) -> dict[Path, str]:
     """The ids of the configured outbound folders, by their paths; those that were never seen are left out."""
     paths = (path for company in config.companies.values() for path in company.outbound)
-    return {path: folder for path in paths if (folder := journal.folder_at(path))}
+    return {path: folder for path in paths if (folder := journal.folders.at(path))}
 
 
 def left_in_folders(served: Mapping[Path, str], journal: Journal) -> str:
@@ -62,8 +62,8 @@ def left_in_folders(served: Mapping[Path, str], journal: Journal) -> str:
 
 
 def _left_in_folders(served: frozenset[str], journal: Journal) -> Iterator[str]:
-    for folder in journal.folders_in_use():
-        path = journal.folder_path(folder)
+    for folder in journal.folders.in_use():
+        path = journal.folders.path(folder)
         if folder in served or path is None:
             continue
         with suppress(OSError):  # who has removed it with what lay in it knows of that
@@ -87,7 +87,7 @@ def _names_left(folder: str, path: Path, journal: Journal) -> list[str]:
     for place in ("sending", "sent"):
         with suppress(FileNotFoundError):
             there = set(os.listdir(path / place))  # noqa: PTH208 - names alone
-            left += [name for name, _ in journal.files_in(folder, place) if name in there]
+            left += [name for name, _ in journal.documents.files_in(folder, place) if name in there]
     return left
 
 

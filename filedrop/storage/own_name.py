@@ -34,7 +34,7 @@ def own_name(entry: Entry, failed: Directory, folder: str, journal: Journal, rea
         document = moved_back(failed / entry.name, folder, journal)
         told = document.dropped_as if document else None
     if told is None and reading is not None:
-        told = journal.given_to(folder, entry.name, reading)
+        told = journal.documents.given_to(folder, entry.name, reading)
     return told if told and may_be_given(entry.name, told) else entry.name
 
 
@@ -57,7 +57,7 @@ def told_beside(where: Where) -> str | None:
 def moved_back(left: Entry, folder: str, journal: Journal) -> Document | None:
     """The document whose sidecar is in `failed/`, but whose file isn't any more. Raises OSError, JournalError."""
     document_id = sidecar.document_id_in(left.beside(".json"))
-    document = journal.document(document_id) if document_id and not left.exists() else None
+    document = journal.documents.by_id(document_id) if document_id and not left.exists() else None
     if document is None or (document.folder, document.place, document.file) != (folder, "failed", left.name):
         return None
     return document

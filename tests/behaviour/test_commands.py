@@ -122,7 +122,7 @@ def test_a_failure_is_told(with_commands: Callable[..., World], script: str, why
         (about,) = service.report().troubles
         assert about == "commands.after_failed of acme"
         assert why in service.report().troubles[about]
-        world.until(lambda: not service.journal.errands())
+        world.until(lambda: not service.journal.errands.first())
         world.drop("good.xml", invoice("1"))
         world.until(world.settled)
     assert world.accepted() == {"good.xml": 1}
@@ -196,7 +196,7 @@ def test_a_link_in_its_place(with_commands: Callable[..., World], tmp_path: Path
     else:
         os.mkfifo(document)
     with world.service() as service:
-        world.until(lambda: not service.journal.errands())
+        world.until(lambda: not service.journal.errands.first())
         assert "was not run for" in service.report().troubles["commands.after_received of acme"]
         assert "somebody has replaced it with a link" in service.report().troubles["commands.after_received of acme"]
     assert not told(tmp_path)
@@ -215,7 +215,7 @@ def test_a_link_in_its_folders_place(with_commands: Callable[..., World], tmp_pa
     (world.outbound / "failed").symlink_to(tmp_path / "elsewhere")
     world.more = right
     with world.service() as service:
-        world.until(lambda: not service.journal.errands())
+        world.until(lambda: not service.journal.errands.first())
         assert "was not run for" in service.report().troubles["commands.after_failed of acme"]
     assert not told(tmp_path)
 
@@ -268,7 +268,7 @@ def test_what_goes_on_behind_it(with_commands: Callable[..., World], tmp_path: P
     try:
         with world.service() as service:
             world.until(lambda: children.exists() and len(children.read_text().split()) == 3)
-            world.until(lambda: not service.journal.errands())
+            world.until(lambda: not service.journal.errands.first())
             assert service.report().troubles == {}
             world.until(lambda: not [one for one in threading.enumerate() if one.name == "program"])
     finally:
@@ -293,4 +293,4 @@ def test_none_by_default(world: World) -> None:
     world.drop("bad.xml", invoice("2", receiver=None))
     with world.service() as service:
         world.until(world.settled)
-        assert service.journal.errands() == []
+        assert service.journal.errands.first() == []

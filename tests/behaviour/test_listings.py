@@ -40,9 +40,9 @@ def test_no_listing_for_each_document(make_world: Callable[..., World], monkeypa
         world.until(pipeline.is_done)
         now, folder = datetime.now().astimezone(), pipeline.folder.id
         monkeypatch.setattr(os, "scandir", counted)
-        for document in service.journal.lying_in(folder, "sent"):
-            service.journal.record(document.delivered_at(now, now.isoformat(), None))
+        for document in service.journal.documents.lying_in(folder, "sent"):
+            service.journal.documents.record(document.delivered_at(now, now.isoformat(), None))
         touch(pipeline)
-        world.until(lambda: not service.journal.lying_in(folder, "sent"))
+        world.until(lambda: not service.journal.documents.lying_in(folder, "sent"))
     assert sum(times for name, times in listed.items() if "/archive/" in name) < MANY / 2, listed
     assert len(list((world.outbound / "archive").rglob("*.xml"))) == MANY

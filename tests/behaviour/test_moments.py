@@ -98,7 +98,7 @@ def test_a_message_where_received_changes_its_digits(
             life = Life(world, clock)
         life.go_on(3600, until=lambda: not world.sandbox.store.inbox("acme"))
         life.go_on(300)  # it isn't delivered again
-        (row,) = life.journal.numbered(number)
+        (row,) = life.journal.messages.numbered(number)
         assert row.state == "read"
         assert not world.sandbox.store.inbox("acme")
         assert len(world.delivered()) == 1

@@ -124,11 +124,11 @@ def test_one_that_takes_long(world: World) -> None:
             world.receive(invoice(number))
         world.until(lambda: len(world.delivered()) == 3 and not world.sandbox.store.inbox("acme"))
         identity = world.configuration().accounts["main"].identity
-        world.until(lambda: any(row.page == 1 for row in service.journal.messages_in(identity, "read")))
+        world.until(lambda: any(row.page == 1 for row in service.journal.messages.in_states(identity, "read")))
     assert len(list(world.inbound.glob("*.html"))) == 1
     with world.service() as service:
         world.until(lambda: len(list(world.inbound.glob("*.html"))) == 3)
-        world.until(lambda: not service.journal.owed_pages())
+        world.until(lambda: not service.journal.messages.owed_pages())
     assert not [line for line in world.log() if line["event"] in ("page.not_made", "work.failed")]
 
 

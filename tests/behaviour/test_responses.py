@@ -45,7 +45,7 @@ def number_in(world: World, msg_no: int) -> str:
 
 def untied(service: Daemon) -> list[str]:
     """The numbers in the responses that are tied to no document yet, or not written into its sidecar."""
-    found = service.journal.read("SELECT number FROM responses WHERE document = '' OR owed_to <> ''")
+    found = service.journal.engine.read("SELECT number FROM responses WHERE document = '' OR owed_to <> ''")
     return [number for (number,) in found]
 
 
@@ -85,7 +85,7 @@ def test_answers_on_the_companys_page(make_world: Callable[..., World], language
         world.drop(f"{number}.xml", invoice(number))
     world.run_once()
     with locked_state(world.state) as journal:
-        sent = {document.number: document for document in journal.last_sent("acme", 3)}
+        sent = {document.number: document for document in journal.lately.last_sent("acme", 3)}
         now = datetime.now(UTC)
         confirmed = replace(recorded("1", msg_no=-9, at=now + timedelta(hours=1)), sender="0242:123456")
         codes = [("1", "AB"), ("1", "AP"), ("2", "AP"), ("2", "RE")]
@@ -93,8 +93,8 @@ def test_answers_on_the_companys_page(make_world: Callable[..., World], language
             recorded(number, msg_no=-nth, code=code, at=now + timedelta(minutes=nth))
             for nth, (number, code) in enumerate(codes, 1)
         ]
-        journal.record_responses([*given, replace(confirmed, number="uuid:" + str(sent["1"].msg_no))])
-        answers = {document.number: document.answer for document in journal.last_sent("acme", 3)}
+        journal.responses.record([*given, replace(confirmed, number="uuid:" + str(sent["1"].msg_no))])
+        answers = {document.number: document.answer for document in journal.lately.last_sent("acme", 3)}
     assert answers == {"1": "AP", "2": "RE", "3": ""}
     page = world.root / "acme" / "STATUS.html"
     with world.daemon():
@@ -208,7 +208,7 @@ def test_many_that_answer_nothing(world: World) -> None:
     world.run_once()
     with locked_state(world.state) as journal:
         now = datetime.now(UTC)
-        journal.record_responses([recorded(f"X-{nth}", msg_no=-nth, at=now) for nth in range(1, 301)])
+        journal.responses.record([recorded(f"X-{nth}", msg_no=-nth, at=now) for nth in range(1, 301)])
     world.drop("invoice.xml", invoice("1001"))
     world.receive(response("1001"))
     with world.service():
@@ -329,7 +329,7 @@ def test_very_many_to_one(world: World) -> None:
     now = datetime.now(UTC)
     one = recorded("1001", code="IP", reason="\N{GRINNING FACE}" * 500, at=now)
     with locked_state(world.state) as journal:
-        journal.record_responses([replace(one, msg_no=-nth, at=now + timedelta(0, nth)) for nth in range(1, 301)])
+        journal.responses.record([replace(one, msg_no=-nth, at=now + timedelta(0, nth)) for nth in range(1, 301)])
     with world.service() as service:
         world.until(lambda: not untied(service))
     told = said(world, "invoice.xml")

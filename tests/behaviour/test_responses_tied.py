@@ -264,7 +264,7 @@ def test_a_document_that_is_elsewhere_now(world: World, what: str) -> None:
     assert len(rejections(world)) == 1
     assert "means Rejected" in world.filedrop("history", "invoice.xml").stdout
     with locked_state(world.state) as journal:
-        assert journal.value("SELECT count(*) FROM responses WHERE owed_to <> ''") == 0
+        assert journal.engine.value("SELECT count(*) FROM responses WHERE owed_to <> ''") == 0
 
 
 def test_a_folder_of_a_company_that_is_gone(world: World) -> None:

@@ -225,7 +225,7 @@ def test_no_verdict_waits(make_world: Callable[..., World], tmp_path: Path) -> N
         told = service.report().troubles["validation"]
         assert "can't be validated, and wait: acme: invoice.xml: " in told
         assert "status 7" in told
-        (document,) = service.journal.documents([_only(service)])
+        (document,) = service.journal.documents.by_ids([_only(service)])
         assert [event.event for event in document.history] == ["claimed", "not validated"]
         (tmp_path / "well").touch()
         world.until(world.settled, 300)
@@ -240,12 +240,12 @@ def _only(service: Daemon) -> str:
 
 
 def _tries(service: Daemon) -> int:
-    return max((document.attempts for document in service.journal.documents(_kept(service))), default=0)
+    return max((document.attempts for document in service.journal.documents.by_ids(_kept(service))), default=0)
 
 
 def _kept(service: Daemon) -> list[str]:
     folder, now = service.accounts[0].pipelines[0].folder, service.accounts[0].context.now()
-    return [id_ for id_, _, _ in service.journal.kept_in_sending(folder.id, now, now)]
+    return [id_ for id_, _, _ in service.journal.documents.kept_in_sending(folder.id, now, now)]
 
 
 def test_status_says_why_it_waits(make_world: Callable[..., World], tmp_path: Path) -> None:
@@ -335,7 +335,7 @@ def test_stopped_and_killed_meanwhile(by_rules: Callable[..., World]) -> None:
     assert process.poll() is not None
     with world.service() as service:
         world.until(lambda: child(service) and under_way(service.accounts[0].pipelines[0]), what="it is again")
-        (document,) = service.journal.documents([_only(service)])
+        (document,) = service.journal.documents.by_ids([_only(service)])
         assert [event.event for event in document.history] == ["claimed"]
     assert not world.front.asked("POST /outbox")
 
@@ -351,7 +351,7 @@ def test_killed_meanwhile(by_rules: Callable[..., World]) -> None:
         daemon.wait()
     with world.service() as service:
         world.until(lambda: _tries(service) >= 1, 300)
-        (document,) = service.journal.documents([_only(service)])
+        (document,) = service.journal.documents.by_ids([_only(service)])
         assert [event.event for event in document.history] == ["claimed", "not validated"]
 
 

@@ -112,8 +112,8 @@ def test_backup(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
         assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     (world.state / JOURNAL).unlink()
     copy.rename(world.state / JOURNAL)
-    journal = Journal(world.state / JOURNAL)
-    assert [document.file for document in journal.called("invoice.xml", "invoice.xml")] == ["invoice.xml"]
+    journal = Journal.at(world.state / JOURNAL)
+    assert [document.file for document in journal.documents.called("invoice.xml", "invoice.xml")] == ["invoice.xml"]
     journal.close()
     world.settle()
     world.invariants()

@@ -41,7 +41,7 @@ def bring_into_doubt(world: World, *names: str) -> None:
     for name in names:
         world.drop(name, invoice(name))
     with world.service() as service:
-        world.until(lambda: len(service.journal.in_state(State.DOUBT)) == len(names))
+        world.until(lambda: len(service.journal.documents.in_state(State.DOUBT)) == len(names))
 
 
 def test_what_could_be_retried(filedrop: Filedrop, world: World) -> None:
@@ -275,7 +275,7 @@ def test_resolve_with_a_wrong_number(filedrop: Filedrop, doubtful: World) -> Non
     bring_into_doubt(doubtful, "one.xml")
     assert filedrop("resolve", "one.xml", "--sent", 4711, config=config_of(doubtful)).returncode == 1
     with locked_state(doubtful.state) as journal:
-        assert len(journal.in_state(State.DOUBT)) == 1
+        assert len(journal.documents.in_state(State.DOUBT)) == 1
 
 
 def test_resolve_with_the_number_of_another(filedrop: Filedrop, make_world: Callable[..., World]) -> None:

@@ -146,12 +146,12 @@ def test_a_company_that_is_called_otherwise(make_world: Callable[..., World]) ->
     world.front.next("POST /outbox", cut_after)
     world.drop("doubtful.xml", invoice("2"))
     with world.service() as service:
-        world.until(lambda: service.journal.in_state(State.DOUBT))
+        world.until(lambda: service.journal.documents.in_state(State.DOUBT))
     world._companies = {
         "norge": f'{{participants: ["{SELLER}"], outbound: {world.outbound}, inbound: {world.inbound}}}'
     }
     with world.service() as service:
-        world.until(lambda: all(one.company == "norge" for one in service.journal.in_state(State.SENT)))
+        world.until(lambda: all(one.company == "norge" for one in service.journal.documents.in_state(State.SENT)))
     norge = json.loads(ask(world, "status", "--json").output)["companies"]["norge"]
     assert (norge["overdue"], norge["doubt"], norge["sending"]) == (1, 1, 0)
 
@@ -256,8 +256,10 @@ def test_what_a_person_decides_comes_first(filedrop: Filedrop, make_world: Calla
         world.drop("doubtful.xml", invoice("2"))
         world.until(lambda: asked(filedrop, world)[0]["doubt"])
     with locked_state(world.state) as journal:
-        (document,) = journal.in_state(State.DOUBT)
-        journal.record(question.asked(document, datetime.now().astimezone(), "is it message 7? filedrop resolve ..."))
+        (document,) = journal.documents.in_state(State.DOUBT)
+        journal.documents.record(
+            question.asked(document, datetime.now().astimezone(), "is it message 7? filedrop resolve ...")
+        )
     _, lines = asked(filedrop, world)
     table = next(number for number, line in enumerate(lines) if line.startswith("company"))
     assert lines[0] == "filedrop isn't running. 2 documents need attention."
@@ -375,9 +377,9 @@ def test_what_the_access_point_has_too_often(filedrop: Filedrop, make_world: Cal
     world.drop("invoice.xml", invoice("1", receiver=BUYER))
     world.settle(ends=("sent",))
     with locked_state(world.state) as journal:
-        (document,) = journal.in_state(State.SENT)
+        (document,) = journal.documents.in_state(State.SENT)
         for number in range(100, 125):
-            journal.record_surplus(document.identity, number, None, document)
+            journal.numbers.record_surplus(document.identity, number, None, document)
     _, lines = asked(filedrop, world)
     (line,) = [line for line in lines if "twice" in line]
     assert ": 124, 123, " in line

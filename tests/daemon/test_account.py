@@ -57,7 +57,9 @@ def test_a_first_comparison_that_fails(make_world: Callable[..., World], clock: 
     assert (account.breaker.ready, journal.trouble, account.ready()) == (True, "", False)
     life.go_on(125)
     assert account.ready()
-    assert [document.dropped_as for document in journal.called("invoice.xml", "invoice.xml")] == ["invoice.xml"]
+    assert [document.dropped_as for document in journal.documents.called("invoice.xml", "invoice.xml")] == [
+        "invoice.xml"
+    ]
     life.stop()
 
 
@@ -178,7 +180,7 @@ def test_a_doubt_ends_while_it_is_asked_whether_all_is_done(
     assert not account.is_done()
     looks, follows_at = 0, looks
     assert not account.is_done()
-    assert life.journal.called("invoice.xml", "invoice.xml")[0].state is State.WAITING
+    assert life.journal.documents.called("invoice.xml", "invoice.xml")[0].state is State.WAITING
     life.go_on(60)
     assert world.accepted()["invoice.xml"] == 1
     assert account.is_done()

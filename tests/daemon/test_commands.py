@@ -35,7 +35,7 @@ ERRAND = (
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    with closing(Journal(tmp_path / "journal.sqlite")) as opened:
+    with closing(Journal.at(tmp_path / "journal.sqlite")) as opened:
         yield opened
 
 
@@ -64,7 +64,7 @@ def look(runner: CommandRunner, times: int = 1) -> None:
 
 def test_the_journal_cannot_be_written(journal: Journal, runner: CommandRunner, tmp_path: Path) -> None:
     """A command whose end can't be recorded isn't run again and again while the disk is full, nor afterwards."""
-    journal.write(lambda connection: connection.execute(ERRAND, ("acme",)))
+    journal.engine.write(lambda connection: connection.execute(ERRAND, ("acme",)))
     refuse_writes(journal)
     look(runner, 5)
     assert told(tmp_path) == 1
@@ -78,17 +78,17 @@ def test_the_journal_cannot_be_written(journal: Journal, runner: CommandRunner, 
 
 def test_the_journal_cannot_be_written_at_the_start(tmp_path: Path) -> None:
     """What happens when it can be written again has its commands, though these were new at that start."""
-    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+    with closing(Journal.at(tmp_path / "journal.sqlite")) as journal:
         refuse_writes(journal)
         log = structlog.wrap_logger(structlog.testing.CapturingLogger())
         commands = Commands.model_validate({"after_received": [sys.executable, "-c", ""]})
         made = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
         made.start()
         look(made)
-        assert not journal.read(statements.WANTED)
+        assert not journal.engine.read(statements.WANTED)
         refuse_writes(journal, refuses=False)
         look(made)
-        assert journal.read(statements.WANTED) == [("received",)]
+        assert journal.engine.read(statements.WANTED) == [("received",)]
         made.close(5)
 
 
@@ -99,7 +99,7 @@ def test_the_system_has_no_thread(
     without_threads: Callable[[str], AbstractContextManager[None]],
 ) -> None:
     """A command that was due while no thread could be started is run as soon as one can."""
-    journal.write(lambda connection: connection.execute(ERRAND, ("acme",)))
+    journal.engine.write(lambda connection: connection.execute(ERRAND, ("acme",)))
     with without_threads("commands"):
         look(runner)
     assert not told(tmp_path)
@@ -115,7 +115,7 @@ def test_the_system_has_no_thread_to_hear_a_program(
     without_threads: Callable[[str], AbstractContextManager[None]],
 ) -> None:
     """A program to which nobody could listen isn't started: it ran again each second, unseen."""
-    journal.write(lambda connection: connection.execute(ERRAND, ("acme",)))
+    journal.engine.write(lambda connection: connection.execute(ERRAND, ("acme",)))
     with without_threads("program"):
         look(runner, 3)
     assert "no thread" in runner.troubles["commands.after_received of acme"]
@@ -129,8 +129,8 @@ def test_the_system_has_no_thread_to_hear_a_program(
 def test_what_another_process_has_delivered(runner: CommandRunner, tmp_path: Path) -> None:
     """A message that `download --deliver` has brought again is told within a minute, not when the next one comes."""
     look(runner)
-    with closing(Journal(tmp_path / "journal.sqlite")) as of_another:
-        of_another.write(lambda connection: connection.execute(ERRAND, ("acme",)))
+    with closing(Journal.at(tmp_path / "journal.sqlite")) as of_another:
+        of_another.engine.write(lambda connection: connection.execute(ERRAND, ("acme",)))
     runner._anyway = 0.0  # the minute is over
     look(runner)
     assert told(tmp_path) == 1
@@ -139,19 +139,19 @@ def test_what_another_process_has_delivered(runner: CommandRunner, tmp_path: Pat
 
 def test_an_end_that_was_recorded_after_all(journal: Journal, runner: CommandRunner, tmp_path: Path) -> None:
     """Where the disk fails at the very end of the commit, the next errand may get the number: it is run, too."""
-    journal.write(lambda connection: connection.execute(ERRAND, ("acme",)))
-    end = journal.end_errand
+    journal.engine.write(lambda connection: connection.execute(ERRAND, ("acme",)))
+    end = journal.errands.end
 
     def fails_late(errand: object) -> None:
         end(errand)  # type: ignore[arg-type]
         raise JournalError("disk I/O error")
 
-    journal.end_errand = fails_late  # type: ignore[method-assign, assignment]
+    journal.errands.end = fails_late  # type: ignore[method-assign, assignment]
     look(runner)
-    journal.end_errand = end  # type: ignore[method-assign]
+    journal.errands.end = end  # type: ignore[method-assign]
     assert told(tmp_path) == 1
-    assert not journal.errands()
-    journal.write(lambda connection: connection.execute(ERRAND.replace("'', 1", "'', 2"), ("acme",)))
+    assert not journal.errands.first()
+    journal.engine.write(lambda connection: connection.execute(ERRAND.replace("'', 1", "'', 2"), ("acme",)))
     runner._not_before.update(acme=0.0)
     look(runner)
     assert runner.is_done()
@@ -166,16 +166,16 @@ def test_a_program_on_a_share_that_hangs(journal: Journal, tmp_path: Path) -> No
     commands = Commands.model_validate({"after_received": [str(away / "program")]})
     runner = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
     runner.start()
-    journal.write(lambda connection: connection.execute(ERRAND, ("acme",)))
+    journal.engine.write(lambda connection: connection.execute(ERRAND, ("acme",)))
     with foreign(away, "fuse", answers=False):
         runner.tick()
         while not any(thread.name == "program" for thread in threading.enumerate()):  # it is about to be started
             time.sleep(0.01)
-        journal.write(lambda connection: connection.execute(ERRAND, ("fjord",)))
+        journal.engine.write(lambda connection: connection.execute(ERRAND, ("fjord",)))
         within(5, runner.tick)
         within(5, lambda: runner.close(0.1))
     runner.close(5)
-    assert len(journal.errands()) == 2
+    assert len(journal.errands.first()) == 2
 
 
 def test_a_fifth_company_beside_four_busy_ones(journal: Journal, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_fifth_company_beside_four_busy_ones(journal: Journal, tmp_path: Path)
     runner = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
     runner.start()
     busy = [(f"busy-{number}",) for number in range(4)]
-    journal.write(lambda connection: connection.executemany(ERRAND, [*(busy * 10), ("fifth",)]))
+    journal.engine.write(lambda connection: connection.executemany(ERRAND, [*(busy * 10), ("fifth",)]))
     look(runner)
     assert runner.is_done()
     companies = ran.read_text().split()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import stat
 import sys
 from contextlib import closing
@@ -14,7 +15,7 @@ from support.documents import invoice
 from support.drops import drop
 
 from filedrop.errors import FiledropError, JournalError
-from filedrop.journal import SQLITE_VERSION, Journal
+from filedrop.journal import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +28,9 @@ DAY = date(2026, 11, 20)
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    with closing(Journal(tmp_path / "journal.sqlite", migrates=True)) as opened:
-        opened.record_all([drop(number) for number in range(300)])
-        assert opened.checkpoint()
+    with closing(Journal.at(tmp_path / "journal.sqlite", migrates=True)) as opened:
+        opened.documents.record_all([drop(number) for number in range(300)])
+        assert opened.engine.checkpoint()
         yield opened
 
 
@@ -48,23 +49,23 @@ def test_seven_copies(journal: Journal, tmp_path: Path) -> None:
     (folder / ".left.tmp").touch()
     (folder / ".left.tmp-journal").touch()
     for day in range(9):
-        assert journal.copy_daily(DAY + timedelta(days=day), spare=0)
-        assert not journal.copy_daily(DAY + timedelta(days=day), spare=0)
+        assert journal.copies.copy_daily(DAY + timedelta(days=day), spare=0)
+        assert not journal.copies.copy_daily(DAY + timedelta(days=day), spare=0)
     kept = [f"journal-2026-11-{day}.sqlite" for day in range(22, 29)]
     assert sorted(path.name for path in folder.iterdir()) == [*kept, "mine.sqlite"]
-    assert journal.newest_copy() == folder / kept[-1]
+    assert journal.copies.newest_copy() == folder / kept[-1]
     if sys.platform != "win32":
         assert {stat.S_IMODE((folder / name).stat().st_mode) for name in kept} == {0o600}
-    with closing(Journal(folder / kept[0])) as copy:
-        assert copy.document(drop(7).id) is not None
+    with closing(Journal.at(folder / kept[0])) as copy:
+        assert copy.documents.by_id(drop(7).id) is not None
 
 
 def test_no_room(journal: Journal, tmp_path: Path) -> None:
     """A copy that would leave too little of the disk isn't made, and the older ones stay."""
     folder = tmp_path / "backup"
-    journal.copy_daily(DAY, spare=0)
+    journal.copies.copy_daily(DAY, spare=0)
     with pytest.raises(FiledropError, match="no room for a copy of the journal"):
-        journal.copy_daily(DAY + timedelta(days=1), spare=10**18)
+        journal.copies.copy_daily(DAY + timedelta(days=1), spare=10**18)
     assert [path.name for path in folder.iterdir()] == ["journal-2026-11-20.sqlite"]
 
 
@@ -72,10 +73,10 @@ def test_damage(journal: Journal, tmp_path: Path) -> None:
     """Damage is found, no copy of it is kept, and the journal is in trouble whatever can still be written."""
     folder = tmp_path / "backup"
     for day in range(7):
-        journal.copy_daily(DAY + timedelta(days=day), spare=0)
-    damage(journal.path)
+        journal.copies.copy_daily(DAY + timedelta(days=day), spare=0)
+    damage(journal.engine.path)
     with pytest.raises(JournalError, match=r"is damaged.*put the latest copy there, from"):
-        journal.copy_daily(DAY + timedelta(days=7), spare=0)
+        journal.copies.copy_daily(DAY + timedelta(days=7), spare=0)
     assert len(list(folder.iterdir())) == 7
     assert "is damaged" in journal.trouble
     journal.check_writable()
@@ -86,7 +87,7 @@ def backed_up(world: World) -> Path:
     """The copy that a daemon makes of its journal."""
     with world.service() as service:
         service.copies._due = 0.0  # its first minute is over
-        world.until(lambda: service.journal.newest_copy() is not None, what="a copy is there")
+        world.until(lambda: service.journal.copies.newest_copy() is not None, what="a copy is there")
     (copy,) = (world.state / "backup").iterdir()
     return copy
 
@@ -115,17 +116,17 @@ def test_beside_what_a_killed_daemon_left(world: World) -> None:
     world.settle()
     copy = backed_up(world)
     with world.service() as service:
-        service.journal.record_all([drop(number, folder="elsewhere") for number in range(600)])
-        world.until(service.journal.checkpoint)
-        service.journal.record_all([drop(number, folder="elsewhere") for number in range(600, 700)])
+        service.journal.documents.record_all([drop(number, folder="elsewhere") for number in range(600)])
+        world.until(service.journal.engine.checkpoint)
+        service.journal.documents.record_all([drop(number, folder="elsewhere") for number in range(600, 700)])
         left = world.copy_of_journal()
         assert {"journal.sqlite-wal", "journal.sqlite-shm"} < left.keys()
     world.drop("after.xml", invoice("2"))
     world.settle()
     world.put_back(left | {"journal.sqlite": copy.read_bytes()})
-    with closing(Journal(world.state / "journal.sqlite")) as journal:
+    with closing(Journal.at(world.state / "journal.sqlite")) as journal:
         journal.check_integrity()
-        assert journal.document(drop(1).id) is None
+        assert journal.documents.by_id(drop(1).id) is None
     world.put_back(left | {"journal.sqlite": copy.read_bytes()})
     world.drop("waiting.xml", invoice("3"))
     world.settle()
@@ -139,9 +140,9 @@ def test_damage_while_it_runs(world: World) -> None:
     world.settle()
     with world.service() as service:
         for number in range(1000, 1300):
-            service.journal.record(drop(number, folder="elsewhere"))
-        service.journal.checkpoint()
-        damage(service.journal.path)
+            service.journal.documents.record(drop(number, folder="elsewhere"))
+        service.journal.engine.checkpoint()
+        damage(service.journal.engine.path)
         service.copies._due = 0.0
         world.until(lambda: "is damaged" in service.journal.trouble, what="the damage is found")
         assert not [about for about in service.report().troubles if about == "backup"], "it is told once"
@@ -167,5 +168,5 @@ def test_check_names_it(world: World) -> None:
     assert "there is no daily copy yet" in ask(world, "check").says
     copy = backed_up(world)
     said = ask(world, "check").says
-    assert f"SQLite {SQLITE_VERSION}" in said
+    assert f"SQLite {sqlite3.sqlite_version}" in said
     assert copy.name in said.replace(" ", "")

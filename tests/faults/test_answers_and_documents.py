@@ -113,7 +113,7 @@ def test_left_alone_for_as_long_as_it_asks(slow_world: World) -> None:
     with slow_world.service() as service:
         slow_world.until(lambda: paused(slow_world) == ["away"])
         slow_world.drop("another.xml", invoice("2"))
-        slow_world.until(lambda: len(service.journal.in_state(State.WAITING)) == 2)
+        slow_world.until(lambda: len(service.journal.documents.in_state(State.WAITING)) == 2)
         assert 3500 < service.accounts[0].breaker.wait() <= 3600
         assert "3600 s" in service.accounts[0].breaker.report.why
     assert set(slow_world.places().values()) == {"sending"}

@@ -86,7 +86,7 @@ def test_what_is_left_over_in_sending_is_taken_up_while_others_are_claimed(world
     life._clock.pass_on(130)
     life.turn()
     life.do_each("step")  # while what was dropped has still to settle
-    taken_up = [document.file for document in life.journal.lying_in(life.pipeline.folder.id, "sending")]
+    taken_up = [document.file for document in life.journal.documents.lying_in(life.pipeline.folder.id, "sending")]
     assert "left-over.xml" in taken_up  # on Windows beside the other, which needn't settle
     life.go_on(400)
     world.invariants()
@@ -140,7 +140,7 @@ def test_a_start_whose_journal_fails(world: World, clock: Clock) -> None:
     life.turn()
     life.do(life.jobs.index("step"))
     assert life.pipeline.reconciliation.next > clock.steady()
-    assert [document.file for document in life.journal.lying_in(life.pipeline.folder.id, "sending")] == [
+    assert [document.file for document in life.journal.documents.lying_in(life.pipeline.folder.id, "sending")] == [
         "left-over.xml"
     ]
     life.go_on(400)
@@ -159,7 +159,7 @@ def test_a_folder_that_comes_back_is_compared_before_anything_else(world: World,
     life.do(life.jobs.index("step"))
     assert not life.pipeline.health.trouble
     assert not life.pipeline.reconciliation.is_under_way
-    assert [document.file for document in life.journal.lying_in(life.pipeline.folder.id, "sending")] == [
+    assert [document.file for document in life.journal.documents.lying_in(life.pipeline.folder.id, "sending")] == [
         "left-over.xml"
     ]
 
@@ -220,7 +220,7 @@ def test_what_an_earlier_journal_may_have_posted_and_cannot_be_read(world: World
         assert [path.name for path in (world.outbound / "archive").rglob("*.xml")] == ["readable.xml"]
         (world.outbound / "sending" / "unreadable.xml").chmod(0o600)
         life.go_on(200)
-        assert [document.dropped_as for document in life.journal.in_state(State.DOUBT)] == ["unreadable.xml"]
+        assert [document.dropped_as for document in life.journal.documents.in_state(State.DOUBT)] == ["unreadable.xml"]
         life.go_on(2000)
     life.drop()
     world.invariants()
@@ -242,13 +242,13 @@ def test_a_name_that_comes_again_before_the_journal_knows_of_a_move(world: World
     life.go_on(10)
     world.drop("invoice.xml", invoice("1"))
     if place == "sending":
-        life.journal.record_places = lambda _: None  # type: ignore[method-assign] # filedrop dies before this
+        life.journal.documents.record_places = lambda _: None  # type: ignore[method-assign] # filedrop dies before this
     look_twice(life)
     if place == "sent":
         life.turn()
         life.do_all()
         clock.pass_on(70)
-        life.journal.record_places = lambda _: None  # type: ignore[method-assign] # likewise
+        life.journal.documents.record_places = lambda _: None  # type: ignore[method-assign] # likewise
         life.turn()
         life.do_all()
     world.drop("second.xml", invoice("2"))
@@ -312,7 +312,7 @@ def test_a_clock_that_is_set_back(make_world: Callable[..., World], clock: Clock
     world.drop("waiting.xml", invoice("3"))
     world.front.always("POST /outbox", instead(429))
     life.go_on(400)
-    assert life.journal.messages_in("acme@127.0.0.1", "stuck")
+    assert life.journal.messages.in_states("acme@127.0.0.1", "stuck")
     assert world.places() == {"sent.xml": "sent", "waiting.xml": "sending"}
     world.front.heal()
     clock.skew = timedelta(days=-3)
@@ -380,7 +380,7 @@ def test_a_file_is_gone_whose_step_waits_behind_the_comparison(world: World, lif
     (world.outbound / "sending" / "taken.xml").unlink()
     (world.outbound / "HOLD").unlink()
     life.go_on(1000)
-    assert not life.journal.lying_in(life.pipeline.folder.id, "sending")
+    assert not life.journal.documents.lying_in(life.pipeline.folder.id, "sending")
     assert world.accepted() == {}
 
 
@@ -411,7 +411,7 @@ def test_a_file_is_gone_when_its_document_is_put_away(make_world: Callable[..., 
     world.front.next("POST /outbox", taken)
     world.drop("taken.xml", invoice("1"))
     life.go_on(1000)
-    assert not life.journal.lying_in(life.pipeline.folder.id, "sending")
+    assert not life.journal.documents.lying_in(life.pipeline.folder.id, "sending")
     assert world.accepted() == {"taken.xml": 1}
     life.drop()
 
@@ -491,7 +491,9 @@ def test_a_name_in_sending_is_anothers_while_it_is_compared(world: World, life: 
         life.do(life.jobs.index("step"))
     assert life.pipeline.reconciliation.is_under_way
     life.do_all()
-    assert [document.file for document in life.journal.lying_in(life.pipeline.folder.id, "sending")] == ["invoice.xml"]
+    assert [document.file for document in life.journal.documents.lying_in(life.pipeline.folder.id, "sending")] == [
+        "invoice.xml"
+    ]
     hold.unlink()
     life.go_on(1000)
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
@@ -526,10 +528,10 @@ def test_what_the_follower_concluded_comes_late(world: World, life: Life, clock:
     while "send" not in life.jobs:
         clock.pass_on(max(life.turn(), 0.01))
         life.do_each("step")
-    (document,) = life.journal.in_state(State.SENDING)
+    (document,) = life.journal.documents.in_state(State.SENDING)
     life.pipeline.put(Returned(document.but(state=State.WAITING)))
     life.do_each("step")
-    assert [row.state for row in life.journal.documents([document.id])] == [State.SENDING]
+    assert [row.state for row in life.journal.documents.by_ids([document.id])] == [State.SENDING]
     life.go_on(60)
     world.invariants()
     assert len(world.front.asked("POST /outbox")) == 1
@@ -542,7 +544,7 @@ def test_taken_put_back_and_taken_again(make_world: Callable[..., World], clock:
     life.take(world, "invoice.xml")
     sent, taken = world.outbound / "sent" / "invoice.xml", world.base / "invoice.xml"
     sidecar = sent.with_name("invoice.xml.json").read_bytes()
-    (document,) = life.journal.in_state(State.SENT)
+    (document,) = life.journal.documents.in_state(State.SENT)
     sent.rename(taken)
     while not life.pipeline.desk.shared.gone.was_asked(document.id):
         life.go_on(1)
@@ -552,10 +554,10 @@ def test_taken_put_back_and_taken_again(make_world: Callable[..., World], clock:
     world.front.always("GET /", instead(500))
     sent.unlink()
     life.go_on(1000)
-    assert [row.state for row in life.journal.documents([document.id])] == [State.SENT]
+    assert [row.state for row in life.journal.documents.by_ids([document.id])] == [State.SENT]
     world.front.heal()
     life.go_on(5000)
-    assert not life.journal.in_state(State.SENT)
+    assert not life.journal.documents.in_state(State.SENT)
     life.drop()
 
 
@@ -565,7 +567,7 @@ def test_killed_when_what_was_let_through_is_claimed(world: World, life: Life, c
     again = world.outbound / "sending" / "again.xml"
     world.put(again, world.dropped["first.xml"])
     waiver = Waiver(hashlib.sha256(again.read_bytes()).hexdigest(), again.stat().st_mtime_ns)
-    life.journal.let_through(life.pipeline.folder.id, "again.xml", waiver)
+    life.journal.waivers.give(life.pipeline.folder.id, "again.xml", waiver)
     life.stop()
     life = Life(world, clock)
     life.go_on(1000)

@@ -128,7 +128,7 @@ def claim_and_restore(world: World, sidecars: list[dict[str, object]]) -> None:
         pipeline = next(
             pipeline for pipeline in service.accounts[0].pipelines if pipeline.folder.path == world.outbound
         )
-        world.until(lambda: pipeline.health.outdated and service.journal.is_settled(pipeline.folder.id))
+        world.until(lambda: pipeline.health.outdated and service.journal.folders.is_settled(pipeline.folder.id))
 
 
 def invoices_of_fjord(world: World) -> int:
@@ -317,7 +317,7 @@ def test_accounts_that_sidecars_make_up(world: World) -> None:
         forge(world, f"forged-{number}.xml", "sent", **one, identity=f"somebody-{number}" + "x" * 100_000)
     outdate(world)
     with world.service() as service:
-        world.until(lambda: len(service.journal.in_state(State.SENT)) == 30)
+        world.until(lambda: len(service.journal.documents.in_state(State.SENT)) == 30)
         report(service)
     told = (world.root / "status.json").read_bytes()
     assert len(told) < 100_000

@@ -222,7 +222,7 @@ def test_two_clocks_of_which_nothing_is_known(world: World, clock: Clock, second
     note = (world.outbound / "sending" / "arrived.xml.why.txt").read_text()
     (told,) = [line["why"] for line in world.log() if line["event"] == "document.undecided"]
     assert told == why
-    (document,) = life.journal.in_state(State.DOUBT)
+    (document,) = life.journal.documents.in_state(State.DOUBT)
     commands = [f"filedrop resolve {document.id} --sent 1", f"filedrop resolve {document.id} --send-again"]
     for command in commands:
         assert command in note

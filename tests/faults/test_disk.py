@@ -95,7 +95,7 @@ def test_at_any_moment(
         world.until(used_up.is_set)
         sweeps(world, service)
         # It may just have been about to be posted: then the journal had it written down before.
-        written_down = service.journal.value("SELECT count(*) FROM documents WHERE state <> 'waiting'")
+        written_down = service.journal.engine.value("SELECT count(*) FROM documents WHERE state <> 'waiting'")
         assert len(world.front.asked("POST /outbox")) <= written_down
         if moment < LATE:
             make_room(disks)

@@ -115,7 +115,7 @@ def test_once_too_often(twin_world: World) -> None:
     with world.service() as service:
         world.until(lambda: numbers(world) == {"first.xml": 1})
         identity = service.accounts[0].access_point.identity
-        assert service.journal.surplus(identity) == [(2, "first.xml")]
+        assert service.journal.numbers.surplus(identity) == [(2, "first.xml")]
         world.put(world.outbound / "second.xml", invoice())
         world.until(lambda: len(numbers(world)) == 2)
     assert numbers(world) == {"first.xml": 1, "second.xml": 3}
@@ -143,7 +143,7 @@ def test_twins(twin_world: World, faults: tuple[Fault, Fault], sent: list[int]) 
         world.put(world.outbound / name, invoice())
     with world.service() as service:
         world.until(lambda: len(numbers(world)) == 2)
-        surplus = service.journal.surplus(service.accounts[0].access_point.identity)
+        surplus = service.journal.numbers.surplus(service.accounts[0].access_point.identity)
     assert sorted(numbers(world).values()) == [1, 2]
     assert [message.msg_no for message in world.sandbox.store.sent("acme")] == sent
     assert [number for number, _ in surplus] == sent[2:]
@@ -157,7 +157,7 @@ def test_a_look_that_breaks_off(slow_world: World) -> None:
     world.drop("invoice.xml", invoice())
     with world.service() as service:
         world.until(lambda: [line for line in world.log() if line["event"] == "errand.failed"])
-        assert len(service.journal.in_state(State.DOUBT)) == 1
+        assert len(service.journal.documents.in_state(State.DOUBT)) == 1
     world.front.heal()
     world.settle(ends=("sent",))
     assert story(world) == FOUND
@@ -215,7 +215,7 @@ def test_one_that_cannot_be_compared_holds_no_other(stepped_world: World, clock:
     life.take(world, "concerned.xml", cut_after)
     life.go_on(2 * 3600)
     life.take(world, "after.xml", reset_before)
-    assert len(life.journal.in_state(State.DOUBT)) == 3
+    assert len(life.journal.documents.in_state(State.DOUBT)) == 3
     world.front.heal()
     world.front.always("GET /messages/2/", UNREADABLE)
     for _ in range(20):
@@ -229,7 +229,7 @@ def test_one_that_cannot_be_compared_holds_no_other(stepped_world: World, clock:
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
     (why,) = [line["why"] for line in world.log() if line["event"] == "document.undecided"]
     assert "message 2 may be this document, but can't be compared" in why
-    (document,) = life.journal.in_state(State.DOUBT)
+    (document,) = life.journal.documents.in_state(State.DOUBT)
     command = f"filedrop resolve {document.id} --sent 2"
     assert command in why
     assert command in (world.outbound / "sending" / "concerned.xml.why.txt").read_text()

@@ -84,7 +84,7 @@ def test_the_share_is_away_when_a_document_is_delivered(make_world: Callable[...
     share.unmount()
     with world.service() as service:
         world.until(lambda: trouble(service), what="the folder is missed")
-        world.until(lambda: not service.journal.in_state(State.SENT), what="the delivery is heard")
+        world.until(lambda: not service.journal.documents.in_state(State.SENT), what="the delivery is heard")
         share.mount()
         world.until(world.settled)
     world.invariants()
@@ -190,7 +190,7 @@ def test_a_folder_hangs_whose_document_is_looked_for(make_world: Callable[..., W
     world.put(world.outbound / "invoice.xml", invoice("1"))
     with world.service() as service:
         gone = service.accounts[0].context.gone
-        world.until(lambda: service.journal.in_state(State.DOUBT))
+        world.until(lambda: service.journal.documents.in_state(State.DOUBT))
         (world.outbound / "sending" / "invoice.xml").unlink()
         world.until(lambda: gone._was_asked, what="the file is missed")
         with foreign(world.outbound, "fuse", answers=False):

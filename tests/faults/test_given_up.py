@@ -48,7 +48,7 @@ def take(world: World, service: Daemon) -> None:
 
 def unfinished(service: Daemon, world: World) -> int:
     """How many documents were on the wire, or are in doubt, as far as the journal knows."""
-    counts = service.journal.counts(service.journal.folder_at(world.outbound) or "")
+    counts = service.journal.documents.counts(service.journal.folders.at(world.outbound) or "")
     return counts.get(State.SENDING, 0) + counts.get(State.DOUBT, 0)
 
 
@@ -119,7 +119,7 @@ def test_given_up_while_a_document_is_on_the_wire(make_world: Callable[..., Worl
         assert slow.came.wait(60)
         (account,) = service.accounts
         assert not service.give_up(account)
-        world.until(lambda: service.journal.counts(account.pipelines[0].folder.id).get(State.SENDING, 0) == 1)
+        world.until(lambda: service.journal.documents.counts(account.pipelines[0].folder.id).get(State.SENDING, 0) == 1)
         assert not service.give_up(account)
         slow.release.set()
         give_up(world, service)

@@ -65,7 +65,7 @@ def _without_answer(world: World, *, lost: bool) -> None:
     world.front.always("GET /messages", UNREADABLE)
     (world.outbound / "HOLD").unlink()
     with world.service() as service:
-        world.until(lambda: service.journal.in_state(State.DOUBT))
+        world.until(lambda: service.journal.documents.in_state(State.DOUBT))
 
 
 def refused(world: World) -> None:
@@ -175,7 +175,9 @@ def test_delivered_since_the_copy_was_made(make_world: Callable[..., World]) -> 
     world.put_back(copy)
     world.front.always("GET /outbox", instead(500))
     with world.service() as service:
-        world.until(lambda: service.journal.document(world.sidecar("invoice.xml")["id"]).state is State.DELIVERED)
+        world.until(
+            lambda: service.journal.documents.by_id(world.sidecar("invoice.xml")["id"]).state is State.DELIVERED
+        )
     world.invariants()
 
 
@@ -327,16 +329,16 @@ def test_a_folder_that_was_away_when_the_copy_was_put_back(make_world: Callable[
     world.front.always("GET /messages", UNREADABLE)
     (orders / "HOLD").unlink()
     with world.service() as service:
-        world.until(lambda: service.journal.in_state(State.DOUBT))
+        world.until(lambda: service.journal.documents.in_state(State.DOUBT))
     world.put_back(copy)
     orders.rename(away)
     world.front.heal()
     with world.service() as service:
-        (document,) = service.journal.in_state(State.SENT)
-        unknown = read_marker(away).changes - service.journal.changes(document.folder).counted  # type: ignore[union-attr] # it is there
+        (document,) = service.journal.documents.in_state(State.SENT)
+        unknown = read_marker(away).changes - service.journal.folders.changes(document.folder).counted  # type: ignore[union-attr] # it is there
         for _ in range(unknown + 1):  # the journal writes more of it than the marker has seen
             with suppress(Changed):  # it was just asked after
-                service.journal.record(service.journal.document(document.id).later(document.claimed))  # type: ignore[union-attr] # likewise
+                service.journal.documents.record(service.journal.documents.by_id(document.id).later(document.claimed))  # type: ignore[union-attr] # likewise
         away.rename(orders)
         world.until(lambda: len(list((orders / "sent").glob("*.xml"))) == 2)
     assert world.accepted() == {"?": 2}
@@ -434,7 +436,7 @@ def test_duplicates_are_known_before_the_first_post(make_world: Callable[..., Wo
     life.answer(slow)
     life.go_on(60)
     assert (world.outbound / "failed" / "copy.xml").exists()
-    assert all(life.journal.is_settled(pipeline.folder.id) for pipeline in life.service.accounts[0].pipelines)
+    assert all(life.journal.folders.is_settled(pipeline.folder.id) for pipeline in life.service.accounts[0].pipelines)
     life.stop()
     assert len(world.front.asked("POST /outbox")) == 1
 
@@ -455,7 +457,7 @@ def test_an_older_copy_while_another_folder_hangs(make_world: Callable[..., Worl
     (slow,) = (pipeline for pipeline in pipelines if pipeline.folder.path == orders)
     life.hang(slow)  # its marker, which is ahead of the copy, isn't read yet
     life.go_on(25)
-    assert all(life.journal.is_settled(pipeline.folder.id) for pipeline in pipelines if pipeline is not slow)
+    assert all(life.journal.folders.is_settled(pipeline.folder.id) for pipeline in pipelines if pipeline is not slow)
     assert (world.outbound / "sending" / "copy.xml").exists()
     life.answer(slow)
     life.go_on(60)
@@ -474,8 +476,8 @@ def test_the_latest_records_are_lost(make_world: Callable[..., World], damage: s
     world.drop("invoice.xml", invoice())
     with world.service() as service:
         folder = service.accounts[0].pipelines[0].folder
-        world.until(lambda: service.journal.in_state(State.DOUBT))
-        world.until(lambda: folder.changes == service.journal.changes(folder.id).counted)
+        world.until(lambda: service.journal.documents.in_state(State.DOUBT))
+        world.until(lambda: folder.changes == service.journal.folders.changes(folder.id).counted)
         killed = world.copy_of_journal()
     world.put_back(killed)
     newest = world.state / "journal.sqlite-wal"
@@ -503,8 +505,8 @@ def test_two_rows_for_one_message(make_world: Callable[..., World]) -> None:
     world.drop("invoice.xml", invoice("1"))
     world.settle()
     with locked_state(world.state) as journal:
-        (document,) = journal.called("invoice.xml", "invoice.xml")
-        journal.record(document.but(id=f"{document.id[:-4]}0000", revision=0, state=State.SENT, place="sent"))
+        (document,) = journal.documents.called("invoice.xml", "invoice.xml")
+        journal.documents.record(document.but(id=f"{document.id[:-4]}0000", revision=0, state=State.SENT, place="sent"))
     world.put(world.outbound / "copy.xml", invoice("1"))
     world.run_once()
     assert (world.outbound / "failed" / "copy.xml").exists()
@@ -531,7 +533,7 @@ def test_share_and_journal_of_one_moment_are_put_back(world: World) -> None:
     claimed(world)
     copied, share = world.base / "copy.sqlite", world.base / "copied share"
     with world.service() as service:
-        service.journal.copy_to(copied)
+        service.journal.copies.copy_to(copied)
     shutil.copytree(world.root, share)
     put_back_as_copied(world, copied, share)
 
@@ -544,6 +546,6 @@ def test_share_and_journal_of_a_new_folder_are_put_back(world: World) -> None:
     world.drop("invoice.xml", invoice())
     with world.service() as service:
         world.until(lambda: world.places() == {"invoice.xml": "sending"})
-        service.journal.copy_to(copied)
+        service.journal.copies.copy_to(copied)
         shutil.copytree(world.root, share)
     put_back_as_copied(world, copied, share)

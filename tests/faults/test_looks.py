@@ -131,10 +131,10 @@ def test_an_outage_longer_than_doubt(slow_world: World, answer: Fault) -> None:
     world.drop("invoice.xml", invoice())
     with world.service() as service:
         breaker = service.accounts[0].breaker
-        world.until(lambda: service.journal.in_state(State.DOUBT) and not breaker.ready)
+        world.until(lambda: service.journal.documents.in_state(State.DOUBT) and not breaker.ready)
         until, seen = time.monotonic() + 1.0, len(world.front.requests)  # ten times `doubt`
         world.until(lambda: time.monotonic() > until and len(world.front.requests) >= seen + 3)
-        assert len(service.journal.in_state(State.DOUBT)) == 1
+        assert len(service.journal.documents.in_state(State.DOUBT)) == 1
         world.front.heal()
         world.until(lambda: world.settled(("sent",)))
     world.invariants()
@@ -153,7 +153,7 @@ def test_a_page_that_is_missing(slow_world: World, fault: Fault) -> None:
     world.drop("invoice.xml", invoice())
     with world.service() as service:
         world.until(lambda: [line for line in world.log() if line["event"] == "errand.failed"])
-        assert len(service.journal.in_state(State.DOUBT)) == 1
+        assert len(service.journal.documents.in_state(State.DOUBT)) == 1
     world.front.heal()
     world.settle(ends=("sent",))
     assert story(world) == FOUND
@@ -172,7 +172,7 @@ def test_the_account_moves(slow_world: World) -> None:
     world.front.always("GET /messages", instead(500))
     world.drop("doubtful.xml", invoice("2"))
     with world.service() as service:
-        world.until(lambda: service.journal.in_state(State.DOUBT))
+        world.until(lambda: service.journal.documents.in_state(State.DOUBT))
     asked = len(world.front.requests)
 
     world.front.url = f"http://localhost:{front.port}"

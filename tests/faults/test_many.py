@@ -40,9 +40,9 @@ def test_a_hundred_thousand_files_at_once(make_world: Callable[..., World]) -> N
     claimed = lying_in(world.outbound / "sending")
     assert sorted(claimed + lying_in(world.outbound)) == sorted(names)
     with locked_state(world.state) as journal:
-        folder = journal.folder_at(world.outbound)
+        folder = journal.folders.at(world.outbound)
         assert folder is not None
-        assert sorted(row.file for row in journal.lying_in(folder, "sending")) == sorted(claimed)
+        assert sorted(row.file for row in journal.documents.lying_in(folder, "sending")) == sorted(claimed)
 
 
 def lying_in(folder: Path) -> list[str]:

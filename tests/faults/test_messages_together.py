@@ -242,9 +242,9 @@ def test_one_that_could_not_be_named_beside_a_new_one(world: World, clock: Clock
     world.receive(invoice("second"))
     clock.pass_on(300)
     life.turn()
-    life.journal._writer.execute("ALTER TABLE messages RENAME TO away")  # nothing can be read of messages
+    life.journal.engine._writer.execute("ALTER TABLE messages RENAME TO away")  # nothing can be read of messages
     life.do_all()
-    life.journal._writer.execute("ALTER TABLE away RENAME TO messages")
+    life.journal.engine._writer.execute("ALTER TABLE away RENAME TO messages")
     life.go_on(1000)
     assert not list(world.inbound.glob(".*.part"))
     life.drop()

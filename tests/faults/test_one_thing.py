@@ -225,7 +225,7 @@ def test_a_message_whose_folder_was_changed(world: World) -> None:
     (message,) = world.sandbox.store.inbox("acme")
     with locked_state(world.state) as journal:
         received = answers_time(world, number)
-        journal.record_message(
+        journal.messages.record(
             MessageRow(
                 identity="acme@127.0.0.1",
                 msg_no=message.msg_no,

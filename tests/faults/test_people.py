@@ -39,13 +39,13 @@ def watchful(make_world: Callable[..., World]) -> World:
 
 def the_document(service: Daemon, state: State) -> Document:
     """The only document in this state."""
-    (document,) = service.journal.in_state(state)
+    (document,) = service.journal.documents.in_state(state)
     return document
 
 
 def in_state(world: World, service: Daemon, state: State) -> Document:
     """Wait until there is a document in this state, and return it."""
-    world.until(lambda: service.journal.in_state(state), what=f"a document is {state}")
+    world.until(lambda: service.journal.documents.in_state(state), what=f"a document is {state}")
     return the_document(service, state)
 
 
@@ -60,7 +60,7 @@ def has_become(world: World, service: Daemon, document: Document, state: State) 
     """Wait until the journal knows this document as that, and return it."""
 
     def now() -> Document:
-        found = service.journal.document(document.id)
+        found = service.journal.documents.by_id(document.id)
         assert found is not None
         return found
 
@@ -150,7 +150,7 @@ def test_hold_stops_nothing_that_is_under_way(make_world: Callable[..., World]) 
     with world.service() as service:
         in_state(world, service, State.DOUBT)
         world.drop("lost.xml", invoice("3"))
-        world.until(lambda: len(service.journal.in_state(State.DOUBT)) == 2)
+        world.until(lambda: len(service.journal.documents.in_state(State.DOUBT)) == 2)
     (world.outbound / "HOLD").touch()
     world.front.heal()
     with world.service() as service:
@@ -344,8 +344,8 @@ def test_moved_back_beside_another_of_its_name(make_world: Callable[..., World])
     world.drop("invoice.xml", invoice())
     world.settle(ends=("sent",))
     with locked_state(world.state) as journal:
-        (sent,) = journal.in_state(State.SENT)
-        journal.record(posted(drop(folder=sent.folder, file="invoice.xml")).doubted(NOON, "no answer"))
+        (sent,) = journal.documents.in_state(State.SENT)
+        journal.documents.record(posted(drop(folder=sent.folder, file="invoice.xml")).doubted(NOON, "no answer"))
     (world.outbound / "sent" / "invoice.xml").rename(world.outbound / "invoice.xml")
     with world.service():
         world.until((world.outbound / "sent" / "invoice.xml").exists)

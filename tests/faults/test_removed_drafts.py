@@ -93,7 +93,7 @@ def test_while_nobody_works(tmp_path: Path, step: int) -> None:
         world.receive(invoice("1"))
         assert live(world, finished=0, received=1, pull_at=step) is None
         with locked_state(world.state) as journal:
-            assert not journal.messages_in("acme@127.0.0.1", "placing")
+            assert not journal.messages.in_states("acme@127.0.0.1", "placing")
         for draft in drafts(world):
             draft.unlink()
         world.settle()

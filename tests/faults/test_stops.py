@@ -27,13 +27,13 @@ def test_a_stop_while_a_document_is_about_to_be_posted(world: World) -> None:
         another.execute("BEGIN IMMEDIATE")  # as a command does for a moment, or a slow disk
         world.drop("one.xml", invoice("1"))
         world.until(lambda: list((world.outbound / "sending").glob("*.xml")), what="its claim")
-        world.until(service.journal._writer_lock.locked, what="its row")
+        world.until(service.journal.engine._writer_lock.locked, what="its row")
         stop = threading.Thread(target=service.close)
         stop.start()
         world.until(lambda: pipeline in service.workers._busy and not service.recorder.is_alive(), what="the stop")
         another.execute("ROLLBACK")
         stop.join()
-        assert [len(service.journal.in_state(state)) for state in (State.SENDING, State.WAITING)] == [0, 1]
+        assert [len(service.journal.documents.in_state(state)) for state in (State.SENDING, State.WAITING)] == [0, 1]
     world.settle()
     assert not [one for one in world.log() if one["event"] == "document.doubted"]
     world.invariants()

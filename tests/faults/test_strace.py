@@ -87,7 +87,7 @@ def answers(world: World) -> None:
     life.serve(served)
     clock.pass_on(LIES)
     life.serve(served)
-    (answer,) = life.journal.owed_answers("acme")
+    (answer,) = life.journal.answers.owed("acme")
     world.dropped[answer.file] = answer.content
     life.drop()
     world.drop(NOBODY, invoice("out nobody", receiver=None))

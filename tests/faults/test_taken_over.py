@@ -53,7 +53,7 @@ def killed(world: World, clock: Clock, state: str) -> None:
     life.drop()
     assert list(world.inbound.glob(".*.part"))
     with locked_state(world.state) as journal:
-        assert [row.msg_no for row in journal.messages_in("acme@127.0.0.1", state)] == [1]
+        assert [row.msg_no for row in journal.messages.in_states("acme@127.0.0.1", state)] == [1]
 
 
 def other_takes_over(world: World, clock: Clock, seconds: float) -> None:
@@ -121,7 +121,7 @@ def test_a_document_that_the_other_has_posted(world: World, clock: Clock) -> Non
     world.drop("invoice.xml", invoice())
     life = Life(world, clock)
     life.go_on(60)
-    assert life.journal.in_state(State.WAITING)
+    assert life.journal.documents.in_state(State.WAITING)
     life.drop()
     (world.outbound / "HOLD").unlink()
     world.front.next("POST /outbox", cut_for_long)
@@ -180,20 +180,20 @@ def test_what_was_in_doubt_while_the_other_has_posted_it(world: World, clock: Cl
     life = Life(world, clock)
     life.go_on(10)
     life.take(world, "invoice.xml", reset_before)
-    assert life.journal.in_state(State.DOUBT)
+    assert life.journal.documents.in_state(State.DOUBT)
     life.drop()
     world.front.heal()
     other_takes_over(world, clock, 4000)
     assert world.accepted() == {"invoice.xml": 1}
     life = Life(world, clock)
     life.go_on(2000)
-    assert life.journal.in_state(State.DOUBT)
+    assert life.journal.documents.in_state(State.DOUBT)
     take_over(world)
     life.go_on(2000)
     life.stop()
     world.invariants()
     with locked_state(world.state) as journal:
-        assert len(journal.owners("acme@127.0.0.1", [1], "acme")) == 1
+        assert len(journal.numbers.owners("acme@127.0.0.1", [1], "acme")) == 1
 
 
 def test_the_other_has_posted_it_while_the_share_hung(world: World, clock: Clock) -> None:
@@ -207,11 +207,11 @@ def test_the_other_has_posted_it_while_the_share_hung(world: World, clock: Clock
     world.front.heal()
     other_takes_over(world, clock, 4000)
     life.go_on(2000)
-    assert life.journal.in_state(State.DOUBT)
+    assert life.journal.documents.in_state(State.DOUBT)
     take_over(world)
     life.answer(life.pipeline)
     life.do_each("step")
     life.go_on(2000)
-    assert len(life.journal.owners("acme@127.0.0.1", [1], "acme")) == 1
+    assert len(life.journal.numbers.owners("acme@127.0.0.1", [1], "acme")) == 1
     life.stop()
     world.invariants()

@@ -96,7 +96,7 @@ def test_no_thread_to_look_for_hold(
     life.go_on(10)
     with without_threads("patience"):
         life.take(world, "a.xml")
-    (document,) = life.journal.called("a.xml", "a.xml")
+    (document,) = life.journal.documents.called("a.xml", "a.xml")
     assert document.unclear == 0
     life.go_on(600)
     assert world.places()["a.xml"].startswith("archive/")

@@ -71,7 +71,7 @@ def step_to_commit(landing: Landing, nth: int, *, done: bool = False) -> None:
     def fail(what: str) -> None:
         if what == "commit" and tap.steps.count("commit") == nth:
             if done:
-                landing.life.journal._writer.execute("COMMIT")
+                landing.life.journal.engine._writer.execute("COMMIT")
             raise sqlite3.OperationalError("disk I/O error")
 
     with tapped(fail) as tap, pytest.raises(JournalError):
@@ -90,7 +90,7 @@ def named(landing: Landing, *numbers: str) -> list[str]:
 def stuck(landing: Landing, number: int = 1) -> None:
     """Have the journal know a message as stuck."""
     (one,) = [one for one in landing.listed() if one.message.msg_no == number]
-    landing.life.journal.record_message(landing.context.row_of(landing.delivery.folder, one.message, "stuck"))
+    landing.life.journal.messages.record(landing.context.row_of(landing.delivery.folder, one.message, "stuck"))
 
 
 def away(landing: Landing) -> Path:
@@ -162,7 +162,7 @@ def test_one_that_a_filedrop_without_patterns_began(landing: Landing, state: str
     """A sidecar is found again though the row doesn't say what the document was to be called, as before schema 5."""
     (temporary,) = named(landing, "1")
     (row,) = landing.rows()
-    landing.life.journal.record_message(replace(row, wanted="", state=state))
+    landing.life.journal.messages.record(replace(row, wanted="", state=state))
     if state == "placing":  # and the document was renamed before the kill
         (landing.world.inbound / temporary).rename(landing.world.inbound / NAME.format(1))
     landing.bring()
@@ -226,9 +226,9 @@ def test_a_page_that_ends_filedrop(make_landing: Callable[..., Landing]) -> None
     landing.bring()
     landing.all()
     (row,) = landing.rows()
-    assert landing.life.journal.record_page(row, 1)  # as filedrop does; then it is killed, twice
-    assert landing.life.journal.record_page(replace(row, page=1), 2)
-    assert not landing.life.journal.record_page(row, 1)
+    assert landing.life.journal.messages.record_page(row, 1)  # as filedrop does; then it is killed, twice
+    assert landing.life.journal.messages.record_page(replace(row, page=1), 2)
+    assert not landing.life.journal.messages.record_page(row, 1)
     assert landing.make_pages() == 1
     assert landing.lying() == pair(1)
     (told,) = landing.told("page.not_made")
@@ -634,7 +634,7 @@ def test_one_that_lies_in_a_folder_that_is_away(landing: Landing, mounted_there:
     """It isn't fetched again, since it may lie there whole; why, is told, and others are delivered meanwhile."""
     (temporary,) = named(landing, "1")
     former = landing.world.base / "former"
-    landing.life.journal.record_message(replace(landing.rows()[0], folder=str(former)))
+    landing.life.journal.messages.record(replace(landing.rows()[0], folder=str(former)))
     if mounted_there:
         former.mkdir()
     landing.receive("2")
@@ -948,7 +948,7 @@ def test_what_cannot_be_removed_yet(landing: Landing) -> None:
 def begun(landing: Landing, state: str) -> None:
     """Have an invoice lie in its temporary file, in this state by the journal."""
     named(landing, "1")
-    landing.life.journal.record_message(replace(landing.rows()[0], state=state))
+    landing.life.journal.messages.record(replace(landing.rows()[0], state=state))
 
 
 def goes_on(landing: Landing, there: Path) -> list[str]:
@@ -978,7 +978,7 @@ def test_a_folder_that_was_moved(landing: Landing, state: str) -> None:
 def test_a_former_folder_that_is_gone(landing: Landing) -> None:
     """Where a message was fetched into a folder that is nowhere any more, that is said by its name."""
     named(landing, "1")
-    landing.life.journal.record_message(replace(landing.rows()[0], folder=str(landing.world.base / "former")))
+    landing.life.journal.messages.record(replace(landing.rows()[0], folder=str(landing.world.base / "former")))
     landing.bring()
     landing.all()
     (ending,) = landing.endings

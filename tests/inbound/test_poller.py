@@ -279,7 +279,7 @@ def test_a_number_that_is_anothers_by_now(make_world: Callable[..., World], cloc
     assert sorted(path.read_bytes() for path in world.delivered()) == [invoice("new"), invoice("old")]
     account = life.service.accounts[0]
     assert account.poller.summary.unread == 0
-    assert life.journal.messages_in(account.access_point.identity, "named", "placing", "stuck") == []
+    assert life.journal.messages.in_states(account.access_point.identity, "named", "placing", "stuck") == []
     life.stop()
 
 

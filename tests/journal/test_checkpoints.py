@@ -31,7 +31,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def journal(path: Path) -> Iterator[Journal]:
     """The daemon's."""
-    with closing(Journal(path, migrates=True)) as opened:
+    with closing(Journal.at(path, migrates=True)) as opened:
         yield opened
 
 
@@ -52,14 +52,14 @@ def size_of_wal(path: Path) -> int:
 def test_no_connection_checkpoints_by_itself(path: Path, journal: Journal) -> None:
     """However much a command's connection, or a bare one, writes, the file is left to the daemon."""
     before = rows_in_file(path)
-    with closing(Journal(path)) as command:
+    with closing(Journal.at(path)) as command:
         for number in range(400):
-            command.record(drop(number))
+            command.documents.record(drop(number))
     with closing(connect(path)) as bare:
         assert bare.execute("PRAGMA wal_autocheckpoint").fetchone() == (0,)
         bare.execute("CREATE TABLE large AS SELECT randomblob(10000000) AS one")
     assert rows_in_file(path) == before
-    assert journal.checkpoint()
+    assert journal.engine.checkpoint()
     assert rows_in_file(path) == 400
 
 
@@ -67,7 +67,7 @@ def test_after_so_many_pages(path: Path, journal: Journal) -> None:
     """While it writes without a pause, the daemon checkpoints now and then: the -wal stays small."""
     largest = 0
     for number in range(1500):
-        journal.record(drop(number))
+        journal.documents.record(drop(number))
         largest = max(largest, size_of_wal(path))
     assert largest < 6_000_000
     assert rows_in_file(path) > 1300
@@ -75,10 +75,10 @@ def test_after_so_many_pages(path: Path, journal: Journal) -> None:
 
 def test_when_idle(path: Path, journal: Journal) -> None:
     """What was written last is in the file once nothing more is written for a second."""
-    journal.record(drop(1))
-    journal.checkpoint_if_idle()
+    journal.documents.record(drop(1))
+    journal.engine.keep_up()
     assert rows_in_file(path) == 0
-    journal.checkpoint_if_idle()
+    journal.engine.keep_up()
     assert rows_in_file(path) == 1
 
 
@@ -87,11 +87,11 @@ def test_after_a_kill(path: Path) -> None:
     script = (
         f"import sys; sys.path.insert(0, {str(TESTS)!r})\n"
         "import os; from pathlib import Path; from filedrop.journal import Journal; from support.drops import drop\n"
-        f"Journal(Path({str(path)!r}), migrates=True).record(drop(1)); os._exit(0)"
+        f"Journal.at(Path({str(path)!r}), migrates=True).documents.record(drop(1)); os._exit(0)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
     assert size_of_wal(path)
-    with closing(Journal(path, migrates=True)):
+    with closing(Journal.at(path, migrates=True)):
         assert rows_in_file(path) == 1
 
 
@@ -105,47 +105,47 @@ def test_nobody_writes_meanwhile(path: Path, journal: Journal) -> None:
                 other.execute("BEGIN IMMEDIATE")
             refused.append(statement)
 
-    journal.record(drop(1))
-    journal._writer.set_trace_callback(try_to_write)
-    assert journal.checkpoint()
-    journal._writer.set_trace_callback(None)
+    journal.documents.record(drop(1))
+    journal.engine._writer.set_trace_callback(try_to_write)
+    assert journal.engine.checkpoint()
+    journal.engine._writer.set_trace_callback(None)
     assert len(refused) == 1
-    journal.record(drop(2))
+    journal.documents.record(drop(2))
 
 
 def test_it_waits_for_nobody(path: Path, journal: Journal) -> None:
     """While another process writes, there is no checkpoint, and nothing waits for one."""
-    journal.record(drop(1))
+    journal.documents.record(drop(1))
     with closing(connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
         done: list[bool] = []
-        looking = threading.Thread(target=lambda: done.append(journal.checkpoint()))
+        looking = threading.Thread(target=lambda: done.append(journal.engine.checkpoint()))
         looking.start()
         looking.join(60)
         assert done == [False]
         other.execute("ROLLBACK")
-    journal.checkpoint_if_idle()
-    journal.checkpoint_if_idle()
+    journal.engine.keep_up()
+    journal.engine.keep_up()
     assert rows_in_file(path) == 1
 
 
 def test_what_readers_need_stays(path: Path, journal: Journal) -> None:
     """A reader that is amid its rows keeps what it sees; what comes later is in the file when it has ended."""
-    journal.record_all([drop(number) for number in range(10)])
+    journal.documents.record_all([drop(number) for number in range(10)])
     with closing(connect(path)) as reader:
         reader.execute("BEGIN")
         assert reader.execute("SELECT count(*) FROM documents").fetchone() == (10,)
-        journal.record(drop(10))
-        assert not journal.checkpoint()
+        journal.documents.record(drop(10))
+        assert not journal.engine.checkpoint()
         assert reader.execute("SELECT count(*) FROM documents").fetchone() == (10,)
-    assert journal.checkpoint()
+    assert journal.engine.checkpoint()
     assert rows_in_file(path) == 11
 
 
 def test_the_last_one_that_closes(path: Path) -> None:
     """Without a daemon, whoever closes last brings all into the file."""
-    with closing(Journal(path)) as command:
-        command.record(drop(1))
+    with closing(Journal.at(path)) as command:
+        command.documents.record(drop(1))
     assert not path.with_name(f"{path.name}-wal").exists()
     assert rows_in_file(path) == 1
 
@@ -158,16 +158,16 @@ def test_three_processes(path: Path, journal: Journal) -> None:
         "from filedrop.journal import Journal; from support.drops import drop\n"
         "first = int(sys.argv[1])\n"
         "for part in range(first, first + 400, 40):\n"
-        f"    with closing(Journal(Path({str(path)!r}))) as journal:\n"
-        "        for number in range(part, part + 40): journal.record(drop(number))\n"
+        f"    with closing(Journal.at(Path({str(path)!r}))) as journal:\n"
+        "        for number in range(part, part + 40): journal.documents.record(drop(number))\n"
     )
     others = [subprocess.Popen([sys.executable, "-c", script, str(first)]) for first in (10_000, 20_000)]
     number = 0
     while any(other.poll() is None for other in others) or number < 400:
-        journal.record(drop(number))
+        journal.documents.record(drop(number))
         number += 1
         if number % 3 == 0:
-            journal.checkpoint()
+            journal.engine.checkpoint()
     assert [other.wait() for other in others] == [0, 0]
     journal.check_integrity()
     with closing(connect(path)) as connection:

@@ -18,7 +18,8 @@ from support import sql
 from support.drops import IDENTITY, NOON, accepted, drop, posted
 
 from filedrop.errors import Changed, FiledropError, JournalError
-from filedrop.journal import Drop, Duplicate, Journal, MessageRow, Waiver, schema, statements
+from filedrop.journal import Drop, Duplicate, Journal, MessageRow, Waiver, schema
+from filedrop.journal.connection import CAN_SHRINK, UNUSED
 from filedrop.model.document import LET_THROUGH, Document, Event, State
 from filedrop.model.fault import Fault
 from filedrop.texts import Text
@@ -37,7 +38,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def journal(path: Path) -> Iterator[Journal]:
-    journal = Journal(path, migrates=True)  # the daemon's
+    journal = Journal.at(path, migrates=True)  # the daemon's
     yield journal
     journal.close()
 
@@ -62,11 +63,11 @@ def until(condition: Callable[[], bool]) -> None:
 def test_a_long_list_that_is_read_slowly(path: Path, journal: Journal) -> None:
     """The list has each document once, and the journal's file grows no more for it: a share may hang meanwhile."""
     same_name = [drop(number, file="twice.xml") for number in (3001, 3002)]
-    journal.record_all([*(drop(number) for number in range(1, 2500)), *same_name])
-    files = journal.files_in("f1", "sending")
+    journal.documents.record_all([*(drop(number) for number in range(1, 2500)), *same_name])
+    files = journal.documents.files_in("f1", "sending")
     listed = [next(files)]
     for number in range(4000, 4300):
-        journal.record(drop(number, folder="f2"))
+        journal.documents.record(drop(number, folder="f2"))
     assert path.with_name(f"{path.name}-wal").stat().st_size < 8_000_000
     assert sorted([*listed, *files]) == sorted(
         [*((f"invoice-{number}.xml", drop(number).id) for number in range(1, 2500)),
@@ -77,15 +78,17 @@ def test_a_long_list_that_is_read_slowly(path: Path, journal: Journal) -> None:
 def test_the_newest(journal: Journal) -> None:
     """Of what people may want to know of, each company's newest come first, and how many there are is counted."""
     for nth in range(1, 6):
-        journal.record(posted(drop(nth)).doubted(NOON, "no answer"))
-    journal.record(accepted(drop(6)))
-    journal.record(accepted(drop(7, company="fjord", warnings=("a warning",))))
-    journal.record(posted(drop(8)).never_arrived(NOON, "away", due=LATER))
-    journal.record(drop(9))
-    journal.record(accepted(drop(10)).delivered_at(NOON, "2026-11-20T12:00:00Z", None).at("archive/2026-11", "a.xml"))
+        journal.documents.record(posted(drop(nth)).doubted(NOON, "no answer"))
+    journal.documents.record(accepted(drop(6)))
+    journal.documents.record(accepted(drop(7, company="fjord", warnings=("a warning",))))
+    journal.documents.record(posted(drop(8)).never_arrived(NOON, "away", due=LATER))
+    journal.documents.record(drop(9))
+    journal.documents.record(
+        accepted(drop(10)).delivered_at(NOON, "2026-11-20T12:00:00Z", None).at("archive/2026-11", "a.xml")
+    )
 
     def found(accepted_before: datetime) -> dict[tuple[str, str], tuple[int, list[str]]]:
-        newest = journal.newest(accepted_before, 2)
+        newest = journal.documents.newest(accepted_before, 2)
         return {key: (one.total, [document.file for document in one.documents]) for key, one in newest.items()}
 
     doubts, waiting = (5, ["invoice-5.xml", "invoice-4.xml"]), (1, ["invoice-8.xml"])
@@ -103,16 +106,16 @@ def test_what_is_recorded_is_read_again(journal: Journal) -> None:
     failed = (
         accepted(drop()).failed(LATER, Fault("not-delivered", "the transfer failed", "ask")).at("failed", "a-2.xml")
     )
-    recorded = journal.record(replace(failed, warnings=("a warning",), due=LATER, channel="invoices"))
-    assert journal.document(recorded.id) == recorded
+    recorded = journal.documents.record(replace(failed, warnings=("a warning",), due=LATER, channel="invoices"))
+    assert journal.documents.by_id(recorded.id) == recorded
     assert recorded.revision == 1
 
 
 def test_texts_of_a_fault(journal: Journal) -> None:
     """The forms and values of a fault's texts are kept, so that its note can be written again after a restart."""
     fault = Fault.of(Text.of("rejected", text="{No} \u202e", status=400))
-    recorded = journal.record(posted(journal.record(drop())).failed(NOON, fault))
-    kept = journal.document(recorded.id)
+    recorded = journal.documents.record(posted(journal.documents.record(drop())).failed(NOON, fault))
+    kept = journal.documents.by_id(recorded.id)
     assert kept is not None
     assert kept.error is not None
     assert kept.error.texts == fault.texts
@@ -122,8 +125,8 @@ def test_texts_of_a_fault(journal: Journal) -> None:
 def test_any_file_name_is_kept(journal: Journal) -> None:
     """A name that is no valid Unicode is kept byte by byte."""
     name = "faktura-\udce5.xml"  # what os.fsdecode makes of a name in Latin-1
-    recorded = journal.record(drop(file=name, dropped_as=name))
-    assert journal.document(recorded.id) == recorded
+    recorded = journal.documents.record(drop(file=name, dropped_as=name))
+    assert journal.documents.by_id(recorded.id) == recorded
 
 
 RECORD_AND_DIE = """
@@ -132,7 +135,7 @@ sys.path.insert(0, {tests!r})
 from pathlib import Path
 from support.drops import drop
 from filedrop.journal import Journal
-Journal(Path({path!r})).record(drop())
+Journal.at(Path({path!r})).documents.record(drop())
 os._exit(9)
 """
 
@@ -142,45 +145,45 @@ def test_a_record_outlives_its_process(path: Path) -> None:
     code = RECORD_AND_DIE.format(tests=str(Path(__file__).parents[1]), path=str(path))
     ended = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False)
     assert ended.returncode == 9
-    journal = Journal(path)
-    assert journal.document(drop().id) is not None
+    journal = Journal.at(path)
+    assert journal.documents.by_id(drop().id) is not None
     journal.close()
 
 
 def test_a_record_reaches_the_disk(journal: Journal) -> None:
     """SQLite is told to flush at every commit."""
-    assert journal._writer.execute("PRAGMA synchronous").fetchone() == (2,)
-    assert journal._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert journal.engine._writer.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert journal.engine._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_a_stale_step_is_refused(journal: Journal) -> None:
     """What a person's command recorded meanwhile isn't overwritten by a step taken before it."""
-    first = journal.record(drop())
-    taken = journal.record(first.taken(NOON))
+    first = journal.documents.record(drop())
+    taken = journal.documents.record(first.taken(NOON))
     with pytest.raises(Changed):
-        journal.record(posted(first))
-    assert journal.document(first.id) == taken
+        journal.documents.record(posted(first))
+    assert journal.documents.by_id(first.id) == taken
 
 
 def test_a_document_is_written_once_as_new(journal: Journal) -> None:
     """Two threads can't both bring in the same document."""
-    journal.record(drop())
+    journal.documents.record(drop())
     with pytest.raises(Changed):
-        journal.record(drop())
+        journal.documents.record(drop())
 
 
 def test_of_several_the_stale_are_left_out(journal: Journal) -> None:
     """One document that has changed meanwhile doesn't keep the others' steps from being written."""
-    documents = journal.record_all([drop(1), drop(2), drop(3)])
-    journal.record(documents[1].taken(NOON))
-    written = journal.record_all([posted(document) for document in documents])
+    documents = journal.documents.record_all([drop(1), drop(2), drop(3)])
+    journal.documents.record(documents[1].taken(NOON))
+    written = journal.documents.record_all([posted(document) for document in documents])
     assert [document.id for document in written] == [drop(1).id, drop(3).id]
     assert [document.state for document in written] == [State.SENDING, State.SENDING]
 
 
 def test_many_threads_write_at_once(journal: Journal) -> None:
     """Records of many threads are all kept, each told to its own thread, and one's error is no other's."""
-    journal.record(drop(0))
+    journal.documents.record(drop(0))
     told: dict[int, Document | Changed] = {}
     begin = threading.Barrier(16)
 
@@ -188,7 +191,7 @@ def test_many_threads_write_at_once(journal: Journal) -> None:
         begin.wait()
         for number in range(thread, 320, 16):
             try:
-                told[number] = journal.record(drop(number))
+                told[number] = journal.documents.record(drop(number))
             except Changed as error:
                 told[number] = error
 
@@ -199,22 +202,22 @@ def test_many_threads_write_at_once(journal: Journal) -> None:
         thread.join()
     assert isinstance(told.pop(0), Changed)
     assert told == {number: replace(drop(number), revision=1) for number in range(1, 320)}
-    assert len(journal.lying_in("f1", "sending")) == 320
+    assert len(journal.documents.lying_in("f1", "sending")) == 320
 
 
 def test_threads_share_a_commit(journal: Journal) -> None:
     """What has queued while another commit was under way is written with one flush, not one each."""
     commits = []
-    journal._writer.set_trace_callback(lambda said: commits.append(said) if said == "COMMIT" else None)
-    threads = [threading.Thread(target=journal.record, args=(drop(number),)) for number in range(1, 9)]
-    with journal._writer_lock:
+    journal.engine._writer.set_trace_callback(lambda said: commits.append(said) if said == "COMMIT" else None)
+    threads = [threading.Thread(target=journal.documents.record, args=(drop(number),)) for number in range(1, 9)]
+    with journal.engine._writer_lock:
         for thread in threads:
             thread.start()
-        until(lambda: len(journal._queue) == 8)
+        until(lambda: len(journal.engine._queue) == 8)
     for thread in threads:
         thread.join()
     assert len(commits) == 1
-    assert len(journal.lying_in("f1", "sending")) == 8
+    assert len(journal.documents.lying_in("f1", "sending")) == 8
 
 
 def test_one_threads_trouble_is_not_the_others(journal: Journal) -> None:
@@ -224,63 +227,63 @@ def test_one_threads_trouble_is_not_the_others(journal: Journal) -> None:
 
     def write(document: Document) -> None:
         try:
-            results[document.size] = journal.record(document)
+            results[document.size] = journal.documents.record(document)
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is this thread's
             results[document.size] = error
 
     threads = [threading.Thread(target=write, args=(document,)) for document in (drop(2), impossible, drop(3))]
-    with journal._writer_lock:
+    with journal.engine._writer_lock:
         for thread in threads:
             thread.start()
-        until(lambda: len(journal._queue) == 3)
+        until(lambda: len(journal.engine._queue) == 3)
     for thread in threads:
         thread.join()
     assert isinstance(results.pop(2**70), Exception)
     assert all(isinstance(result, Document) for result in results.values())
-    assert {document.id for document in journal.lying_in("f1", "sending")} == {drop(2).id, drop(3).id}
+    assert {document.id for document in journal.documents.lying_in("f1", "sending")} == {drop(2).id, drop(3).id}
 
 
 def test_another_version_is_refused(path: Path) -> None:
     """A journal of another filedrop version is left alone, and the sentence says what to install."""
-    Journal(path).close()
+    Journal.at(path).close()
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE about SET value = '99' WHERE key = 'schema'")
     with pytest.raises(JournalError, match=r"another version of filedrop \(schema 99"):
-        Journal(path)
+        Journal.at(path)
 
 
 def test_a_damaged_file_is_told_as_a_sentence(path: Path) -> None:
     """A file that is no journal is named, with what to look at; it isn't overwritten."""
     path.write_bytes(b"this is not SQLite" * 100)
     with pytest.raises(JournalError, match=r"journal\.sqlite is damaged: .*not a database"):
-        Journal(path)
+        Journal.at(path)
     assert path.read_bytes() == b"this is not SQLite" * 100
 
 
 def test_a_journal_that_cannot_be_written_says_so(journal: Journal) -> None:
     """On a full disk a record raises, so that nothing is posted; with room again, it works as before."""
-    (pages,) = journal._writer.execute("PRAGMA page_count").fetchone()
-    journal._writer.execute(f"PRAGMA max_page_count = {pages}")
+    (pages,) = journal.engine._writer.execute("PRAGMA page_count").fetchone()
+    journal.engine._writer.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(JournalError, match=r"can't be used: .*full; nothing is posted until it can"):
-        journal.record_all(drop(number, warnings=("x" * 1000,)) for number in range(100))
-    journal._writer.execute("PRAGMA max_page_count = 100000")
-    journal.record(drop())
-    assert len(journal.lying_in("f1", "sending")) == 1
+        journal.documents.record_all(drop(number, warnings=("x" * 1000,)) for number in range(100))
+    journal.engine._writer.execute("PRAGMA max_page_count = 100000")
+    journal.documents.record(drop())
+    assert len(journal.documents.lying_in("f1", "sending")) == 1
 
 
 def sent_before(journal: Journal, **changes: object) -> Document:
     """A document that the access point has accepted."""
-    return journal.record(accepted(journal.record(drop(1, **changes))))
+    return journal.documents.record(accepted(journal.documents.record(drop(1, **changes))))
 
 
 def again(journal: Journal, **changes: object) -> Document:
     """Another drop, of the first one's content but for `changes`, about to be posted."""
     alike = {"meaning": "meaning-1", "number": "1"}
-    return posted(journal.record(drop(2, **(alike | changes))))
+    return posted(journal.documents.record(drop(2, **(alike | changes))))
 
 
 def record_sending(journal: Journal, document: Document, rule: str) -> Document:
-    (result,) = journal.record_sending([document], rule, warning=lambda first: f"as {first.dropped_as}")
+    (result,) = journal.documents.record_sending([document], rule, warning=lambda first: f"as {first.dropped_as}")
     if isinstance(result, FiledropError):
         raise result
     return result
@@ -298,7 +301,7 @@ def test_the_same_content_is_refused(journal: Journal) -> None:
     with pytest.raises(Duplicate) as refused:
         record_sending(journal, second, "refuse")
     assert refused.value.document == first
-    assert journal.document(second.id) == replace(second, state=State.WAITING, identity="", first_attempt=None,
+    assert journal.documents.by_id(second.id) == replace(second, state=State.WAITING, identity="", first_attempt=None,
                                                   history=second.history[:1])  # fmt: skip
 
 
@@ -350,7 +353,7 @@ def test_warning_of_the_same_number(journal: Journal, changes: dict[str, str | N
 
 def test_no_warning_of_what_was_refused(journal: Journal) -> None:
     """An invoice that is corrected after it was rejected is sent without a warning."""
-    journal.record(posted(journal.record(drop())).failed(NOON, Fault("rejected", "no")))
+    journal.documents.record(posted(journal.documents.record(drop())).failed(NOON, Fault("rejected", "no")))
     assert record_sending(journal, again(journal, meaning="mended"), "refuse").warnings == ()
 
 
@@ -363,7 +366,7 @@ def test_participants_of_duplicates_are_compared_as_peppol_does(journal: Journal
 
 def test_what_was_refused_may_be_sent_again(journal: Journal) -> None:
     """A document that the access point rejected stands in nobody's way."""
-    journal.record(posted(journal.record(drop())).failed(NOON, Fault("rejected", "no")))
+    journal.documents.record(posted(journal.documents.record(drop())).failed(NOON, Fault("rejected", "no")))
     assert record_sending(journal, again(journal), "refuse").state is State.SENDING
 
 
@@ -372,15 +375,19 @@ def test_a_duplicate_is_let_through_once(journal: Journal) -> None:
     sent_before(journal)
     record_sending(journal, let_through(again(journal)), "refuse")
     with pytest.raises(Duplicate):
-        record_sending(journal, posted(journal.record(drop(3, meaning="meaning-1", sha256="sha-2"))), "refuse")
+        record_sending(
+            journal, posted(journal.documents.record(drop(3, meaning="meaning-1", sha256="sha-2"))), "refuse"
+        )
 
 
 def test_a_duplicate_that_was_let_through_leaves_the_next_to_another(journal: Journal) -> None:
     """While a document that was let through is tried again, a person may let another of its content through."""
     sent_before(journal)
     first = record_sending(journal, let_through(again(journal)), "refuse")
-    first = journal.record(first.never_arrived(LATER, "no connection"))
-    second, third = (posted(journal.record(drop(number, meaning="meaning-1", sha256="sha-2"))) for number in (3, 4))
+    first = journal.documents.record(first.never_arrived(LATER, "no connection"))
+    second, third = (
+        posted(journal.documents.record(drop(number, meaning="meaning-1", sha256="sha-2"))) for number in (3, 4)
+    )
     assert record_sending(journal, posted(first), "refuse").state is State.SENDING
     assert record_sending(journal, let_through(second), "refuse").state is State.SENDING
     with pytest.raises(Duplicate):
@@ -390,37 +397,37 @@ def test_a_duplicate_that_was_let_through_leaves_the_next_to_another(journal: Jo
 def test_a_file_that_is_let_through(journal: Journal) -> None:
     """A waiver is for one name in one folder, whatever letters it has; the last word counts, until it ends."""
     name = "faktura-\udce5.xml"
-    journal.let_through("f1", name, Waiver("sha-1", 1))
-    journal.let_through("f1", name, Waiver("sha-1", 2**62))
-    assert journal.waiver("f1", name) == Waiver("sha-1", 2**62)
-    assert (journal.waiver("f2", name), journal.waiver("f1", "faktura.xml")) == (None, None)
-    assert (journal.waived("f1"), journal.waived("f2")) == ([name], [])
-    journal.end_waivers("f1", [name])
-    assert journal.waived("f1") == []
+    journal.waivers.give("f1", name, Waiver("sha-1", 1))
+    journal.waivers.give("f1", name, Waiver("sha-1", 2**62))
+    assert journal.waivers.of("f1", name) == Waiver("sha-1", 2**62)
+    assert (journal.waivers.of("f2", name), journal.waivers.of("f1", "faktura.xml")) == (None, None)
+    assert (journal.waivers.waived("f1"), journal.waivers.waived("f2")) == ([name], [])
+    journal.waivers.end("f1", [name])
+    assert journal.waivers.waived("f1") == []
 
 
 def test_what_is_known_of_a_drop(journal: Journal) -> None:
     """The journal knows a drop by its bytes or its name in `sending/`, while that document is open, or by a waiver."""
-    document = journal.record(drop(1))
+    document = journal.documents.record(drop(1))
 
     def knows(name: str = "other.xml", file: str = "other.xml", sha256: str = "sha-9", folder: str = "f1") -> bool:
         others = [Drop(f"{nth}.txt", f"{nth}.xml", f"sha-{nth}") for nth in range(100, 140)]  # as many as in a batch
-        known = journal.known_of(folder, [*others[:20], Drop(name, file, sha256), *others[20:]])
+        known = journal.documents.known_of(folder, [*others[:20], Drop(name, file, sha256), *others[20:]])
         assert known <= {name}
         return name in known
 
     assert (knows(sha256="sha-1"), knows(file="invoice-1.xml")) == (True, True)
     assert (knows(), knows(name="invoice-1.xml")) == (False, False)
     assert not knows(sha256="sha-1", file="invoice-1.xml", folder="f2")
-    journal.let_through("f1", "other.xml", Waiver("sha-7", 1))
+    journal.waivers.give("f1", "other.xml", Waiver("sha-7", 1))
     assert (knows(), knows(name="third.xml"), knows(folder="f2")) == (True, False, False)
-    journal.record(document.taken(NOON))
+    journal.documents.record(document.taken(NOON))
     assert not knows(name="third.xml", sha256="sha-1", file="invoice-1.xml")
 
 
 def test_two_alike_cannot_both_pass(journal: Journal) -> None:
     """Two identical documents that are posted at the same moment: one is sent, the other is its duplicate."""
-    documents = [posted(journal.record(drop(number, meaning="same"))) for number in range(1, 9)]
+    documents = [posted(journal.documents.record(drop(number, meaning="same"))) for number in range(1, 9)]
     begin, passed = threading.Barrier(len(documents)), []
 
     def send(document: Document) -> None:
@@ -440,16 +447,20 @@ def test_two_alike_cannot_both_pass(journal: Journal) -> None:
 
 def test_several_are_posted_together(journal: Journal) -> None:
     """Of documents that are written together each has its own fate: one alike is refused, one changed is left alone."""
-    first, alike, changed, last = (posted(journal.record(drop(number, meaning=meaning))) for number, meaning in (
-        (1, "same"), (2, "same"), (3, "third"), (4, "fourth")))  # fmt: skip
-    journal.record(changed)
+    meanings = enumerate(("same", "same", "third", "fourth"), start=1)
+    first, alike, changed, last = (
+        posted(journal.documents.record(drop(number, meaning=meaning))) for number, meaning in meanings
+    )
+    journal.documents.record(changed)
     commits = journal.commits
-    results = journal.record_sending([first, alike, changed, last], "refuse", warning=str)
+    results = journal.documents.record_sending([first, alike, changed, last], "refuse", warning=str)
     assert [getattr(result, "state", type(result)) for result in results] == [
         State.SENDING, Duplicate, Changed, State.SENDING]  # fmt: skip
-    assert [journal.document(result.id) for result in results if isinstance(result, Document)] == results[::3]
+    assert [journal.documents.by_id(result.id) for result in results if isinstance(result, Document)] == results[::3]
     assert journal.commits == commits + 1
-    again_ = journal.record_each([document.sent(NOON, 7, received=None, uuid=None) for document in (results[0], first)])
+    again_ = journal.documents.record_each(
+        [document.sent(NOON, 7, received=None, uuid=None) for document in (results[0], first)]
+    )
     assert [getattr(result, "state", type(result)) for result in again_] == [State.SENT, Changed]
 
 
@@ -467,10 +478,12 @@ def test_what_a_sweep_is_given(journal: Journal) -> None:
         "another's": drop(9, folder="f2"),
     }
     names = {document.id: name for name, document in documents.items()}
-    journal.record_all(documents.values())
+    journal.documents.record_all(documents.values())
 
     def given(now: datetime | None = NOON, limit: int = 9) -> list[str]:
-        return [names[document.id] for document in journal.steps_due("f1", now, longest=LATER - NOON, limit=limit)]
+        return [
+            names[document.id] for document in journal.documents.steps_due("f1", now, longest=LATER - NOON, limit=limit)
+        ]
 
     assert given() == given(limit=1) == ["to put away", "sending", "failed", "waiting"]  # none hides the others
     assert (
@@ -479,29 +492,32 @@ def test_what_a_sweep_is_given(journal: Journal) -> None:
         == ["to put away", "sending", "failed", "waiting", "not yet"]
     )
     assert given(now=None) == ["to put away", "sending", "failed"]
-    assert journal.next_due("f1") == LATER
+    assert journal.documents.next_due("f1") == LATER
 
 
 def test_what_cannot_be_put_away_hides_nothing(journal: Journal) -> None:
     """Where more has failed than is read at once, what a kill has left as being sent is read all the same."""
-    journal.record_all([drop(number).failed(NOON, Fault("not-xml", "no")) for number in (1, 2)])
-    left = journal.record(posted(drop(3)))
-    assert left in journal.steps_due("f1", NOON, longest=LATER - NOON, limit=1)
+    journal.documents.record_all([drop(number).failed(NOON, Fault("not-xml", "no")) for number in (1, 2)])
+    left = journal.documents.record(posted(drop(3)))
+    assert left in journal.documents.steps_due("f1", NOON, longest=LATER - NOON, limit=1)
 
 
 def test_what_one_folder_refuses_hides_no_other_document(journal: Journal) -> None:
     """Where more can't be put into `archive/` than is read at once, what was accepted since is put away."""
     delivered = [accepted(drop(number), number).delivered_at(NOON, "2026-11-20", None) for number in (1, 2)]
-    journal.record_all(delivered)
-    newer = [journal.record(accepted(drop(3), 3)), journal.record(drop(4).failed(NOON, Fault("not-xml", "no")))]
-    due = journal.steps_due("f1", NOON, longest=LATER - NOON, limit=1)
+    journal.documents.record_all(delivered)
+    newer = [
+        journal.documents.record(accepted(drop(3), 3)),
+        journal.documents.record(drop(4).failed(NOON, Fault("not-xml", "no"))),
+    ]
+    due = journal.documents.steps_due("f1", NOON, longest=LATER - NOON, limit=1)
     assert [document for document in newer if document in due] == newer
 
 
 def test_years_of_documents_slow_nothing_down(journal: Journal) -> None:
     """No statement but a person's search reads through all that was ever sent or received: each has a fitting index."""
     plans = {
-        name: [step for *_, step in journal._writer.execute(f"EXPLAIN QUERY PLAN {text}", defaultdict(str))]
+        name: [step for *_, step in journal.engine._writer.execute(f"EXPLAIN QUERY PLAN {text}", defaultdict(str))]
         for name, text in sql.statements().items()
     }
     assert {"BY_ID", "IN_STATES", "ADOPT 0", "WAIVED", "RECEIVED_AS", "SENT_BEFORE"} < plans.keys()
@@ -513,16 +529,16 @@ def test_years_of_documents_slow_nothing_down(journal: Journal) -> None:
 def test_what_is_on_its_way_slows_no_sweep(journal: Journal) -> None:
     """What is asked at each sweep and turn costs SQLite no more steps because many documents are on their way."""
     asked = {
-        "steps_due": lambda: journal.steps_due("f1", NOON, longest=LATER - NOON, limit=9),
-        "steps_astray": lambda: journal.steps_due("f1", None, longest=LATER - NOON, limit=9),
-        "next_due": lambda: journal.next_due("f1"),
-        "tracking_due": lambda: journal.tracking_due(IDENTITY),
-        "kept_in_sending": lambda: journal.kept_in_sending("f1", NOON, LATER),
+        "steps_due": lambda: journal.documents.steps_due("f1", NOON, longest=LATER - NOON, limit=9),
+        "steps_astray": lambda: journal.documents.steps_due("f1", None, longest=LATER - NOON, limit=9),
+        "next_due": lambda: journal.documents.next_due("f1"),
+        "tracking_due": lambda: journal.documents.tracking_due(IDENTITY),
+        "kept_in_sending": lambda: journal.documents.kept_in_sending("f1", NOON, LATER),
     }
 
     def steps(ask: Callable[[], object]) -> int:
         ask()
-        (connection,) = journal._readers
+        (connection,) = journal.engine._readers
         taken: list[None] = []
         connection.set_progress_handler(lambda: taken.append(None), 1)
         ask()
@@ -532,9 +548,9 @@ def test_what_is_on_its_way_slows_no_sweep(journal: Journal) -> None:
     def on_its_way(nth: int) -> Document:
         return accepted(drop(nth), nth).at("sent", f"{nth}.xml").asked_after(LATER)
 
-    journal.record_all(map(on_its_way, range(1, 4)))
+    journal.documents.record_all(map(on_its_way, range(1, 4)))
     few = {name: steps(ask) for name, ask in asked.items()}
-    journal.record_all(map(on_its_way, range(4, 500)))
+    journal.documents.record_all(map(on_its_way, range(4, 500)))
     assert {name: steps(ask) for name, ask in asked.items()} == few
     assert all(few.values())
 
@@ -550,16 +566,16 @@ def test_older_sqlite_knows_the_words() -> None:
 def test_whose_a_message_number_is(journal: Journal) -> None:
     """A number belongs to one document for ever, within its account; surplus numbers are nobody else's either."""
     document = sent_before(journal)
-    journal.record_surplus(IDENTITY, 8, "2026-11-20T12:00:09Z", document)
-    assert journal.owned(IDENTITY, range(2000)) == {7: [document.received], 8: ["2026-11-20T12:00:09Z"]}
-    assert journal.owned("another@ap.example.com", [7, 8]) == {}
+    journal.numbers.record_surplus(IDENTITY, 8, "2026-11-20T12:00:09Z", document)
+    assert journal.numbers.owned(IDENTITY, range(2000)) == {7: [document.received], 8: ["2026-11-20T12:00:09Z"]}
+    assert journal.numbers.owned("another@ap.example.com", [7, 8]) == {}
 
 
 def test_what_a_sidecar_claims(journal: Journal) -> None:
     """A row that was made from a sidecar has its number and its content for its own company, and for no other."""
-    journal.restore([accepted(drop(1)).at("sent", "1.xml")])
-    assert journal.owned(IDENTITY, [7], "acme") == {7: ["2026-11-20T12:00:01.000+00:00"]}
-    assert journal.owned(IDENTITY, [7], "fjord") == journal.owned(IDENTITY, [7]) == {}
+    journal.documents.restore([accepted(drop(1)).at("sent", "1.xml")])
+    assert journal.numbers.owned(IDENTITY, [7], "acme") == {7: ["2026-11-20T12:00:01.000+00:00"]}
+    assert journal.numbers.owned(IDENTITY, [7], "fjord") == journal.numbers.owned(IDENTITY, [7]) == {}
     with pytest.raises(Duplicate):
         record_sending(journal, again(journal, folder="f2"), "refuse")
     assert record_sending(journal, posted(drop(3, company="fjord", meaning="meaning-1")), "number").revision == 1
@@ -569,9 +585,9 @@ def test_a_surplus_number_that_comes_again(journal: Journal) -> None:
     """After a server was set up anew, a surplus message may have the number of an older one: the newer is known."""
     document = sent_before(journal)
     for received in ("2026-11-20T12:00:09Z", "2026-11-21T12:00:00Z"):
-        journal.record_surplus(IDENTITY, 8, received, document)
-    assert journal.owned(IDENTITY, [8]) == {8: ["2026-11-21T12:00:00Z"]}
-    assert [(one.id, one.msg_no) for one in journal.owners(IDENTITY, [7, 8], "acme")] == [
+        journal.numbers.record_surplus(IDENTITY, 8, received, document)
+    assert journal.numbers.owned(IDENTITY, [8]) == {8: ["2026-11-21T12:00:00Z"]}
+    assert [(one.id, one.msg_no) for one in journal.numbers.owners(IDENTITY, [7, 8], "acme")] == [
         (document.id, 7), (document.id, 8),
     ]  # fmt: skip
 
@@ -579,21 +595,21 @@ def test_a_surplus_number_that_comes_again(journal: Journal) -> None:
 def test_what_tells_of_the_access_points_clocks(journal: Journal) -> None:
     """When messages were asked for and received, of the latest; and of those that were known before a document."""
     known = sent_before(journal)
-    later = journal.record(posted(journal.record(drop(2))))
-    doubtful = journal.record(posted(journal.record(drop(3))).doubted(NOON, "no answer"))
-    journal.record(doubtful.sent(NOON, 9, received="2026-11-20T14:00:00Z", uuid=None, event="found"))
-    assert journal.times(IDENTITY) == [(NOON, known.received)]
-    assert journal.times("another@ap.example.com") == []
-    assert journal.received_before(later) == [known.received]
-    assert journal.received_before(known) == []
+    later = journal.documents.record(posted(journal.documents.record(drop(2))))
+    doubtful = journal.documents.record(posted(journal.documents.record(drop(3))).doubted(NOON, "no answer"))
+    journal.documents.record(doubtful.sent(NOON, 9, received="2026-11-20T14:00:00Z", uuid=None, event="found"))
+    assert journal.numbers.times(IDENTITY) == [(NOON, known.received)]
+    assert journal.numbers.times("another@ap.example.com") == []
+    assert journal.numbers.received_before(later) == [known.received]
+    assert journal.numbers.received_before(known) == []
 
 
 def test_a_duplicate_is_looked_for_without_waiting(journal: Journal) -> None:
     """Whoever only asks for a document's like doesn't wait for another program that writes."""
-    first = journal.record(accepted(journal.record(drop(1, meaning="the same"))))
-    with closing(sqlite3.connect(journal.path)) as writer:
+    first = journal.documents.record(accepted(journal.documents.record(drop(1, meaning="the same"))))
+    with closing(sqlite3.connect(journal.engine.path)) as writer:
         writer.execute("BEGIN IMMEDIATE")
-        found = journal.duplicate_of(drop(2, meaning="the same"), by_number=False)
+        found = journal.documents.duplicate_of(drop(2, meaning="the same"), by_number=False)
     assert found is not None
     assert found.id == first.id
 
@@ -601,107 +617,109 @@ def test_a_duplicate_is_looked_for_without_waiting(journal: Journal) -> None:
 def test_messages_are_known_by_more_than_their_number(journal: Journal) -> None:
     """A server set up anew counts from the start again: the same number with another time is another message."""
     first, second = a_message(1), a_message(1, received="2026-11-21T12:00:00Z", state="stuck")
-    journal.record_messages([first, second])
-    journal.record_message(replace(first, state="read"))
-    assert {row.received: row for row in journal.numbered(1)} == {
+    journal.messages.record_all([first, second])
+    journal.messages.record(replace(first, state="read"))
+    assert {row.received: row for row in journal.messages.numbered(1)} == {
         first.received: replace(first, state="read"),
         second.received: second,
     }
-    assert journal.messages_in(IDENTITY, "stuck") == [second]
-    journal.forget_message(second)
-    assert journal.messages_in(IDENTITY, "stuck") == []
+    assert journal.messages.in_states(IDENTITY, "stuck") == [second]
+    journal.messages.forget(second)
+    assert journal.messages.in_states(IDENTITY, "stuck") == []
 
 
 def test_temporary_files_that_are_named(journal: Journal) -> None:
     """The journal knows which temporary files of a folder hold whole documents."""
-    journal.record_messages([
+    journal.messages.record_all([
         a_message(1, folder="/srv/a", temporary=".1.part"),
         a_message(2, folder="/srv/a", temporary=".2.part", state="read"),
         a_message(3, folder="/srv/b", temporary=".3.part"),
     ])  # fmt: skip
-    assert journal.drafts("/srv/a") == {".1.part"}
+    assert journal.messages.drafts("/srv/a") == {".1.part"}
 
 
 def test_folders(journal: Journal, tmp_path: Path) -> None:
     """A folder is known by its id, found by its place, and remembered as settled when it moves."""
-    assert journal.folder_path("f1") is None
-    assert journal.folder_at(tmp_path) is None
-    journal.record_folder("f1", tmp_path)
-    assert not journal.is_settled("f1")
-    journal.settle("f1")
-    journal.record_folder("f1", tmp_path / "moved")
-    assert journal.folder_path("f1") == tmp_path / "moved"
-    assert journal.folder_at(tmp_path / "moved") == "f1"
-    assert journal.is_settled("f1")
+    assert journal.folders.path("f1") is None
+    assert journal.folders.at(tmp_path) is None
+    journal.folders.record("f1", tmp_path)
+    assert not journal.folders.is_settled("f1")
+    journal.folders.settle("f1")
+    journal.folders.record("f1", tmp_path / "moved")
+    assert journal.folders.path("f1") == tmp_path / "moved"
+    assert journal.folders.at(tmp_path / "moved") == "f1"
+    assert journal.folders.is_settled("f1")
 
 
 def test_a_drives_root_is_a_folder_like_others(journal: Journal) -> None:
     """A path without a name, as a share of Windows has, may be where another folder was seen before."""
     share = cast("Path", PureWindowsPath("//server/invoices"))
-    journal.record_folder("f1", share)
-    journal.record_folder("f2", share)
-    assert journal.folder_at(share) == "f2"
+    journal.folders.record("f1", share)
+    journal.folders.record("f2", share)
+    assert journal.folders.at(share) == "f2"
 
 
 def test_changes_are_counted_by_folder(journal: Journal) -> None:
     """Each record of a document counts for its folder, and what is refused doesn't; what was marked stays so."""
-    first = journal.record(drop(1))
+    first = journal.documents.record(drop(1))
     with pytest.raises(Changed):
-        journal.record(drop(1))
-    journal.record_all([posted(first), first, drop(2), drop(3, folder="f2")])
-    assert [journal.changes(folder) for folder in ("f1", "f2", "f3")] == [(3, 0, 0), (1, 0, 0), (0, 0, 0)]
-    assert journal.mark("f1") == 3
-    journal.record(drop(4))
-    assert journal.changes("f1") == (4, 3, 0)
+        journal.documents.record(drop(1))
+    journal.documents.record_all([posted(first), first, drop(2), drop(3, folder="f2")])
+    assert [journal.folders.changes(folder) for folder in ("f1", "f2", "f3")] == [(3, 0, 0), (1, 0, 0), (0, 0, 0)]
+    assert journal.folders.mark("f1") == 3
+    journal.documents.record(drop(4))
+    assert journal.folders.changes("f1") == (4, 3, 0)
 
 
 def test_a_folder_is_to_be_taken_up_anew(journal: Journal, tmp_path: Path) -> None:
     """That is written with the steps of its documents; from then on more is counted than its marker has seen."""
-    journal.record_folder("f1", tmp_path)
-    journal.settle("f1")
-    waiting = journal.record(drop())
-    journal.unsettle("f1", 40, [waiting.suspected(NOON, IDENTITY)])
-    assert not journal.is_settled("f1")
-    assert [document.id for document in journal.in_state(State.DOUBT)] == [waiting.id]
-    counted, marked, _ = journal.changes("f1")
+    journal.folders.record("f1", tmp_path)
+    journal.folders.settle("f1")
+    waiting = journal.documents.record(drop())
+    journal.documents.unsettle("f1", 40, [waiting.suspected(NOON, IDENTITY)])
+    assert not journal.folders.is_settled("f1")
+    assert [document.id for document in journal.documents.in_state(State.DOUBT)] == [waiting.id]
+    counted, marked, _ = journal.folders.changes("f1")
     assert counted > marked == 40
 
 
 def test_a_folder_is_taken_over(journal: Journal, tmp_path: Path) -> None:
     """Its marker must have seen more than the journal knows, and whatever lies there is to be taken up."""
-    journal.record_folder("f1", tmp_path)
-    journal.settle("f1")
-    journal.record(drop())
-    assert journal.take_over("f1", tmp_path) == 2
-    assert journal.changes("f1") == (2, 1, 2)
-    assert [journal.changes("f1").missing(seen) for seen in (2, 3)] == [0, 1]
-    assert not journal.is_settled("f1")
-    journal.unsettle("f1", 2, [])
-    assert journal.changes("f1") == (3, 2, 2)
+    journal.folders.record("f1", tmp_path)
+    journal.folders.settle("f1")
+    journal.documents.record(drop())
+    assert journal.folders.take_over("f1", tmp_path) == 2
+    assert journal.folders.changes("f1") == (2, 1, 2)
+    assert [journal.folders.changes("f1").missing(seen) for seen in (2, 3)] == [0, 1]
+    assert not journal.folders.is_settled("f1")
+    journal.documents.unsettle("f1", 2, [])
+    assert journal.folders.changes("f1") == (3, 2, 2)
 
 
 def test_totals(journal: Journal) -> None:
     """What is sent, delivered, failed and received is counted as it happens, once; what is restored isn't new."""
     rejected, not_xml = Fault("rejected", "no"), Fault("not-xml", "no")
-    sent, failed, refused = journal.record_all([accepted(drop(1)), drop(2), posted(drop(3))])
-    journal.record_places([sent.at("sent", "a.xml")])
-    assert journal.totals() == [], "it is counted when its state changes"
-    journal.record(failed.failed(NOON, not_xml).at("failed", "b.xml"))
-    journal.record(refused.failed(NOON, rejected))
-    journal.record(drop(4).failed(NOON, rejected))
-    waiting = journal.record(posted(drop(5)))
-    journal.record(waiting.sent(NOON, 5, received=None, uuid=None))
+    sent, failed, refused = journal.documents.record_all([accepted(drop(1)), drop(2), posted(drop(3))])
+    journal.documents.record_places([sent.at("sent", "a.xml")])
+    assert journal.totals.events() == [], "it is counted when its state changes"
+    journal.documents.record(failed.failed(NOON, not_xml).at("failed", "b.xml"))
+    journal.documents.record(refused.failed(NOON, rejected))
+    journal.documents.record(drop(4).failed(NOON, rejected))
+    waiting = journal.documents.record(posted(drop(5)))
+    journal.documents.record(waiting.sent(NOON, 5, received=None, uuid=None))
     with pytest.raises(Changed):
-        journal.record(waiting.failed(NOON, rejected))
-    journal.restore([drop(6).failed(NOON, rejected).at("failed", "f.xml"), accepted(drop(7)).at("sent", "g.xml")])
-    delivered = journal.document(drop(7).id)
+        journal.documents.record(waiting.failed(NOON, rejected))
+    journal.documents.restore(
+        [drop(6).failed(NOON, rejected).at("failed", "f.xml"), accepted(drop(7)).at("sent", "g.xml")]
+    )
+    delivered = journal.documents.by_id(drop(7).id)
     assert delivered is not None
-    journal.record(delivered.delivered_at(NOON, "2026-11-20T12:00:00Z", None))
+    journal.documents.record(delivered.delivered_at(NOON, "2026-11-20T12:00:00Z", None))
     for state in ("named", "placing", "read", "read"):
-        journal.record_message(a_message(1, company="acme", state=state))
+        journal.messages.record(a_message(1, company="acme", state=state))
     for state in ("stuck", "read"):  # by a person
-        journal.record_message(a_message(2, company="acme", state=state))
-    assert sorted(journal.totals()) == [
+        journal.messages.record(a_message(2, company="acme", state=state))
+    assert sorted(journal.totals.events()) == [
         ("acme", "delivered", "", 1, NOON),
         ("acme", "failed", "not-xml", 1, None),
         ("acme", "failed", "rejected", 2, None),
@@ -712,9 +730,11 @@ def test_totals(journal: Journal) -> None:
 
 def test_under_way(journal: Journal) -> None:
     """What is unfinished is counted by company and state, with the oldest of each."""
-    journal.record_all([drop(1), drop(2), posted(drop(3)).doubted(NOON, "cut off"), drop(4, company="fjord")])
-    journal.record_all([accepted(drop(5)), drop(6).taken(NOON), accepted(drop(7)).delivered_at(NOON, "2026-11", None)])
-    assert sorted(journal.under_way()) == [
+    journal.documents.record_all([drop(1), drop(2), posted(drop(3)).doubted(NOON, "cut off"), drop(4, company="fjord")])
+    journal.documents.record_all(
+        [accepted(drop(5)), drop(6).taken(NOON), accepted(drop(7)).delivered_at(NOON, "2026-11", None)]
+    )
+    assert sorted(journal.totals.under_way()) == [
         ("acme", "doubt", 1, drop(3).claimed),
         ("acme", "sent", 1, NOON),
         ("acme", "waiting", 2, drop(1).claimed),
@@ -726,16 +746,18 @@ def test_a_file_that_cannot_become_smaller(path: Path) -> None:
     """The file of an older version, which there was no room to make anew, is asked once: nobody waits for its end."""
     with closing(sqlite3.connect(path)) as older:
         older.execute("CREATE TABLE older (one)")
-    with closing(Journal(path)) as journal:
-        assert journal.value(statements.CAN_SHRINK) == 0
-        journal.forget([one.id for one in journal.record_all([drop(number) for number in range(100)])])
-        assert journal.value(statements.UNUSED) > 0
-        assert not journal.shrink()
+    with closing(Journal.at(path)) as journal:
+        assert journal.engine.value(CAN_SHRINK) == 0
+        journal.removal.forget(
+            [one.id for one in journal.documents.record_all([drop(number) for number in range(100)])]
+        )
+        assert journal.engine.value(UNUSED) > 0
+        assert not journal.engine.shrink()
 
 
 def test_a_file_that_becomes_smaller(journal: Journal) -> None:
     """Else what was removed is given back to the disk, to the last page."""
-    journal.forget([one.id for one in journal.record_all([drop(number) for number in range(2000)])])
-    while journal.shrink():
+    journal.removal.forget([one.id for one in journal.documents.record_all([drop(number) for number in range(2000)])])
+    while journal.engine.shrink():
         pass
-    assert journal.value(statements.UNUSED) == 0
+    assert journal.engine.value(UNUSED) == 0

@@ -45,28 +45,32 @@ def test_what_it_knew(path: Path) -> None:
     """Everything that an older journal knew is known, and what it was is kept beside it."""
     before = content(path)
     with locked_state(path.parent) as journal:
-        assert journal.folder_path("f1") == Path("/srv/acme/outbound")
-        assert journal.is_settled("f1")
-        assert journal.document(drop(1).id) == drop(1, revision=1)
-        assert journal.document(drop(5).id).error == Fault("rejected", "it was refused", "mend it")
-        states = {document.id: document.state for document in journal.documents([drop(n).id for n in range(1, 7)])}
+        assert journal.folders.path("f1") == Path("/srv/acme/outbound")
+        assert journal.folders.is_settled("f1")
+        assert journal.documents.by_id(drop(1).id) == drop(1, revision=1)
+        assert journal.documents.by_id(drop(5).id).error == Fault("rejected", "it was refused", "mend it")
+        states = {
+            document.id: document.state for document in journal.documents.by_ids([drop(n).id for n in range(1, 7)])
+        }
         assert list(states.values()) == [
             State.WAITING, State.SENDING, State.SENT, State.DOUBT, State.FAILED, State.SENT,
         ]  # fmt: skip
-        assert journal.owned(IDENTITY, [3, 6]) == {
+        assert journal.numbers.owned(IDENTITY, [3, 6]) == {
             3: [accepted(drop(3), 3).received],
             6: [accepted(drop(6), 6).received],
         }
-        messages = journal.messages_in(IDENTITY, "named", "placing", "read", "stuck")
+        messages = journal.messages.in_states(IDENTITY, "named", "placing", "read", "stuck")
         assert [row.state for row in messages] == ["named", "placing", "read", "stuck"]
-        assert journal.drafts("/srv/acme/inbound") == {".01.part", ".02.part"}
-        assert journal.inbox_day(IDENTITY) == "2026-11-19"
-        assert journal.waiver("f1", "again.xml") == Waiver("sha-9", 123)
+        assert journal.messages.drafts("/srv/acme/inbound") == {".01.part", ".02.part"}
+        assert journal.messages.inbox_day(IDENTITY) == "2026-11-19"
+        assert journal.waivers.of("f1", "again.xml") == Waiver("sha-9", 123)
         noon = datetime(2026, 11, 20, 12, tzinfo=UTC)
-        assert [one.file for one in journal.last_sent("acme", 1)] == ["6.xml"]
-        assert [row.msg_no for row in journal.last_received("acme", 9)] == [3, 2]
-        assert journal.per_day("acme", [noon - DAY, noon - DAY / 2, noon + DAY]) == ([0, 2], [0, 2], [0, 1])
-        (again,) = journal.record_sending([posted(drop(9, meaning="meaning-3", number="3"))], "refuse", warning=str)
+        assert [one.file for one in journal.lately.last_sent("acme", 1)] == ["6.xml"]
+        assert [row.msg_no for row in journal.lately.last_received("acme", 9)] == [3, 2]
+        assert journal.lately.per_day("acme", [noon - DAY, noon - DAY / 2, noon + DAY]) == ([0, 2], [0, 2], [0, 1])
+        (again,) = journal.documents.record_sending(
+            [posted(drop(9, meaning="meaning-3", number="3"))], "refuse", warning=str
+        )
         assert isinstance(again, Duplicate)
     (kept,) = path.parent.glob("journal-*.sqlite")
     assert content(kept) == before
@@ -83,17 +87,17 @@ def test_what_waited_for_something_of_its_own(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE documents SET history = ? WHERE id = ?", (history, drop(1).id))
     with locked_state(path.parent) as journal:
-        document = journal.document(drop(1).id)
+        document = journal.documents.by_id(drop(1).id)
         assert document is not None
         assert (document.needs, document.needs_why, document.needs_since) == (Need.IDS, why, NOON)
-        assert [other.needs for other in journal.documents([drop(n).id for n in range(2, 7)])] == [None] * 5
+        assert [other.needs for other in journal.documents.by_ids([drop(n).id for n in range(2, 7)])] == [None] * 5
 
 
 def test_beside_a_service_that_is_not_restarted(path: Path) -> None:
     """A command leaves it to the service to bring the journal up to date, and says so."""
     before = content(path)
     with pytest.raises(JournalError, match="restart the service, which brings it up to date"):
-        Journal(path)
+        Journal.at(path)
     assert content(path) == before
     assert not list(path.parent.glob("journal-*.sqlite"))
 
@@ -110,7 +114,7 @@ def test_no_copy_can_be_made(path: Path) -> None:
     for hindrance in hindrances:
         hindrance.rmdir()
     with locked_state(path.parent) as journal:
-        assert journal.document(drop(1).id) is not None
+        assert journal.documents.by_id(drop(1).id) is not None
 
 
 def test_a_step_fails(path: Path) -> None:
@@ -134,9 +138,9 @@ def test_the_first_journals(path: Path) -> None:
             "CREATE TABLE let_through (sha256 TEXT PRIMARY KEY); INSERT INTO let_through VALUES ('sha-3')"
         )
     with locked_state(path.parent) as journal:
-        assert journal.document(drop(1).id) == drop(1, revision=1)
-        assert {row.state for row in journal.messages_in(IDENTITY, "named", "placing")} == {"placing"}
-        (again,) = journal.record_sending(
+        assert journal.documents.by_id(drop(1).id) == drop(1, revision=1)
+        assert {row.state for row in journal.messages.in_states(IDENTITY, "named", "placing")} == {"placing"}
+        (again,) = journal.documents.record_sending(
             [posted(drop(9, sha256="sha-3", meaning="meaning-3", number="3"))], "refuse", warning=str
         )
         assert isinstance(again, Duplicate)
@@ -152,12 +156,15 @@ def test_responses_that_wait(path: Path) -> None:
             values = (IDENTITY, msg_no, "acme", BUYER, SELLER, number, "Invoice", "RE", "No.", at, document)
             connection.execute("INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
     with locked_state(path.parent) as journal:
-        (owed,) = journal.owed("f1", "acme", NOON)
+        (owed,) = journal.responses.owed("f1", "acme", NOON)
         assert (owed.msg_no, owed.document, owed.type_code, owed.reason) == (90, drop(3).id, "380", "No.")
-        assert journal.read("SELECT msg_no FROM responses WHERE document <> '' ORDER BY msg_no") == [(90,), (91,)]
-        document = journal.record(posted(drop(9)))
-        journal.record(document.sent(NOON, 9, received=None, uuid=None))
-        assert [response.msg_no for response in journal.owed("f1", "acme", NOON)] == [90, 92]
+        assert journal.engine.read("SELECT msg_no FROM responses WHERE document <> '' ORDER BY msg_no") == [
+            (90,),
+            (91,),
+        ]
+        document = journal.documents.record(posted(drop(9)))
+        journal.documents.record(document.sent(NOON, 9, received=None, uuid=None))
+        assert [response.msg_no for response in journal.responses.owed("f1", "acme", NOON)] == [90, 92]
 
 
 def test_of_a_newer_filedrop(world: World) -> None:

@@ -26,7 +26,7 @@ ACCESS_POINT = "0242:000123"
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    with closing(Journal(tmp_path / JOURNAL)) as journal:
+    with closing(Journal.at(tmp_path / JOURNAL)) as journal:
         yield journal
 
 
@@ -41,57 +41,57 @@ def rejection(number: str = "1", **changes: Any) -> Response:
 
 def tied(journal: Journal) -> dict[int, str]:
     """The documents to which responses are tied, by the message numbers of these."""
-    return dict(journal.read("SELECT msg_no, document FROM responses ORDER BY msg_no"))  # type: ignore[arg-type]
+    return dict(journal.engine.read("SELECT msg_no, document FROM responses ORDER BY msg_no"))  # type: ignore[arg-type]
 
 
 def send(journal: Journal, document: Any, msg_no: int, **changes: Any) -> Any:
     """Record a document as waiting, posted and accepted."""
-    claimed = journal.record(document)
-    sending = journal.record(claimed.sending(NOON, identity=IDENTITY, clock=NOON))
-    return journal.record(sending.sent(NOON, msg_no, received=None, uuid=None).but(**changes))
+    claimed = journal.documents.record(document)
+    sending = journal.documents.record(claimed.sending(NOON, identity=IDENTITY, clock=NOON))
+    return journal.documents.record(sending.sent(NOON, msg_no, received=None, uuid=None).but(**changes))
 
 
 def test_one_that_comes_after_its_document(journal: Journal) -> None:
     """It is tied at once, and its document's folder lacks it until it is written."""
     document = send(journal, drop(1), 7)
-    journal.record_responses([rejection()])
+    journal.responses.record([rejection()])
     assert tied(journal) == {100: document.id}
-    (owed,) = journal.owed("f1", "acme", NOON)
-    journal.record_written([owed])
-    assert journal.owed("f1", "acme", NOON) == []
+    (owed,) = journal.responses.owed("f1", "acme", NOON)
+    journal.responses.record_written([owed])
+    assert journal.responses.owed("f1", "acme", NOON) == []
 
 
 @pytest.mark.parametrize("by", ["number", "id"])
 def test_one_that_comes_before_its_document(journal: Journal, by: str) -> None:
     """It is tied when the document gets its message number, or the message its id."""
-    journal.record_responses([rejection() if by == "number" else rejection(f"uuid:{UUID}")])
-    claimed = journal.record(drop(1))
-    sending = journal.record(claimed.sending(NOON, identity=IDENTITY, clock=NOON))
+    journal.responses.record([rejection() if by == "number" else rejection(f"uuid:{UUID}")])
+    claimed = journal.documents.record(drop(1))
+    sending = journal.documents.record(claimed.sending(NOON, identity=IDENTITY, clock=NOON))
     assert tied(journal) == {100: ""}
-    sent = journal.record(sending.sent(NOON, 7, received=None, uuid=None))
+    sent = journal.documents.record(sending.sent(NOON, 7, received=None, uuid=None))
     assert tied(journal) == {100: sent.id if by == "number" else ""}
-    journal.record(sent.delivered_at(NOON, "2026-11-20T13:00:00+00:00", UUID))
+    journal.documents.record(sent.delivered_at(NOON, "2026-11-20T13:00:00+00:00", UUID))
     assert tied(journal) == {100: sent.id}
 
 
 def test_while_a_document_has_no_clear_answer(journal: Journal) -> None:
     """A rejection that may be of a corrected invoice, whose answer isn't known yet, waits for that answer."""
     first = send(journal, drop(1), 7)
-    journal.record_responses([rejection()])
-    corrected = journal.record(posted(drop(2, number="1")))
-    journal.record_responses([rejection(msg_no=101)])
+    journal.responses.record([rejection()])
+    corrected = journal.documents.record(posted(drop(2, number="1")))
+    journal.responses.record([rejection(msg_no=101)])
     assert tied(journal) == {100: first.id, 101: ""}
-    journal.record(corrected.sent(NOON + timedelta(minutes=1), 8, received=None, uuid=None))
+    journal.documents.record(corrected.sent(NOON + timedelta(minutes=1), 8, received=None, uuid=None))
     assert tied(journal) == {100: first.id, 101: corrected.id}
 
 
 def test_after_a_document_got_no_message(journal: Journal) -> None:
     """A rejection that has waited for an unclear answer is of the first invoice where the other was never accepted."""
     first = send(journal, drop(1), 7)
-    other = journal.record(posted(drop(2, number="1")))
-    journal.record_responses([rejection()])
+    other = journal.documents.record(posted(drop(2, number="1")))
+    journal.responses.record([rejection()])
     assert tied(journal) == {100: ""}
-    journal.record(other.failed(NOON, Fault("rejected", "No.", "")))
+    journal.documents.record(other.failed(NOON, Fault("rejected", "No.", "")))
     assert tied(journal) == {100: first.id}
 
 
@@ -113,7 +113,7 @@ def test_a_message_level_status(journal: Journal, changes: dict[str, Any], is_ti
     """By an access point, with the message's whole id, in an inbox of the account that posted it: nothing less."""
     document = send(journal, drop(1), 7, uuid=UUID)
     values = {"number": f"uuid:{UUID}", "sender": ACCESS_POINT} | changes
-    journal.record_responses([rejection(**values)])
+    journal.responses.record([rejection(**values)])
     assert tied(journal) == {100: document.id if is_tied else ""}
 
 
@@ -121,33 +121,33 @@ def test_its_own_company_first(journal: Journal) -> None:
     """Of two documents with one number in two companies, the one of the company that got the response is meant."""
     send(journal, drop(1, company="fjord", folder="f2"), 7)
     own = send(journal, drop(2, number="1"), 8)
-    journal.record_responses([rejection()])
+    journal.responses.record([rejection()])
     assert tied(journal) == {100: own.id}
 
 
 def test_a_restored_document(journal: Journal) -> None:
     """What was restored from a sidecar counts in its own company only, also where the response came first."""
-    journal.record_responses([rejection(), rejection(msg_no=101, company="fjord")])
+    journal.responses.record([rejection(), rejection(msg_no=101, company="fjord")])
     restored = accepted(drop(1, company="fjord", folder="f2"))
-    journal.restore([restored])
+    journal.documents.restore([restored])
     assert tied(journal) == {100: "", 101: restored.id}
 
 
 def test_a_number_of_an_older_server(journal: Journal) -> None:
     """Two messages with one number, of which a server that was set up anew sent the second, are two responses."""
     send(journal, drop(1), 7)
-    journal.record_responses([rejection()])
-    journal.record_responses([rejection()])  # it is placed once more, after a crash
-    journal.record_responses([rejection(received="2026-11-21T08:00:00+00:00")])
-    assert journal.read("SELECT count(*) FROM responses") == [(2,)]
+    journal.responses.record([rejection()])
+    journal.responses.record([rejection()])  # it is placed once more, after a crash
+    journal.responses.record([rejection(received="2026-11-21T08:00:00+00:00")])
+    assert journal.engine.read("SELECT count(*) FROM responses") == [(2,)]
 
 
 def test_one_that_waited_for_too_long(journal: Journal) -> None:
     """A response to what was sent from elsewhere isn't tied to a document that gets the same number weeks later."""
-    journal.record_responses([rejection(at=NOON - WAITS - timedelta(minutes=1))])
+    journal.responses.record([rejection(at=NOON - WAITS - timedelta(minutes=1))])
     send(journal, drop(1), 7)
     assert tied(journal) == {100: ""}
-    journal.record_responses([rejection("2", msg_no=101)])
+    journal.responses.record([rejection("2", msg_no=101)])
     assert tied(journal) == {101: ""}  # and it is removed
 
 
@@ -155,17 +155,17 @@ def test_an_ambiguous_one(journal: Journal) -> None:
     """It is said once, by the worker of one of the documents' folders, and never tied."""
     send(journal, drop(1), 7)
     send(journal, drop(2, number="1"), 8)
-    journal.record_responses([rejection()])
-    (response,) = journal.owed("f1", "acme", NOON)
+    journal.responses.record([rejection()])
+    (response,) = journal.responses.owed("f1", "acme", NOON)
     assert response.document == AMBIGUOUS
-    assert [document.msg_no for document in journal.documents_meant(response)] == [7, 8]
+    assert [document.msg_no for document in journal.responses.documents_meant(response)] == [7, 8]
 
 
 def test_of_a_removed_document(journal: Journal) -> None:
     """What was removed from the archive leaves no responses behind."""
     document = send(journal, drop(1), 7)
-    journal.record_responses([rejection()])
-    journal.forget([document.id])
+    journal.responses.record([rejection()])
+    journal.removal.forget([document.id])
     assert tied(journal) == {}
 
 
@@ -178,10 +178,10 @@ def test_the_cost_of_made_up_references(journal: Journal, tmp_path: Path) -> Non
     strange = [
         rejection(f"X-{number}-{nth}", msg_no=1000 + number, nth=nth) for number in range(200) for nth in range(20)
     ]
-    journal.record_responses(strange)
-    journal.record_responses([rejection("2", msg_no=2000 + nth, sender="0192:123456785") for nth in range(2000)])
-    journal.record_responses([rejection(f"S-{nth}", msg_no=5000 + nth, code="213", sender="") for nth in range(500)])
-    journal.record_responses([rejection()])
+    journal.responses.record(strange)
+    journal.responses.record([rejection("2", msg_no=2000 + nth, sender="0192:123456785") for nth in range(2000)])
+    journal.responses.record([rejection(f"S-{nth}", msg_no=5000 + nth, code="213", sender="") for nth in range(500)])
+    journal.responses.record([rejection()])
     moment = NOON.timestamp()
     parties = {"from_party": BUYER, "to_party": SELLER}
     asked: dict[str, dict[str, Any]] = {
@@ -207,27 +207,27 @@ def test_the_cost_of_a_receivers_many_answers(journal: Journal) -> None:
     Neither a document with that number, while the answers wait for one of another kind, nor one answer more.
     """
     orders = [rejection(msg_no=1000 + nth, type_code="220") for nth in range(2000)]
-    journal.record_responses(orders)
+    journal.responses.record(orders)
     first = send(journal, drop(1), 7)
     send(journal, drop(2, number="1"), 8)
-    assert taken(journal, lambda: journal.record(first)) < KEPT * STEPS
-    journal.record_responses([rejection(msg_no=4000 + nth) for nth in range(2000)])
-    assert taken(journal, lambda: journal.record_responses([rejection(msg_no=9000)])) < STEPS
+    assert taken(journal, lambda: journal.documents.record(first)) < KEPT * STEPS
+    journal.responses.record([rejection(msg_no=4000 + nth) for nth in range(2000)])
+    assert taken(journal, lambda: journal.responses.record([rejection(msg_no=9000)])) < STEPS
 
 
 def test_others_beside_a_receivers_many_rejections(journal: Journal) -> None:
     """However often one document is rejected, each other one is among the rejections, with the last words on each."""
     flooded, other = send(journal, drop(1), 7), send(journal, drop(2), 8)
-    journal.record_responses([rejection("2", msg_no=500)])
-    journal.record_responses([rejection(msg_no=1000 + nth, at=NOON + timedelta(seconds=nth)) for nth in range(300)])
-    found = [(response.document, response.msg_no) for response in journal.rejections(NOON)]
+    journal.responses.record([rejection("2", msg_no=500)])
+    journal.responses.record([rejection(msg_no=1000 + nth, at=NOON + timedelta(seconds=nth)) for nth in range(300)])
+    found = [(response.document, response.msg_no) for response in journal.responses.rejections(NOON)]
     assert found == [(flooded.id, 1299), (other.id, 500)]
 
 
 def taken(journal: Journal, work: Callable[[], object]) -> int:
     """The steps of SQLite's machine that this takes within its transactions."""
     steps: list[int] = []
-    journal.write(lambda connection: connection.set_progress_handler(lambda: steps.append(1), 1))
+    journal.engine.write(lambda connection: connection.set_progress_handler(lambda: steps.append(1), 1))
     work()
-    journal.write(lambda connection: connection.set_progress_handler(None, 1))
+    journal.engine.write(lambda connection: connection.set_progress_handler(None, 1))
     return len(steps)

@@ -213,7 +213,7 @@ def test_the_ready_file_of_what_came_back(make_bench: Callable[..., Bench]) -> N
     ready.touch()
     claimed = bench.claim()
     assert claimed is not None
-    document = bench.life.journal.record(claimed.document)
+    document = bench.life.journal.documents.record(claimed.document)
     (bench.outbound / "sending" / "invoice.xml").rename(path)
     ready.touch()
     again = bench.claim()
@@ -390,7 +390,7 @@ def test_what_comes_back(bench: Bench, place: str, name: str) -> None:
     bench.put()
     document = bench.recorded()
     if place == "sent":
-        document = bench.life.journal.record(posted(document).at("sent", "invoice-7.xml"))
+        document = bench.life.journal.documents.record(posted(document).at("sent", "invoice-7.xml"))
     (bench.outbound / "sending" / "invoice.xml").rename(bench.outbound / name)
     bench.desk.moves.note_missing(document.id)
     claimed = bench.claimed(name)
@@ -398,7 +398,7 @@ def test_what_comes_back(bench: Bench, place: str, name: str) -> None:
     assert claimed.opened is not None
     assert (claimed.document.place, claimed.document.file) == ("sending", "invoice.xml")
     assert claimed.document.revision == document.revision + (place == "sent")
-    assert bench.life.journal.document(document.id) == claimed.document
+    assert bench.life.journal.documents.by_id(document.id) == claimed.document
     assert bench.lying() == {"sending/invoice.xml"}
     assert not bench.desk.moves.is_missing(document.id)
     assert not bench.desk.scanner.is_closed("invoice.xml")
@@ -412,7 +412,7 @@ def test_what_comes_back_and_finds_another(bench: Bench) -> None:
     bench.world.put(bench.outbound / "sending" / "invoice.xml", invoice("2"))
     claimed = bench.claimed("other.xml").document
     assert (claimed.id, claimed.file, claimed.dropped_as) == (document.id, "invoice-2.xml", "invoice.xml")
-    assert bench.life.journal.document(document.id) == claimed
+    assert bench.life.journal.documents.by_id(document.id) == claimed
     assert (bench.outbound / "sending" / "invoice.xml").read_bytes() == invoice("2")
 
 
@@ -466,7 +466,7 @@ def test_what_was_let_through(bench: Bench, *, same: bool) -> None:
     path = bench.put()
     stamp = FileStamp.of(path.stat())
     waiver = Waiver(hashlib.sha256(CONTENT).hexdigest(), stamp.modified - (not same))
-    bench.life.journal.let_through(bench.desk.folder.id, "invoice.xml", waiver)
+    bench.life.journal.waivers.give(bench.desk.folder.id, "invoice.xml", waiver)
     claimed = bench.claimed()
     assert claimed.waived == "invoice.xml"
     assert claimed.document.was_let_through is same
@@ -494,7 +494,7 @@ def test_moved_back_from_failed(bench: Bench, own: str, end: str) -> None:
     document = bench.claimed(own).document
     (bench.outbound / "sending" / own).unlink()
     failed = document.failed(document.claimed, Fault("rejected", "it was refused")).at("failed", "invoice-2.xml")
-    bench.life.journal.record(failed)
+    bench.life.journal.documents.record(failed)
     left = bench.outbound / "failed" / f"invoice-2.xml{end}"
     left.write_bytes(sidecar.outbound(failed, "invoice-2.xml") if end == ".json" else b"it failed")
     bench.put("invoice-2.xml")
@@ -511,7 +511,7 @@ def test_mended_and_moved_back_from_failed(bench: Bench) -> None:
     document = bench.claimed().document
     (bench.outbound / "sending" / "invoice.xml").unlink()
     failed = document.failed(document.claimed, Fault("rejected", "it was refused")).at("failed", "invoice-2.xml")
-    bench.life.journal.record(failed)
+    bench.life.journal.documents.record(failed)
     left = bench.outbound / "failed" / "invoice-2.xml.json"
     left.write_bytes(sidecar.outbound(failed, "invoice-2.xml"))
     bench.put("invoice-2.xml", invoice("another"))

@@ -38,7 +38,7 @@ FAULT = Fault("rejected", "the access point refused it")
 @pytest.fixture
 def folder(tmp_path: Path) -> OutboundFolder:
     folder = OutboundFolder(tmp_path / "outbound", company="acme", below=tmp_path, patterns=["*"])
-    journal = Journal(tmp_path / "journal.sqlite")
+    journal = Journal.at(tmp_path / "journal.sqlite")
     folder.take_up(journal)
     journal.close()
     return folder
@@ -351,7 +351,7 @@ def test_put_back_since_it_changed(bench: Bench) -> None:
     put_back_changed(bench.desk, document)
     assert bench.lying() == {"invoice-2.xml", "later.xml"}
     assert bench.desk.scanner.is_woken
-    (now,) = bench.life.journal.documents([document.id])
+    (now,) = bench.life.journal.documents.by_ids([document.id])
     assert now.state is State.TAKEN
     assert abs(now.history[-1].at - bench.desk.shared.now()) < timedelta(seconds=1)
     assert bench.told("document.changed") == 1

@@ -81,9 +81,9 @@ def test_a_delivery_that_the_journal_tells_first(make_world: Callable[..., World
     world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
     life = Life(world, clock)
     life.take(world, "a.xml")
-    (document,) = life.journal.called("a.xml", "a.xml")
+    (document,) = life.journal.documents.called("a.xml", "a.xml")
     now = life.pipeline.desk.shared.now()
-    delivered = life.journal.record(document.delivered_at(now, now.isoformat(), None))
+    delivered = life.journal.documents.record(document.delivered_at(now, now.isoformat(), None))
     life.touch()
     step_while_due(life)
     assert world.places()["a.xml"].startswith("archive/")
@@ -135,7 +135,7 @@ def test_what_waits_and_cannot_be_read(
     assert told == ["a.xml"]
     assert not [line for line in world.log() if line["event"] == "folder.refuses"]  # nothing was moved or written
     assert "can't be read: Bad file" in (world.outbound / "sending" / "a.xml.why.txt").read_text()
-    (document,) = life.journal.newest(clock.true(), 1)["acme", "waiting"].documents  # which `status` names
+    (document,) = life.journal.documents.newest(clock.true(), 1)["acme", "waiting"].documents  # which `status` names
     assert "can't be read: Bad file" in document.history[-1].facts["why"]
     life.go_on(900)
     assert world.accepted()["a.xml"] == 1
@@ -156,14 +156,14 @@ def test_a_start_tries_what_waits_for_its_own_reason(
         patched.setattr(os, "open", opens_unreadable("a.xml"))
         (world.outbound / "HOLD").unlink()
         life.go_on(60)
-    (document,) = life.journal.lying_in(life.pipeline.folder.id, "sending")
+    (document,) = life.journal.documents.lying_in(life.pipeline.folder.id, "sending")
     assert document.needs is Need.FILE
     life.stop()
     life = Life(world, clock)
     life.go_on(60)  # it would be due after a quarter of an hour
     assert world.accepted()["a.xml"] == 1
     assert [line["file"] for line in world.log() if line["event"] == "document.unreadable"] == ["a.xml"] * 2
-    document = life.journal.document(document.id)
+    document = life.journal.documents.by_id(document.id)
     assert (document.needs, document.needs_why, document.needs_since) == (None, "", None)
     life.stop()
 

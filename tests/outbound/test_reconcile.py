@@ -54,12 +54,12 @@ def finish(bench: Bench) -> None:
 
 def unsettle(bench: Bench) -> None:
     """Have the journal be one that may have lost what it knew of the folder."""
-    bench.life.journal.unsettle(bench.desk.folder.id, bench.desk.folder.changes, [])
+    bench.life.journal.documents.unsettle(bench.desk.folder.id, bench.desk.folder.changes, [])
 
 
 def only(bench: Bench) -> Document:
     """The only document in `sending/` that the journal knows."""
-    (document,) = bench.life.journal.lying_in(bench.desk.folder.id, "sending")
+    (document,) = bench.life.journal.documents.lying_in(bench.desk.folder.id, "sending")
     return document
 
 
@@ -85,7 +85,7 @@ def test_when_it_is_made(bench: Bench) -> None:
     bench.desk.folder.local = before = not is_local(bench.outbound)
     compared.step(comes_first=False)
     assert bench.desk.folder.local is before
-    assert not bench.life.journal.lying_in(bench.desk.folder.id, "sending")
+    assert not bench.life.journal.documents.lying_in(bench.desk.folder.id, "sending")
     compared.step(comes_first=True)
     assert only(bench).dropped_as == "invoice.xml"
     assert bench.desk.folder.local is is_local(bench.outbound)
@@ -104,7 +104,7 @@ def test_beside_the_steps(bench: Bench) -> None:
     while steps == 0 or compared.is_under_way:
         compared.step(comes_first=False)
         steps += 1
-        before, adopted = adopted, len(bench.life.journal.lying_in(bench.desk.folder.id, "sending"))
+        before, adopted = adopted, len(bench.life.journal.documents.lying_in(bench.desk.folder.id, "sending"))
         at_once = max(at_once, adopted - before)
     assert at_once == 4
     assert steps >= (20 + 20 + 20 + 20) / 4  # what is listed, what is adopted, and both sides of `sent/`
@@ -113,7 +113,7 @@ def test_beside_the_steps(bench: Bench) -> None:
     bench.clock.pass_on(RESCAN + 1)
     compared.step(comes_first=False)
     assert not compared.is_under_way
-    assert bench.life.journal.is_settled(bench.desk.folder.id)
+    assert bench.life.journal.folders.is_settled(bench.desk.folder.id)
     bench.clock.pass_on(RESCAN + 1)
     compared.step(comes_first=False)
     assert compared.is_under_way
@@ -140,7 +140,7 @@ def test_at_a_start(bench: Bench, clock: Clock) -> None:
     assert not bench.life.pipeline.reconciliation.is_under_way
     assert not draft.exists()
     assert not note.exists()
-    assert len(bench.life.journal.lying_in(bench.desk.folder.id, "sending")) == 10
+    assert len(bench.life.journal.documents.lying_in(bench.desk.folder.id, "sending")) == 10
     draft.touch()
     bench.clock.pass_on(RESCAN + 1)
     bench.life.pipeline.reconciliation.step(comes_first=True)
@@ -224,7 +224,7 @@ def test_the_marker(bench: Bench) -> None:
     compare(bench)
     marker = read_marker(bench.outbound)
     assert marker is not None
-    assert marker.changes == journal.changes(folder.id).counted > 0
+    assert marker.changes == journal.folders.changes(folder.id).counted > 0
 
 
 @modes
@@ -238,7 +238,7 @@ def test_a_marker_that_cannot_be_written(bench: Bench) -> None:
     mark(bench.desk)
     marker = read_marker(bench.outbound)
     assert marker is not None
-    assert marker.changes == bench.life.journal.changes(bench.desk.folder.id).counted
+    assert marker.changes == bench.life.journal.folders.changes(bench.desk.folder.id).counted
 
 
 def test_what_the_journal_does_not_know(bench: Bench) -> None:
@@ -271,7 +271,9 @@ def test_what_a_lost_journal_may_have_known(bench: Bench) -> None:
     os.utime(path, (written.timestamp(), written.timestamp()))
     unsettle(bench)
     compare(bench)
-    rows = {document.file: document for document in bench.life.journal.lying_in(bench.desk.folder.id, "sending")}
+    rows = {
+        document.file: document for document in bench.life.journal.documents.lying_in(bench.desk.folder.id, "sending")
+    }
     assert rows["nobody's.xml"].state is State.FAILED
     document = rows["invoice.xml"]
     assert (document.state, document.claimed) == (State.DOUBT, written)
@@ -287,7 +289,7 @@ def test_sidecars_tell_a_lost_journal(bench: Bench) -> None:
     (within / document.file).write_bytes(CONTENT)
     (within / f"{document.file}.json").write_bytes(sidecar.outbound(document, document.file))
     compare(bench)
-    assert bench.life.journal.document(document.id) is None
+    assert bench.life.journal.documents.by_id(document.id) is None
     unsettle(bench)
     compare(bench)
     assert (row(bench, document).state, row(bench, document).place) == (State.SENT, "sent")
@@ -319,11 +321,11 @@ def test_what_cannot_be_read_and_may_have_been_posted(bench: Bench) -> None:
     assert bench.lying() == {"sending/invoice.xml", "sending/other.xml"}
     assert only(bench).file == "other.xml"
     assert bench.desk.health.unreconciled == f"{path} can't be used: Permission denied"
-    assert not bench.life.journal.is_settled(bench.desk.folder.id)
+    assert not bench.life.journal.folders.is_settled(bench.desk.folder.id)
     path.chmod(0o600)
     compare(bench)
-    assert len(bench.life.journal.lying_in(bench.desk.folder.id, "sending")) == 2
-    assert bench.life.journal.is_settled(bench.desk.folder.id)
+    assert len(bench.life.journal.documents.lying_in(bench.desk.folder.id, "sending")) == 2
+    assert bench.life.journal.folders.is_settled(bench.desk.folder.id)
 
 
 @pytest.mark.parametrize("doubtful", [True, False])
@@ -343,7 +345,7 @@ def test_what_was_never_ready(make_bench: Callable[..., Bench], content: bytes) 
     path.with_name("invoice-2.xml.json").write_bytes(sidecar.name_alone("invoice.xml", "invoice-2.xml"))
     compare(bench)
     assert bench.lying() == {"invoice.xml"}
-    assert not bench.life.journal.lying_in(bench.desk.folder.id, "sending")
+    assert not bench.life.journal.documents.lying_in(bench.desk.folder.id, "sending")
 
 
 @pytest.mark.parametrize("place", ["sending", "sent"])
@@ -362,7 +364,7 @@ def test_a_second_of_the_same_bytes(bench: Bench) -> None:
     first = lay(bench, "sending", drop())
     left_over(bench, "other.xml")
     compare(bench)
-    assert {one.file for one in bench.life.journal.lying_in(bench.desk.folder.id, "sending")} == {
+    assert {one.file for one in bench.life.journal.documents.lying_in(bench.desk.folder.id, "sending")} == {
         first.file,
         "other.xml",
     }
@@ -374,7 +376,7 @@ def test_let_through_before_the_journal_knew(bench: Bench, *, same: bool) -> Non
     path = left_over(bench, "invoice-2.xml")
     path.with_name("invoice-2.xml.json").write_bytes(sidecar.name_alone("invoice.xml", "invoice-2.xml"))
     waiver = Waiver(hashlib.sha256(CONTENT).hexdigest(), FileStamp.of(path.stat()).modified - (not same))
-    bench.life.journal.let_through(bench.desk.folder.id, "invoice.xml", waiver)
+    bench.life.journal.waivers.give(bench.desk.folder.id, "invoice.xml", waiver)
     compare(bench)
     assert only(bench).was_let_through is same
 
@@ -425,9 +427,9 @@ def begin(bench: Bench) -> None:
     """Take a comparison so far that the first of ten files in `sending/` has been taken up."""
     for number in range(10):
         left_over(bench, f"left over {number}.xml", invoice(f"left over {number}"))
-    before = len(bench.life.journal.lying_in(bench.desk.folder.id, "sending"))
+    before = len(bench.life.journal.documents.lying_in(bench.desk.folder.id, "sending"))
     bench.clock.pass_on(RESCAN + 1)
-    while len(bench.life.journal.lying_in(bench.desk.folder.id, "sending")) == before:
+    while len(bench.life.journal.documents.lying_in(bench.desk.folder.id, "sending")) == before:
         bench.life.pipeline.reconciliation.step(comes_first=False)
     assert bench.life.pipeline.reconciliation.is_under_way
 
@@ -454,7 +456,7 @@ def test_claimed_while_it_is_compared(bench: Bench) -> None:
     content = invoice("left over 9")
     document = lay(bench, "sending", drop(file="left over 9.xml"), content)
     finish(bench)
-    rows = bench.life.journal.lying_in(bench.desk.folder.id, "sending")
+    rows = bench.life.journal.documents.lying_in(bench.desk.folder.id, "sending")
     assert [one for one in rows if one.file == document.file] == [document]
     assert len(rows) == 10
 
@@ -536,7 +538,7 @@ def test_of_an_account_that_nobody_told(bench: Bench) -> None:
 def test_a_step_further_meanwhile(bench: Bench) -> None:
     """A document that was taken a step further since it was found missing isn't ended by what was known before."""
     before = lay(bench, "sent", sent(bench))
-    now = bench.life.journal.record(before.delivered_at(bench.clock.now(), "2027-01-01T00:00:00Z", None))
+    now = bench.life.journal.documents.record(before.delivered_at(bench.clock.now(), "2027-01-01T00:00:00Z", None))
     bench.desk.shared.gone.note(before.id)
     bench.desk.shared.gone.note_asked(before.id)
     _end_or_ask(bench.desk.shared, before)
@@ -586,7 +588,7 @@ def test_a_note_of_what_is_being_sent(bench: Bench) -> None:
     note = bench.outbound / "sending" / f"{document.file}.why.txt"
     compare(bench)
     assert "HOLD" in note.read_text()
-    bench.life.journal.record(posted(row(bench, document)))
+    bench.life.journal.documents.record(posted(row(bench, document)))
     compare(bench)
     assert "It is being sent at this moment" in note.read_text()
 
@@ -599,7 +601,7 @@ def test_no_note_of_what_has_gone_on(bench: Bench) -> None:
     next(notes)
     (noted,) = (bench.outbound / "sending").glob("*.why.txt")
     (other,) = (document for document in documents if noted.name != f"{document.file}.why.txt")
-    bench.life.journal.record(accepted(row(bench, other)))
+    bench.life.journal.documents.record(accepted(row(bench, other)))
     assert not list(notes)
     assert list((bench.outbound / "sending").glob("*.why.txt")) == [noted]
 
@@ -623,11 +625,11 @@ def test_what_waits_for_nothing_any_more(bench: Bench) -> None:
     bench.desk.handover._put_off.add(document.id)
     compare(bench)
     assert bench.desk.handover.put_off
-    assert bench.life.journal.needy(bench.desk.folder.id, now) == 1
+    assert bench.life.journal.documents.needy(bench.desk.folder.id, now) == 1
     (bench.outbound / "sending" / document.file).unlink()
     compare(bench, 3)
     assert not bench.desk.handover.put_off
-    assert bench.life.journal.needy(bench.desk.folder.id, now) == 0
+    assert bench.life.journal.documents.needy(bench.desk.folder.id, now) == 0
 
 
 @modes
@@ -640,11 +642,11 @@ def test_notes_that_cannot_be_written(bench: Bench) -> None:
     left_over(bench, "other.xml", invoice("2"))
     compare(bench)
     assert bench.desk.health.unreconciled.startswith(f"{note} can't be used: ")
-    assert bench.life.journal.is_settled(bench.desk.folder.id)
+    assert bench.life.journal.folders.is_settled(bench.desk.folder.id)
     marker = read_marker(bench.outbound)
     assert marker is not None
-    assert marker.changes == bench.life.journal.changes(bench.desk.folder.id).counted
-    assert len(bench.life.journal.lying_in(bench.desk.folder.id, "sending")) == 2
+    assert marker.changes == bench.life.journal.folders.changes(bench.desk.folder.id).counted
+    assert len(bench.life.journal.documents.lying_in(bench.desk.folder.id, "sending")) == 2
 
 
 @pytest.mark.parametrize("place", ["", "sending", "sent", "failed"])
@@ -724,12 +726,12 @@ def test_what_was_let_through_and_taken(bench: Bench) -> None:
     """What a person has let through is over when two comparisons have found no such file in `outbound/`."""
     folder, journal = bench.desk.folder.id, bench.life.journal
     for name in ("there.xml", "gone.xml"):
-        journal.let_through(folder, name, Waiver("sha", 1))
+        journal.waivers.give(folder, name, Waiver("sha", 1))
     (bench.outbound / "there.xml").write_bytes(b"<half")
     compare(bench)
-    assert sorted(journal.waived(folder)) == ["gone.xml", "there.xml"]
+    assert sorted(journal.waivers.waived(folder)) == ["gone.xml", "there.xml"]
     compare(bench)
-    assert journal.waived(folder) == ["there.xml"]
+    assert journal.waivers.waived(folder) == ["there.xml"]
 
 
 @pytest.mark.usefixtures("in_slices")

@@ -61,8 +61,8 @@ def said(document: Document) -> dict[str, Any]:
 
 def outdate(bench: Bench, missing: int) -> None:
     """Have the folder's marker have seen so many changes more than the journal, which has seen some."""
-    assert bench.life.journal.mark(bench.desk.folder.id) > 0
-    bench.desk.folder.changes = bench.life.journal.changes(bench.desk.folder.id).marked + missing
+    assert bench.life.journal.folders.mark(bench.desk.folder.id) > 0
+    bench.desk.folder.changes = bench.life.journal.folders.changes(bench.desk.folder.id).marked + missing
 
 
 def test_an_older_journal_suspects_what_waits(bench: Bench) -> None:
@@ -77,8 +77,8 @@ def test_an_older_journal_suspects_what_waits(bench: Bench) -> None:
     assert suspected.in_doubt_since is not None
     assert abs(suspected.in_doubt_since - bench.desk.shared.now()) < timedelta(seconds=1)
     assert (row(bench, asked), row(bench, elsewhere)) == (asked, elsewhere)
-    assert bench.life.journal.changes(bench.desk.folder.id).marked == bench.desk.folder.changes
-    assert not bench.life.journal.is_settled(bench.desk.folder.id)
+    assert bench.life.journal.folders.changes(bench.desk.folder.id).marked == bench.desk.folder.changes
+    assert not bench.life.journal.folders.is_settled(bench.desk.folder.id)
     (line,) = [line for line in bench.world.log() if line["event"] == "journal.outdated"]
     assert (line["company"], line["folder"]) == ("acme", str(bench.outbound))
     assert bench.desk.health.outdated == line["why"] == why_outdated(1)
@@ -92,8 +92,8 @@ def test_a_journal_that_has_taken_the_folder_over_suspects_what_waits(bench: Ben
     at.folder.take_up(journal)
     suspect_all(at)
     assert row(bench, waits).state is State.DOUBT
-    assert not journal.is_settled(at.folder.id)
-    waits = journal.record(row(bench, waits).not_found(NOON))
+    assert not journal.folders.is_settled(at.folder.id)
+    waits = journal.documents.record(row(bench, waits).not_found(NOON))
     suspect_all(at)
     assert row(bench, waits) == waits
     assert not at.health.outdated
@@ -144,7 +144,7 @@ def test_sidecars_that_make_no_rows(bench: Bench, how: dict[str, Any]) -> None:
     other = told(bench, drop(2).failed(NOON, FAULT))
     also = told(bench, delivered(accepted(drop(3), msg_no=3)))
     assert restored(bench) == 0
-    assert bench.life.journal.document(no_row.id) is None
+    assert bench.life.journal.documents.by_id(no_row.id) is None
     assert [row(bench, one).id for one in (other, also)] == [other.id, also.id]
 
 
@@ -206,7 +206,7 @@ def test_a_failure_that_came_after(bench: Bench) -> None:
 def test_anothers_row_stays(bench: Bench, differs: dict[str, Any]) -> None:
     """A sidecar changes no row of another number, account or folder."""
     journal = bench.life.journal
-    known = journal.record(accepted(drop(1)).but(folder=bench.desk.folder.id, place="sent").but(**differs))
+    known = journal.documents.record(accepted(drop(1)).but(folder=bench.desk.folder.id, place="sent").but(**differs))
     told(bench, delivered(accepted(drop(1))))
     assert restored(bench) == 0
     assert row(bench, known) == known
@@ -223,7 +223,7 @@ def test_in_slices(bench: Bench, monkeypatch: pytest.MonkeyPatch, at_once: int) 
 
     def written() -> int:
         known_now = row(bench, known).state is State.DELIVERED
-        return known_now + sum(bench.life.journal.document(one.id) is not None for one in new)
+        return known_now + sum(bench.life.journal.documents.by_id(one.id) is not None for one in new)
 
     assert [written() for _ in restore(bench.desk)] == list(range(at_once, 5, at_once))
     assert row(bench, known).revision == known.revision + 1
@@ -275,7 +275,7 @@ def test_documents_whose_name_is_anothers(
 
 def test_a_document_of_which_no_digest_is_known(bench: Bench) -> None:
     """It can't be told from another, and stays."""
-    document = bench.life.journal.record(drop(1).but(folder=bench.desk.folder.id, sha256=""))
+    document = bench.life.journal.documents.record(drop(1).but(folder=bench.desk.folder.id, sha256=""))
     of_other_bytes(bench, document)
     restored(bench)
     assert row(bench, document).state is State.WAITING
@@ -295,18 +295,18 @@ def test_what_cannot_be_read_hides_nothing_else(bench: Bench, what: str) -> None
     unreadable.chmod(0)
     with as_anyone():
         compared = bench.life.pipeline.reconciliation
-        bench.life.journal.unsettle(bench.desk.folder.id, bench.desk.folder.changes, [])
+        bench.life.journal.documents.unsettle(bench.desk.folder.id, bench.desk.folder.changes, [])
         compared.step(comes_first=True)
     if what == "archive/2026-10":
         assert bench.desk.health.unreconciled == f"{unreadable} can't be used: Permission denied"
-        assert not bench.life.journal.is_settled(bench.desk.folder.id)
-    known = {document.id for document in bench.life.journal.documents([one.id for one in (hidden, *others)])}
+        assert not bench.life.journal.folders.is_settled(bench.desk.folder.id)
+    known = {document.id for document in bench.life.journal.documents.by_ids([one.id for one in (hidden, *others)])}
     assert known == {one.id for one in others}
     unreadable.chmod(mode)
-    bench.life.journal.unsettle(bench.desk.folder.id, bench.desk.folder.changes, [])
+    bench.life.journal.documents.unsettle(bench.desk.folder.id, bench.desk.folder.changes, [])
     compared.step(comes_first=True)
     assert bench.desk.health.unreconciled == ""
-    assert bench.life.journal.is_settled(bench.desk.folder.id)
+    assert bench.life.journal.folders.is_settled(bench.desk.folder.id)
     assert row(bench, hidden).msg_no == 1
 
 

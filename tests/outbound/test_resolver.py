@@ -44,13 +44,13 @@ def resolver(bench: Bench) -> DoubtResolver:
 
 def doubtful(bench: Bench, fault: Fault, name: str = "invoice.xml", content: bytes | None = None) -> Document:
     """A document whose upload met with this."""
-    known = {document.id for document in bench.life.journal.in_state(State.DOUBT)}
+    known = {document.id for document in bench.life.journal.documents.in_state(State.DOUBT)}
     bench.world.front.next("POST /outbox", fault)
     bench.put(name, content or invoice(name))
     bench.life.report_closed(name)
     bench.life.touch()
     bench.life.do_all()
-    (document,) = [one for one in bench.life.journal.in_state(State.DOUBT) if one.id not in known]
+    (document,) = [one for one in bench.life.journal.documents.in_state(State.DOUBT) if one.id not in known]
     return document
 
 
@@ -146,7 +146,7 @@ def test_a_look_that_was_too_early_decides_nothing(bench: Bench) -> None:
 def test_once_too_often(bench: Bench, counts: dict[str, int]) -> None:
     """The tenth unclear answer, and the third refusal that names no fault, end it; not those before."""
     document = doubtful(bench, reset_after_a_part)
-    document = bench.life.journal.record(document.but(**counts))
+    document = bench.life.journal.documents.record(document.but(**counts))
     look(bench)
     bench.clock.pass_on(901)
     (after,) = look(bench)
@@ -195,7 +195,7 @@ def test_each_doubt_is_one_of_its_own(bench: Bench) -> None:
     bench.clock.pass_on(901)
     now, shared = bench.desk.shared.now(), bench.desk.shared
     sending = document.not_found(now).sending(now, identity=shared.access_point.identity, clock=None)
-    bench.life.journal.record(sending.doubted(now, "no answer again"))
+    bench.life.journal.documents.record(sending.doubted(now, "no answer again"))
     assert resolver(bench).wait() == 0
     assert look(bench) == []
     assert wait(bench) == 5
@@ -303,13 +303,13 @@ def test_what_is_on_the_wire_is_waited_for(bench: Bench) -> None:
     document = doubtful(bench, cut_after, content=invoice("same"))
     other = doubtful(bench, reset_after_a_part, "other.xml", invoice("same"))
     assert bench.desk.shared.window.take(other.id)
-    under_way = bench.life.journal.record(other.but(state=State.SENDING))
+    under_way = bench.life.journal.documents.record(other.but(state=State.SENDING))
     for _ in range(3):
         assert look(bench) == []
         bench.clock.pass_on(900)
     assert row(bench, document).state is State.DOUBT
     assert resolver(bench).needs_a_person() == set()
-    bench.life.journal.record(under_way.sent(bench.desk.shared.now(), 99, received=None, uuid=None))
+    bench.life.journal.documents.record(under_way.sent(bench.desk.shared.now(), 99, received=None, uuid=None))
     bench.desk.shared.window.release(other.id)
     assert [one.state for one in look(bench)] == [State.SENT]
 
@@ -326,7 +326,7 @@ def test_a_message_too_many(bench: Bench) -> None:
     (found,) = look(bench)
     first, second = sorted(message.msg_no for message in bench.world.sandbox.store.sent("acme"))
     identity = bench.desk.shared.access_point.identity
-    assert bench.life.journal.surplus(identity) == [(second, "invoice.xml")]
+    assert bench.life.journal.numbers.surplus(identity) == [(second, "invoice.xml")]
     assert (found.id, found.msg_no) == (document.id, first)
     assert told(bench, "message.surplus") == {
         "level": "error", "company": "acme", "file": "invoice.xml", "document": document.id, "msg_no": second,
@@ -337,9 +337,9 @@ def test_a_message_that_another_may_be_is_none_too_many(bench: Bench) -> None:
     """It is left to what was under way when filedrop was killed, in a folder that is away: that is looked for later."""
     document = doubtful(bench, twice_and_cut, content=invoice("same"))
     other = doubtful(bench, reset_after_a_part, "other.xml", invoice("same"))
-    bench.life.journal.record(other.but(state=State.SENDING))
+    bench.life.journal.documents.record(other.but(state=State.SENDING))
     assert [one.id for one in look(bench)] == [document.id]
-    assert bench.life.journal.surplus(bench.desk.shared.access_point.identity) == []
+    assert bench.life.journal.numbers.surplus(bench.desk.shared.access_point.identity) == []
     assert not bench.told("message.surplus")
 
 
@@ -459,7 +459,7 @@ def test_a_number_whose_owner_is_not_certain(bench: Bench, rival: dict[str, str]
     """
     first = doubtful(bench, cut_after, content=invoice("same"))
     (found,) = look(bench)
-    bench.life.journal.record(found.but(received=None))
+    bench.life.journal.documents.record(found.but(received=None))
     with sqlite3.connect(bench.world.state / "journal.sqlite") as journal:
         for column, value in rival.items():
             journal.execute(f"UPDATE documents SET {column} = ? WHERE id = ?", (value, first.id))  # noqa: S608 - ours
@@ -485,7 +485,7 @@ def test_how_far_back_without_a_first_attempt(bench: Bench, ahead: int, first: s
     """Where only our clock is known to have seen it, the list is read from the claim on, less what it is fast."""
     bench.clock.skew = timedelta(days=ahead)
     document = doubtful(bench, reset_after_a_part)
-    bench.life.journal.record(document.but(first_attempt=None))
+    bench.life.journal.documents.record(document.but(first_attempt=None))
     look(bench)
     assert after(bench) == first
 
@@ -494,7 +494,7 @@ def test_how_far_back_from_a_claim_that_is_still_to_come(bench: Bench) -> None:
     """Our clock was twenty years ahead at the claim, and was set right since: it is found, however old it seems."""
     bench.clock.skew = timedelta(days=20 * 365)
     document = doubtful(bench, cut_after)
-    bench.life.journal.record(document.but(first_attempt=None))
+    bench.life.journal.documents.record(document.but(first_attempt=None))
     bench.clock.skew = timedelta(0)
     (found,) = look(bench)
     assert after(bench) is None
@@ -516,7 +516,7 @@ def test_how_far_back_where_messages_are_dated_back(bench: Bench) -> None:
         bench.life.touch()
         bench.life.do_all()
         document = doubtful(bench, cut_after)
-        bench.life.journal.record(document.but(first_attempt=None))
+        bench.life.journal.documents.record(document.but(first_attempt=None))
         (found,) = look(bench)
         assert (found.id, found.state) == (document.id, State.SENT)
     finally:
@@ -568,9 +568,9 @@ def test_another_accounts_doubt(bench: Bench) -> None:
     """What was posted to another account isn't looked for at this one, and nothing waits for it."""
     doubtful(bench, cut_after, content=invoice("same"))
     other = doubtful(bench, reset_after_a_part, "other.xml", invoice("same"))
-    other = bench.life.journal.record(other.but(identity="another@ap.example.com", state=State.SENDING))
+    other = bench.life.journal.documents.record(other.but(identity="another@ap.example.com", state=State.SENDING))
     assert [found.file for found in look(bench)] == ["invoice.xml"]
-    bench.life.journal.record(other.but(state=State.DOUBT))
+    bench.life.journal.documents.record(other.but(state=State.DOUBT))
     assert resolver(bench).wait() is None
 
 

@@ -69,7 +69,7 @@ def test_a_month_that_is_wholly_older(world: World, clock: Clock) -> None:
     assert months(world) == ["2020-06", "2020-07"]  # June ended 55 days ago
     life = after(world, clock, life, 10)
     assert months(world) == ["2020-07"]
-    known = [name for name in ("june.xml", "june too.xml", "july.xml") if life.journal.called(name, name)]
+    known = [name for name in ("june.xml", "june too.xml", "july.xml") if life.journal.documents.called(name, name)]
     assert known == ["july.xml"]
     for name, earlier in (("again.xml", "june.xml"), ("july again.xml", "july.xml")):
         (world.outbound / name).write_bytes(invoice(earlier))
@@ -168,8 +168,8 @@ def test_two_years_while_documents_are_sent(make_world: Callable[..., World]) ->
     world = make_world(more=KEPT)
     world.drop("recent.xml", invoice("recent"))
     world.settle()
-    with closing(Journal(world.state / JOURNAL)) as journal:
-        (recent,) = journal.called("recent.xml", "recent.xml")
+    with closing(Journal.at(world.state / JOURNAL)) as journal:
+        (recent,) = journal.documents.called("recent.xml", "recent.xml")
         long_ago(world.outbound, journal, recent)
     full = (world.state / JOURNAL).stat().st_size
     with world.service():
@@ -180,9 +180,9 @@ def test_two_years_while_documents_are_sent(make_world: Callable[..., World]) ->
         world.until(world.settled)
     world.invariants()
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
-    with closing(Journal(world.state / JOURNAL)) as journal:
-        assert journal.called("recent.xml", "recent.xml")
-        assert not journal.called("past-1.xml", "past-1.xml")
+    with closing(Journal.at(world.state / JOURNAL)) as journal:
+        assert journal.documents.called("recent.xml", "recent.xml")
+        assert not journal.documents.called("past-1.xml", "past-1.xml")
 
 
 def long_ago(outbound: Path, journal: Journal, recent: Document) -> None:
@@ -197,7 +197,7 @@ def long_ago(outbound: Path, journal: Journal, recent: Document) -> None:
                 delivered=at.isoformat(), msg_no=10**6 + number, meaning=f"{number}", history=(Event(at, "delivered"),),
             )  # fmt: skip
             documents.append(past.at(past.home, name))
-        journal.record_all(documents)
+        journal.documents.record_all(documents)
         for document in documents:
             path = outbound / document.place / document.file
             path.parent.mkdir(exist_ok=True)
@@ -213,7 +213,7 @@ def test_a_company_that_was_called_otherwise(world: World, clock: Clock, monkeyp
     monkeypatch.setattr(world, "config_text", lambda: renamed)
     life = after(world, clock, life, 120)
     assert months(world) == []
-    assert not life.journal.called("june.xml", "june.xml")
+    assert not life.journal.documents.called("june.xml", "june.xml")
     life.stop()
 
 
@@ -229,7 +229,7 @@ def test_one_that_can_not_be_removed(world: World, clock: Clock) -> None:
     life = after(world, clock, life, 100)
     assert months(world) == ["2020-06"]
     assert [path.name for path in sorted(stubborn.parent.iterdir())] == ["a.xml", "a.xml.json"]
-    assert not any(life.journal.called(name, name) for name in ("a.xml", "b.xml", "july.xml"))
+    assert not any(life.journal.documents.called(name, name) for name in ("a.xml", "b.xml", "july.xml"))
     assert "folder.refuses" in [line["event"] for line in world.log()]
     life.stop()
 
@@ -238,10 +238,10 @@ def test_a_delivery_of_long_ago(world: World, clock: Clock) -> None:
     """What an access point with a wrong clock says it delivered a year ago is kept: by our clock it was just now."""
     life = Life(world, clock)
     life.take(world, "a.xml")
-    (document,) = life.journal.called("a.xml", "a.xml")
+    (document,) = life.journal.documents.called("a.xml", "a.xml")
     long_ago = "2019-06-01T12:00:00.000+00:00"
     delivered = document.delivered_at(life.pipeline.desk.shared.now(), long_ago, None)
-    life.pipeline.put(Returned(life.journal.record(delivered)))
+    life.pipeline.put(Returned(life.journal.documents.record(delivered)))
     life.go_on(3 * 3600)
     assert world.places()["a.xml"] == "archive/2019-06"
     life = after(world, clock, life, 61)

@@ -318,7 +318,7 @@ def test_another_documents_answer_while_that_is_under_way(desk: Desk) -> None:
 def test_an_answer_that_a_recorded_document_had(desk: Desk) -> None:
     """A number that the journal has for another document of the company is that one's."""
     first = desk.becomes(accepted_as(RECEIVED))
-    desk.shared.journal.restore([first])
+    desk.shared.journal.documents.restore([first])
     desk.shared.window.release(first.id)
     desk.document = replace(desk.document, id="second", number="2", meaning="another", sha256="another")
     assert desk.becomes(accepted_as(RECEIVED)).state is State.DOUBT

@@ -80,7 +80,7 @@ def test_what_is_seen_of_a_folder(tmp_path: Path, name: str, happens: Callable[[
     """What is said of a folder that is only looked at is what filedrop does with it when it runs."""
     root = tmp_path / "root"
     root.mkdir()
-    journal = Journal(tmp_path / "journal")
+    journal = Journal.at(tmp_path / "journal")
     try:
         InboundFolder(root / "served", company="acme", below=root).take_up(journal)
         folder = InboundFolder(root / name, company="acme", below=root)

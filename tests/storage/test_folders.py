@@ -32,14 +32,14 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    journal = Journal(tmp_path / "journal.sqlite")
+    journal = Journal.at(tmp_path / "journal.sqlite")
     yield journal
     journal.close()
 
 
 @pytest.fixture
 def other_journal(tmp_path: Path) -> Iterator[Journal]:
-    journal = Journal(tmp_path / "other.sqlite")
+    journal = Journal.at(tmp_path / "other.sqlite")
     yield journal
     journal.close()
 
@@ -198,7 +198,7 @@ def test_a_moved_share_is_the_same_folder(root: Path, journal: Journal) -> None:
     moved = outbound(root, "new")
     moved.take_up(journal)
     assert moved.id == folder.id
-    assert journal.folder_path(folder.id) == moved.path
+    assert journal.folders.path(folder.id) == moved.path
 
 
 def test_a_moved_share_and_a_new_folder_in_its_old_place(root: Path, journal: Journal) -> None:

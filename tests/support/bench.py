@@ -77,7 +77,7 @@ class Bench:
 
     def recorded(self, name: str = "invoice.xml") -> Document:
         """The same, with a row."""
-        return self.life.journal.record(self.claimed(name).document)
+        return self.life.journal.documents.record(self.claimed(name).document)
 
     def again_in(self, name: str = "invoice.xml") -> Any:
         """In how many seconds a file that wasn't claimed is looked at again."""
@@ -98,12 +98,12 @@ class Bench:
 def lay(bench: Bench, place: str, document: Document, content: bytes = CONTENT) -> Document:
     """Have a document lie there that the journal knows."""
     facts = {"folder": bench.desk.folder.id, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    document = bench.life.journal.record(document.but(**facts).at(place, document.file))
+    document = bench.life.journal.documents.record(document.but(**facts).at(place, document.file))
     (bench.outbound / place / document.file).write_bytes(content)
     return document
 
 
 def row(bench: Bench, document: Document) -> Document:
     """What the journal says of a document now."""
-    (found,) = bench.life.journal.documents([document.id])
+    (found,) = bench.life.journal.documents.by_ids([document.id])
     return found

@@ -135,7 +135,7 @@ class Landing:
 
     def rows(self) -> list[MessageRow]:
         """What the journal knows of messages, by number."""
-        return self.life.journal.messages_in(self.context.access_point.identity, *STATES)
+        return self.life.journal.messages.in_states(self.context.access_point.identity, *STATES)
 
     def states(self) -> list[str]:
         """Their states."""

@@ -150,7 +150,7 @@ class Tap:
         """From now on, side effects pass by here."""
         from filedrop import files  # noqa: PLC0415 - a child needs it, and whoever taps
         from filedrop.accesspoint import AccessPoint  # noqa: PLC0415 - likewise
-        from filedrop.journal.store import Store  # noqa: PLC0415 - likewise
+        from filedrop.journal.sqlite import Sqlite  # noqa: PLC0415 - likewise
 
         for name in ("rename", "link", "replace", "unlink", "remove", "mkdir", "fsync"):
             places = sys.platform == "win32" and name == "rename"  # which doesn't overwrite there
@@ -161,14 +161,14 @@ class Tap:
         for verb in ("send", "download", "mark_read"):
             self._patch.setattr(AccessPoint, verb, self._counted(verb, getattr(AccessPoint, verb)))
 
-        say = Store._say
+        say = Sqlite._say
 
-        def told(store: Store, word: str) -> None:
+        def told(engine: Sqlite, word: str) -> None:
             if word == "COMMIT" and self._tells():
                 self._step("commit")
-            say(store, word)
+            say(engine, word)
 
-        self._patch.setattr(Store, "_say", told)
+        self._patch.setattr(Sqlite, "_say", told)
 
     def take_out(self) -> None:
         """From now on, they don't."""

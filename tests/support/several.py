@@ -132,6 +132,6 @@ def _work(life: Life) -> None:
 def take_over(world: World) -> None:
     """What `filedrop check --take-over` does, beside a filedrop that runs with this state or doesn't."""
     world.state.mkdir(mode=0o700, exist_ok=True)
-    with closing(Journal(world.state / lock.JOURNAL)) as journal:
+    with closing(Journal.at(world.state / lock.JOURNAL)) as journal:
         for folder in folders(world.configuration()):
             folder.take_over(journal)

@@ -276,7 +276,7 @@ class Life:
         """May another thread do whatever it wants? False while this one holds a lock that it would wait for."""
         account = self.service.accounts[0]
         folders = [one.folder for one in (*account.pipelines, *account.deliveries)]
-        locks = [self.journal._writer_lock, account.breaker._lock]
+        locks = [self.journal.engine._writer_lock, account.breaker._lock]
         return not any(lock.locked() for lock in [*locks, *(folder._taking_up for folder in folders)])
 
     def stop(self) -> None:

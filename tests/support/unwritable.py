@@ -10,4 +10,4 @@ if TYPE_CHECKING:
 
 def refuse_writes(journal: Journal, *, refuses: bool = True) -> None:
     """From now on, each write to the journal fails, as on a full disk, or none does; reading goes on."""
-    journal._writer.execute(f"PRAGMA query_only={int(refuses)}")
+    journal.engine._writer.execute(f"PRAGMA query_only={int(refuses)}")

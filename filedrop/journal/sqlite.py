@@ -1,25 +1,34 @@
-"""Transactions and connections of the journal: durable, one writer at a time, the writes of many threads per commit."""
+"""The journal in one SQLite file: the default, for one host. Nothing has to be set up for it."""
 
 from __future__ import annotations
 
 import secrets
 import sqlite3
-import threading
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
-from filedrop.errors import DamagedJournal, FiledropError, JournalError
+from filedrop.errors import DamagedJournal, JournalError
 from filedrop.journal import statements
-from filedrop.journal.connection import clear_strange_wal, connect
+from filedrop.journal.connection import (
+    CAN_SHRINK,
+    CHECKPOINT,
+    QUICK_CHECK,
+    SHRINK,
+    TABLES,
+    UNUSED,
+    clear_strange_wal,
+    connect,
+)
+from filedrop.journal.engine import Engine
 from filedrop.journal.migration import STEPS, migrate
 from filedrop.journal.schema import DEFINITIONS, SCHEMA_VERSION
 from filedrop.journal.tying import tie_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
-_T = TypeVar("_T")
 _READERS = 8  # idle connections that are kept
 _PATIENCE = 30.0  # seconds to wait for another process's lock, such as a command's
 _ROWS = 150  # written ones, after which there is a checkpoint: some seven pages each, with their indexes
@@ -30,40 +39,23 @@ def copies_folder(journal: Path) -> Path:
     return journal.with_name("backup")
 
 
-class _Ticket:
-    """One queued write, and its result."""
-
-    def __init__(self, work: Callable[[sqlite3.Connection], Any]) -> None:
-        self.work = work
-        self.done = False
-        self.result: Any = None
-        self.error: BaseException | None = None
-
-
-class Store:
-    """The open SQLite file. Thread-safe. Raises JournalError where it can't be read or written.
+class Sqlite(Engine):
+    """The open SQLite file at `path`.
 
     A journal of an older schema is brought up to date if this one `migrates`, and refused if not. That is the daemon's,
     of which there is one; it alone checkpoints (`checkpoint`), after so many written rows and when it is idle.
-    `trouble` says why the last write failed, "" where it succeeded; `commits` counts successful commits.
     """
 
     def __init__(self, path: Path, *, migrates: bool = False) -> None:
+        super().__init__()
         self.path = path
-        self.trouble = self._damage = ""
-        self.commits = 0
-        self._queue: list[_Ticket] = []
-        self._queue_lock = threading.Lock()
-        self._writer_lock = threading.Lock()
         self._readers: list[sqlite3.Connection] = []  # idle ones
-        self._local = threading.local()
         self._guard: sqlite3.Connection | None = None
         self._checkpoints = migrates
         self._rows = 0  # written until the last checkpoint
-        self._transactions = 0  # begun by the writer
         self._is_behind = True  # is there something in the -wal that the file lacks?
         self._seen = -1  # commits
-        with _translated(path):
+        with self._translated():
             try:
                 clear_strange_wal(path)
             except OSError as error:
@@ -73,9 +65,9 @@ class Store:
             self._writer = self._connect()
             self._writer.execute("PRAGMA temp_store=MEMORY")  # else statement journals go to a file
         try:
-            with _translated(path):
+            with self._translated():
                 self.id = self._take_up(migrates=migrates)
-                if migrates and not self.value(statements.CAN_SHRINK):  # it was made by an older version
+                if migrates and not self.value(CAN_SHRINK):  # it was made by an older version
                     with suppress(sqlite3.OperationalError):  # the disk has no room for a second one: next time
                         self._say("PRAGMA auto_vacuum=INCREMENTAL")
                         self._say("VACUUM")
@@ -97,7 +89,7 @@ class Store:
         From then on the journal is in trouble, whatever can still be written.
         """
         with self.unread() as connection:
-            ((found,),) = connection.execute(statements.QUICK_CHECK)
+            ((found,),) = connection.execute(QUICK_CHECK)
             if found != "ok":
                 raise _damaged(self.path, str(found).replace("\n", " "))
 
@@ -113,102 +105,45 @@ class Store:
                 self._guard = connect(self.path, patience=0)
             self._guard.execute("BEGIN IMMEDIATE")
             try:
-                ((_, pages, done),) = self._writer.execute(statements.CHECKPOINT).fetchall()
+                ((_, pages, done),) = self._writer.execute(CHECKPOINT).fetchall()
                 self._is_behind = done < pages
             finally:
                 self._guard.execute("ROLLBACK")
         return not self._is_behind
 
-    def checkpoint_if_idle(self) -> None:
-        """Checkpoint where nothing has been written since the last call. The daemon calls this each second."""
+    def keep_up(self) -> None:
+        """Checkpoint where nothing has been written since the last call."""
         is_idle, self._seen = self._seen == self.commits, self.commits
         if is_idle and self._is_behind and not self._writer_lock.locked():
             self.checkpoint()
 
-    def check_writable(self) -> None:
-        """Write a test value. Raises JournalError."""
-        self.write(lambda connection: connection.execute(statements.TRY, {"value": secrets.token_hex(8)}))
+    def describe(self) -> str:
+        """The library and its version."""
+        return f"SQLite {sqlite3.sqlite_version}"
 
-    def run(self, script: str) -> None:
-        """Run statements that are no transaction. Raises JournalError."""
-        with self._writer_lock, _translated(self.path):
-            self._writer.executescript(script)
+    def shrink(self) -> bool:
+        """Give some of the file's unused space back to the disk."""
+        unused: int = self.value(UNUSED)
+        with self._writer_lock, self._translated():
+            self._writer.executescript(SHRINK)  # `execute` steps once, which frees one page
             self._is_behind = True
-
-    def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Do `work` in a transaction, and return its result when the commit is on the disk.
-
-        `work` must make its checks before its writes, because a FiledropError that it raises rolls nothing back.
-        """
-        (result,) = self.write_each([work])
-        if isinstance(result, FiledropError):
-            raise result
-        return result
-
-    def write_each(self, works: Sequence[Callable[[sqlite3.Connection], _T]]) -> list[_T | FiledropError]:
-        """Do several works in one commit; for each, its result or the FiledropError that it raised."""
-        if not works:
-            return []
-        tickets = [_Ticket(work) for work in works]
-        with self._queue_lock:
-            self._queue += tickets
-        with self._writer_lock:
-            # The first thread here commits for all that have queued: one fsync for many writes.
-            if not all(ticket.done for ticket in tickets):
-                with self._queue_lock:
-                    batch, self._queue = self._queue, []
-                self._commit(batch)
-        if self._checkpoints and self._writer.total_changes - self._rows >= _ROWS:
-            self.checkpoint()
-        for ticket in tickets:
-            if ticket.error is not None and not isinstance(ticket.error, FiledropError):
-                raise ticket.error
-        return [ticket.error or ticket.result for ticket in tickets]  # type: ignore[misc] # no other error is left
-
-    def once_in_each(self, ask: Callable[[sqlite3.Connection], _T]) -> Callable[[sqlite3.Connection], _T]:
-        """`ask`, which is called once in each transaction: the works of one `write_each` share its result.
-
-        Works that fail together are done again, each in a transaction of its own.
-        """
-        asked: dict[int, _T] = {}
-
-        def answer(connection: sqlite3.Connection) -> _T:
-            if self._transactions not in asked:
-                asked.clear()
-                asked[self._transactions] = ask(connection)
-            return asked[self._transactions]
-
-        return answer
-
-    def _commit(self, batch: list[_Ticket]) -> None:
-        try:
-            with _translated(self.path):
-                self._say("BEGIN IMMEDIATE")
-                self._transactions += 1
-                for ticket in batch:
-                    try:
-                        ticket.result = ticket.work(self._writer)
-                    except FiledropError as error:  # nothing to roll back: its checks come before its writes
-                        ticket.error = error
-                self._say("COMMIT")
-            self.trouble = self._damage
-            self.commits += 1
-            self._is_behind = True
-        except BaseException as error:  # noqa: BLE001 - each waiting thread must get its error
-            self._roll_back()
-            if len(batch) > 1:  # one by one, so that only the failing write fails
-                for ticket in batch:
-                    ticket.error = None
-                    self._commit([ticket])
-                return
-            batch[0].error = error
-            self.trouble = str(error)
-        finally:
-            for ticket in batch:
-                ticket.done = True
+        self.checkpoint()  # what is in the -wal alone shrinks nothing
+        return bool(0 < self.value(UNUSED) < unused)  # an older file can't: they are used again
 
     def _say(self, word: str) -> None:
         self._writer.execute(word)
+
+    def _begin(self) -> sqlite3.Connection:
+        self._say("BEGIN IMMEDIATE")
+        return self._writer
+
+    def _commit(self) -> None:
+        self._say("COMMIT")
+        self._is_behind = True
+
+    def _written(self) -> None:
+        if self._checkpoints and self._writer.total_changes - self._rows >= _ROWS:
+            self.checkpoint()
 
     def _roll_back(self) -> None:
         try:
@@ -217,48 +152,27 @@ class Store:
             return
 
     @contextmanager
-    def reading_with(self, connection: sqlite3.Connection) -> Iterator[None]:
-        """A context in which this thread reads within the open transaction of `connection`."""
-        self._local.connection = connection
-        try:
-            yield
-        finally:
-            self._local.connection = None
-
-    def read(self, statement: str, **values: Any) -> list[Sequence[Any]]:
-        """The rows of a statement with these values."""
-        with self._reader() as connection:
-            return connection.execute(statement, values).fetchall()
-
-    def value(self, statement: str, **values: Any) -> Any:
-        """The first column of the first row; None where there is none."""
-        rows = self.read(statement, **values)
-        return rows[0][0] if rows else None
-
-    @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
-        """A connection for this thread alone: readers never wait, not even for the writer."""
-        with _translated(self.path):
-            if (within := getattr(self._local, "connection", None)) is not None:
-                yield within
-                return
-            try:
-                connection = self._readers.pop()
-            except IndexError:
-                connection = self._connect()
-            try:
-                yield connection
-            finally:
-                if len(self._readers) < _READERS:
-                    self._readers.append(connection)
-                else:
-                    connection.close()
+        try:
+            connection = self._readers.pop()
+        except IndexError:
+            connection = self._connect()
+        try:
+            yield connection
+        finally:
+            if len(self._readers) < _READERS:
+                self._readers.append(connection)
+            else:
+                connection.close()
+
+    def _translated(self) -> AbstractContextManager[None]:
+        return _translated(self.path)
 
     @contextmanager
     def unread(self) -> Iterator[sqlite3.Connection]:
         """A new connection, which has read nothing: it sees what the file has now. Damage that it finds stays known."""
         try:
-            with _translated(self.path), closing(self._connect()) as connection:
+            with self._translated(), closing(self._connect()) as connection:
                 yield connection
         except DamagedJournal as error:
             self._damage = self.trouble = str(error)
@@ -276,7 +190,7 @@ class Store:
     def _take_up(self, *, migrates: bool) -> str:
         """Create missing tables, or bring an older journal up to date. Returns the id. Raises JournalError."""
         self._say("BEGIN IMMEDIATE")
-        tables = {name for (name,) in self._writer.execute(statements.TABLES)}
+        tables = {name for (name,) in self._writer.execute(TABLES)}
         found = dict(self._writer.execute(statements.ABOUT)) if "about" in tables else {}
         schema = str(found.get("schema", SCHEMA_VERSION))
         if schema in STEPS and migrates:

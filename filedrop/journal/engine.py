@@ -1,0 +1,229 @@
+"""What every engine of the journal has: durable transactions, one after the other; many threads share a commit.
+
+The parts of the journal speak to it in SQL, of which there is one text for all engines.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from filedrop.errors import FiledropError
+from filedrop.journal import statements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+_T = TypeVar("_T")
+
+
+class Cursor(Protocol):
+    """The rows that a statement has returned, and how many it has changed."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows were written."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """The rows, as tuples of their columns."""
+
+    def fetchall(self) -> list[Any]:
+        """All rows that are left."""
+
+
+class Connection(Protocol):
+    """A connection within a transaction, or one that reads; `:name` in a statement is the value with that name."""
+
+    def execute(self, statement: str, values: Mapping[str, Any] = ..., /) -> Cursor:
+        """Run a statement."""
+
+    def executemany(self, statement: str, rows: Iterable[Mapping[str, Any]], /) -> Cursor:
+        """Run a statement for each of these values."""
+
+
+class _Ticket:
+    """One queued write, and its result."""
+
+    def __init__(self, work: Callable[[Connection], Any]) -> None:
+        self.work = work
+        self.done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class Engine(ABC):
+    """The open journal as transactions. Thread-safe. Raises JournalError where it can't be read or written.
+
+    `id` is the journal's own, which it keeps wherever it goes. `trouble` says why the last write failed, "" where it
+    succeeded; `commits` counts successful commits.
+    """
+
+    id: str
+
+    def __init__(self) -> None:
+        self.trouble = ""
+        self._damage = ""  # trouble that stays, although a write may succeed
+        self.commits = 0
+        self._queue: list[_Ticket] = []
+        self._queue_lock = threading.Lock()
+        self._writer_lock = threading.Lock()
+        self._transactions = 0  # begun by the writer
+        self._local = threading.local()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close all connections. Nothing is lost without this call."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The engine and its version, for people."""
+
+    @abstractmethod
+    def check_integrity(self) -> None:
+        """Look for damage, as far as that is ours to see. Raises JournalError, and the journal is in trouble then."""
+
+    def keep_up(self) -> None:  # noqa: B027 - most engines need none
+        """Do what keeps it small and fast; the daemon calls this each second. Never raises."""
+
+    def shrink(self) -> bool:
+        """Give some of the space of removed rows back to the disk. Returns whether there is more."""
+        return False
+
+    @abstractmethod
+    def _begin(self) -> Connection:
+        """Begin a transaction, in which nobody else writes."""
+
+    @abstractmethod
+    def _commit(self) -> None:
+        """Commit it: when this returns, it is on the disk."""
+
+    @abstractmethod
+    def _roll_back(self) -> None:
+        """End it without a trace. Raises nothing."""
+
+    @abstractmethod
+    def _reader(self) -> AbstractContextManager[Connection]:
+        """A connection for this thread alone, that waits for no writer."""
+
+    @abstractmethod
+    def _translated(self) -> AbstractContextManager[None]:
+        """A context in which the engine's errors become JournalErrors."""
+
+    def check_writable(self) -> None:
+        """Write a test value. Raises JournalError."""
+        self.write(lambda connection: connection.execute(statements.TRY, {"value": secrets.token_hex(8)}))
+
+    def write(self, work: Callable[[Connection], _T]) -> _T:
+        """Do `work` in a transaction, and return its result when the commit is on the disk.
+
+        `work` must make its checks before its writes, because a FiledropError that it raises rolls nothing back.
+        """
+        (result,) = self.write_each([work])
+        if isinstance(result, FiledropError):
+            raise result
+        return result
+
+    def write_each(self, works: Sequence[Callable[[Connection], _T]]) -> list[_T | FiledropError]:
+        """Do several works in one commit; for each, its result or the FiledropError that it raised."""
+        if not works:
+            return []
+        tickets = [_Ticket(work) for work in works]
+        with self._queue_lock:
+            self._queue += tickets
+        with self._writer_lock:
+            # The first thread here commits for all that have queued: one fsync for many writes.
+            if not all(ticket.done for ticket in tickets):
+                with self._queue_lock:
+                    batch, self._queue = self._queue, []
+                self._do(batch)
+        self._written()
+        for ticket in tickets:
+            if ticket.error is not None and not isinstance(ticket.error, FiledropError):
+                raise ticket.error
+        return [ticket.error or ticket.result for ticket in tickets]  # type: ignore[misc] # no other error is left
+
+    def once_in_each(self, ask: Callable[[Connection], _T]) -> Callable[[Connection], _T]:
+        """`ask`, which is called once in each transaction: the works of one `write_each` share its result.
+
+        Works that fail together are done again, each in a transaction of its own.
+        """
+        asked: dict[int, _T] = {}
+
+        def answer(connection: Connection) -> _T:
+            if self._transactions not in asked:
+                asked.clear()
+                asked[self._transactions] = ask(connection)
+            return asked[self._transactions]
+
+        return answer
+
+    def _do(self, batch: list[_Ticket]) -> None:
+        try:
+            with self._translated():
+                connection = self._begin()
+                self._transactions += 1
+                for ticket in batch:
+                    try:
+                        ticket.result = ticket.work(connection)
+                    except FiledropError as error:  # nothing to roll back: its checks come before its writes
+                        ticket.error = error
+                self._commit()
+            self.trouble = self._damage
+            self.commits += 1
+        except BaseException as error:  # noqa: BLE001 - each waiting thread must get its error
+            self._roll_back()
+            if len(batch) > 1:  # one by one, so that only the failing write fails
+                for ticket in batch:
+                    ticket.error = None
+                    self._do([ticket])
+                return
+            batch[0].error = error
+            self.trouble = str(error)
+        finally:
+            for ticket in batch:
+                ticket.done = True
+
+    def _written(self) -> None:  # noqa: B027 - most engines need none
+        """Called after writes, by a thread that has nothing locked."""
+
+    @contextmanager
+    def reading_with(self, connection: Connection) -> Iterator[None]:
+        """A context in which this thread reads within the open transaction of `connection`."""
+        self._local.connection = connection
+        try:
+            yield
+        finally:
+            self._local.connection = None
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that reads: the open transaction's within `reading_with`, else one for this thread alone."""
+        with self._translated():
+            if (within := getattr(self._local, "connection", None)) is not None:
+                yield within
+                return
+            with self._reader() as connection:
+                yield connection
+
+    def read(self, statement: str, **values: Any) -> list[Sequence[Any]]:
+        """The rows of a statement with these values."""
+        with self.reading() as connection:
+            return connection.execute(statement, values).fetchall()
+
+    def value(self, statement: str, **values: Any) -> Any:
+        """The first column of the first row; None where there is none."""
+        rows = self.read(statement, **values)
+        return rows[0][0] if rows else None
+
+
+class Part:
+    """A part of the journal: what is asked and recorded about one subject."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._read, self._value = engine.read, engine.value
+        self._write, self._write_each = engine.write, engine.write_each
