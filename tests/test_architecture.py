@@ -26,6 +26,7 @@ DOORS = {
     "truststore": ("accesspoint/transport/",),
     "lxml": ("identify/", "readable/", "accesspoint/answers.py", "validation/"),
     "saxonche": ("validation/child.py",),
+    "pypdf": ("readable/pdf.py",),
     "watchdog": ("daemon/watcher.py",),
     "yaml": ("config/",),
     "pydantic": ("config/",),

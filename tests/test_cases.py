@@ -174,9 +174,10 @@ def test_pdf_in_an_envelope(make_world: Callable[..., World]) -> None:
     world.receive(document)
     world.run_once()
     (beside,) = (json.loads(path.read_bytes()) for path in world.inbound.glob("*.xml.json"))
-    (attached,) = beside["attachments"]
+    attached, xml = beside["attachments"]
     assert attached["media_type"] == "application/pdf"
     assert (world.inbound / attached["file"]).read_bytes().startswith(b"%PDF-1.7")
+    assert "the PDF is damaged" in xml["error"]  # it has no content
     page = (world.inbound / beside["page"]).read_text(encoding="utf-8")
     assert f'href="./{attached["file"]}"' in page
     alone = html.page(sheets.sheet(io.BytesIO(document)), "facturx.xml", {}).decode()

@@ -232,16 +232,16 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
         (row,) = place(source, folder, {msg_no: fetched}, resumed=False).values()
         if isinstance(row, Exception):
             raise row
-        page = _page(folder, row, log)
+        made = _page(folder, row, log)
         row = replace(row, state="read")
         journal.messages.record(row)  # a daemon beside us has nothing left to do but its page
-        if page is not None:
-            journal.messages.record_page(row, None, page)
+        if made is not None:
+            journal.messages.record_page(replace(made, state="read"), None)
     return folder.path / row.file
 
 
-def _page(folder: InboundFolder, row: MessageRow, log: structlog.stdlib.BoundLogger) -> str | None:
-    """Make the page of a message that was placed. Returns why there is none, or "".
+def _page(folder: InboundFolder, row: MessageRow, log: structlog.stdlib.BoundLogger) -> MessageRow | None:
+    """Make the page of a message that was placed. Returns its row, with its sidecar as that is now.
 
     None where it isn't wanted, or couldn't be made now: then the daemon tries again.
     """

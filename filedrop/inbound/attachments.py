@@ -16,17 +16,38 @@ from filedrop import files
 from filedrop.identify import Begun, Ended, embedded
 from filedrop.inbound.filetype import HEAD, UNKNOWN, FileType, filetype
 from filedrop.inbound.temporary import discard, piece_name
+from filedrop.storage import checked
 from filedrop.storage.names import attachment_name, with_suffix
 from filedrop.text import one_line, size
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from filedrop.files.directory import Entry
     from filedrop.files.patience import Ask
     from filedrop.identify import Reading
 
 MOST = 100  # files of one document: invoices have one or two, and a folder with thousands can't be looked at
 LARGEST = 100_000_000  # bytes of one file; base64 makes a third more of it, which must fit into a message
-_LONGEST_STATED = 255  # letters of a stated name or type in the sidecar
+LONGEST_STATED = 255  # letters of a stated name or type in the sidecar
+
+
+def pdf_alone(content: Mapping[str, Any]) -> str:
+    """The name of the PDF that an envelope has in place of a document, by its sidecar's content: Factur-X.
+
+    "" where there is none, where its XML is listed already, or for what others have written into the sidecar.
+    """
+    try:
+        (pdf,) = content["attachments"]
+        name = checked.name(pdf["file"])
+        return name if content["document"]["type"] == "BinaryContent" and name.endswith(".pdf") else ""
+    except (KeyError, TypeError, ValueError):
+        return ""
+
+
+def xml_name(document: str) -> str:
+    """The name of the file with the XML of the PDF that lies beside a document of this name."""
+    return attachment_name(document, 2, "factur-x", ".xml.txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +179,7 @@ class _Unpacking:
                     self._ask(lambda: os.fsync(file.fileno()))
             finally:
                 self._ask(file.close)
-        name, stated_type = (text[:_LONGEST_STATED] if text else None for text in self._begun)
+        name, stated_type = (text[:LONGEST_STATED] if text else None for text in self._begun)
         attachment = Attachment(self._number, name, fault=fault)
         if not fault:
             attachment = replace(
@@ -174,4 +195,4 @@ class _Unpacking:
 
 
 def _cleaned(stated: str | None) -> str | None:
-    return one_line(stated, _LONGEST_STATED) if stated else None
+    return one_line(stated, LONGEST_STATED) if stated else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from filedrop import files, identify
 from filedrop.errors import DocumentError, FiledropError, Gone
 from filedrop.files.patience import asking
-from filedrop.inbound.attachments import sharing_names, unpack
+from filedrop.inbound.attachments import pdf_alone, sharing_names, unpack
 from filedrop.inbound.temporary import DRAFT, Asked, discard
 from filedrop.model.document import local_name, new_id
 from filedrop.model.received_name import DEFAULT
@@ -44,6 +44,11 @@ class Fetched(NamedTuple):
     reading: Reading
     whereabouts: object
     attachments: tuple[Attachment, ...] = ()
+
+    def has_pdf_alone(self) -> bool:
+        """Whether the document is an envelope with a PDF in place of a document, and the PDF is to lie beside it."""
+        told = [attachment.told("document.xml") for attachment in self.attachments]
+        return bool(pdf_alone({"document": {"type": self.reading.root_name}, "attachments": told}))
 
     def temporaries(self) -> list[str]:
         """The names of its temporary files, that of the document first."""

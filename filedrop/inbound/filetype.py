@@ -23,7 +23,7 @@ class FileType(NamedTuple):
 UNKNOWN = FileType("application/octet-stream", ".bin")
 _TEXT = FileType("text/plain", ".txt")
 _CSV = FileType("text/csv", ".csv")
-_XML = FileType("application/xml", ".xml.txt")
+XML = FileType("application/xml", ".xml.txt")
 _ZIP = FileType("application/zip", ".zip")
 _XLSX = FileType("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx")
 _ODS = FileType("application/vnd.oasis.opendocument.spreadsheet", ".ods")
@@ -55,7 +55,7 @@ def filetype(head: bytes, stated_name: str, stated_type: str) -> FileType:
     if not head or _NO_TEXT.search(head):
         return UNKNOWN
     if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<?xml"):
-        return _XML
+        return XML
     return _CSV if _is_stated(_CSV, stated_name, stated_type) else _TEXT
 
 

@@ -1,19 +1,25 @@
-"""The page beside a received document, for people to read and print (`inbound.readable: html`).
+"""The page beside a received document, for people to read and print (`inbound.readable: html`), and the XML of its PDF.
 
-The row of a message says from its placing on that its page is owed. It is made after the message was recorded as read,
-so that no document holds up another message, whatever it does to the process that shows it. Each attempt is counted in
-the journal before it begins: a document that ends filedrop itself is tried twice at most. What can't be shown is told
-in the sidecar and the log.
+An envelope may have a PDF in place of a document, with the invoice's XML embedded in it: Factur-X. Where the PDF lies
+beside the document (`inbound.attachments: beside`), the XML becomes one more attachment.
+
+The row of a message says from its placing on that one of these is owed. They are made after the message was recorded as
+read, so that no document holds up another message, whatever it does to the process that reads it. Each attempt is
+counted in the journal before it begins: a document that ends filedrop itself is tried twice at most. What can't be made
+is told in the sidecar and the log.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import math
 import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -21,94 +27,121 @@ from filedrop import files, readable
 from filedrop.children import NoAnswer
 from filedrop.errors import FolderUnavailable
 from filedrop.files.patience import asking
+from filedrop.inbound.attachments import LONGEST_STATED, pdf_alone, xml_name
+from filedrop.inbound.filetype import XML
 from filedrop.inbound.reserving import id_of
 from filedrop.storage import sidecar
 from filedrop.storage.names import page_name
 from filedrop.storage.withdrawal import attachments_beside
+from filedrop.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Iterator
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator
     from typing import Any
 
     import structlog
 
-    from filedrop.files import Directory
+    from filedrop.files import Directory, Entry
     from filedrop.files.patience import Ask
     from filedrop.inbound.delivery import InboundDelivery
     from filedrop.journal import Journal, MessageRow
     from filedrop.storage.folders import InboundFolder
 
-ATTEMPTS = 2  # at a page
+    Change = Callable[[dict[str, Any]], dict[str, Any]]
+
+ATTEMPTS = 2  # at what is made beside a document
 NO_PAGE = "there is no page: {}"
 AGAIN = 60.0  # seconds until a folder is tried again that is unavailable, or where a page could not be written
 SOON = 0.2  # seconds until a folder is looked at again whose delivery has not taken its first step
 
 
 class PageMaker:
-    """Writes pages beside documents, in the language of each folder. Thread-safe. Nothing is overwritten."""
+    """Writes pages beside documents, in the language of each folder, and the XML of PDFs. Thread-safe.
+
+    Nothing is overwritten. Nothing is made where somebody has taken the document.
+    """
 
     def __init__(self, log: structlog.stdlib.BoundLogger) -> None:
         self.renderer = readable.Renderer()
         self._log = log
 
-    def make(self, folder: InboundFolder, row: MessageRow) -> str:
-        """Write the page of a placed message. Returns why there is none, as its sidecar and the log say, or "".
+    def make(self, folder: InboundFolder, row: MessageRow) -> MessageRow:
+        """Make what is owed beside a placed message. Returns its row, with its sidecar as that is now.
 
-        There is none where somebody has taken the document. Raises FolderUnavailable, NoAnswer, OSError.
+        Sidecar and log say what can't be made, and why. Raises FolderUnavailable, NoAnswer, OSError.
         """
         ask = asking(local=folder.local)
         with folder.in_use():
             here = ask(lambda: _open(folder))
-            beside = ask(lambda: _sidecar(here, row))
-            if not row.file or (beside is not None and not beside.get("page")):  # none was wanted when it came
-                return ""
-            try:
+            owed = ask(lambda: _owed(here, row))
+            if pdf := pdf_alone(owed):
                 with suppress(FileNotFoundError):  # taken
-                    self._write(here, row, folder.language, ask)
-            except readable.NotReadable as error:
-                why = f"{row.file} {error}"
-                ask(lambda: self._tell(here, row, why))
-                return NO_PAGE.format(why)
-        return ""
+                    row = self._write_xml(here, row, pdf, ask)
+            if owed.get("page"):
+                try:
+                    with suppress(FileNotFoundError):  # likewise
+                        self._write_page(here, row, folder.language, ask)
+                except readable.NotReadable as error:
+                    return ask(partial(self._without_page, here, row, f"{row.file} {error}"))
+        return row
 
-    def give_up(self, folder: InboundFolder, row: MessageRow, why: str) -> str:
-        """Say in sidecar and log why a document has no page. Returns that. Raises FolderUnavailable, OSError."""
+    def give_up(self, folder: InboundFolder | None, row: MessageRow, why: str) -> MessageRow:
+        """Say in sidecar and log why what is owed isn't made; None: only in the log, the folder isn't used any more.
+
+        Returns the row, with its sidecar as that is now. Raises FolderUnavailable, OSError.
+        """
+        if folder is None:
+            return self._without(None, row, why)
         ask = asking(local=folder.local)
         with folder.in_use():
             here = ask(lambda: _open(folder))
-            ask(lambda: self._tell(here, row, why))
-        return NO_PAGE.format(why)
+            return ask(lambda: self._without(here, row, why))
 
-    def _write(self, here: Directory, row: MessageRow, language: str, ask: Ask) -> None:
+    def _write_page(self, here: Directory, row: MessageRow, language: str, ask: Ask) -> None:
         document, page = here.entry(row.file), here.entry(page_name(row.file))
         if ask(page.exists):  # made by a process that was killed then
             return
         with cast("BinaryIO", ask(lambda: files.open_regular(document))) as file:
             attachments = ask(lambda: attachments_beside(document))
             content = self.renderer.page(_pieces(file, ask), document.name, language, attachments, repeats=row.repeats)
+        ask(lambda: _place(page, content, here, document))
 
-        def place() -> None:
-            with suppress(FileExistsError):
-                files.create_whole(page, content, draft_in=here)
-                page.directory.sync()
-            if not document.exists():  # taken meanwhile: nobody would look for its page
-                page.unlink(missing_ok=True)
+    def _write_xml(self, here: Directory, row: MessageRow, pdf: str, ask: Ask) -> MessageRow:
+        document, xml = here.entry(row.file), here.entry(xml_name(row.file))
+        try:
+            with cast("BinaryIO", ask(lambda: files.open_regular(document.with_name(pdf)))) as file:
+                name, content = self.renderer.xml_in(_pieces(file, ask))
+        except readable.NotReadable as error:
+            return ask(partial(self._without_xml, here, row, f"{pdf} {error}"))
+        ask(lambda: _place(xml, content, here, document))
+        told: dict[str, Any] = {
+            "file": xml.name,
+            "stated_name": one_line(name, LONGEST_STATED),
+            "media_type": XML.media_type,
+        }
+        told |= {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        return ask(lambda: _changed(here, row, lambda beside: _with_xml(beside, told)))
 
-        ask(place)
+    def _without(self, here: Directory | None, row: MessageRow, why: str) -> MessageRow:
+        owed = _owed(here, row)
+        if pdf_alone(owed):
+            row = self._without_xml(here, row, why)
+        if owed.get("page") and not (here and here.entry(page_name(row.file)).exists()):
+            row = self._without_page(here, row, why)
+        return row
 
-    def _tell(self, here: Directory, row: MessageRow, why: str) -> None:
-        """Say why the document has no page, unless somebody has taken it."""
+    def _without_xml(self, here: Directory | None, row: MessageRow, why: str) -> MessageRow:
+        self._log.warning("xml.not_made", company=row.company, msg_no=row.msg_no, why=why)
+        told = {"file": None, "stated_name": None, "error": why}
+        return _changed(here, row, lambda content: _with_xml(content, told))
+
+    def _without_page(self, here: Directory | None, row: MessageRow, why: str) -> MessageRow:
+        def change(content: dict[str, Any]) -> dict[str, Any]:
+            warnings = [*content["warnings"], NO_PAGE.format(why)]
+            return content | {"page": None, "warnings": warnings} if content.get("page") else content
+
         self._log.warning("page.not_made", company=row.company, msg_no=row.msg_no, why=why)
-        with suppress(OSError, TypeError, KeyError):  # a full disk, which the log names; somebody has written into it
-            document, beside = here.entry(row.file), here.entry(f"{row.file}.json")
-            content = _sidecar(here, row)
-            if content and content.get("page") and not here.entry(page_name(row.file)).exists():
-                warnings = [*content["warnings"], NO_PAGE.format(why)]
-                files.replace_whole(
-                    beside, sidecar.encoded(content | {"page": None, "warnings": warnings}), draft_in=here
-                )
-                if not document.exists():  # taken meanwhile, perhaps with its sidecar
-                    beside.unlink(missing_ok=True)
+        return _changed(here, row, change)
 
 
 class OwedPages:
@@ -189,33 +222,35 @@ class OwedPages:
         begun = replace(row, page=min(tries + 1, ATTEMPTS))
         if tries < ATTEMPTS and not self._journal.messages.record_page(row, begun.page):
             return
-        left, why = self._try(begun, tries, delivery)
+        left, made = self._try(begun, tries, delivery)
         if left != begun.page:
-            self._journal.messages.record_page(begun, left, why)
+            self._journal.messages.record_page(made, left)
         if left is not None:
             self._not_before[row.folder] = time.monotonic() + AGAIN
 
-    def _try(self, row: MessageRow, tries: int, delivery: InboundDelivery | None) -> tuple[int | None, str]:
-        """The attempts that count after an attempt at a page; None where it is made or given up, and why."""
+    def _try(self, row: MessageRow, tries: int, delivery: InboundDelivery | None) -> tuple[int | None, MessageRow]:
+        """The attempts that count after an attempt (None where all is made or given up), and the row with its sidecar.
+
+        The sidecar in the row says what a command is told of the message.
+        """
         if delivery is None:
             why = f"the configuration no longer names {row.folder}"
-            self._log.warning("page.not_made", company=row.company, msg_no=row.msg_no, why=why)
-            return None, NO_PAGE.format(why)
+            return None, self._maker.give_up(None, row, why)
         folder = delivery.folder
         try:
             if tries < ATTEMPTS:
                 return None, self._maker.make(folder, row)
-            why = f"filedrop was ended twice while it made the page of {row.file}"
+            why = f"filedrop was ended twice while it made the files beside {row.file}"
             return None, self._maker.give_up(folder, row, why)
         except (FolderUnavailable, TimeoutError):  # it is made when the folder is there again
-            return tries, ""
+            return tries, row
         except (NoAnswer, OSError) as error:
             if self._closed.is_set() or tries + 1 < ATTEMPTS:
-                return (tries if self._closed.is_set() else row.page), ""
-            why = f"the page of {row.file} can't be written: {getattr(error, 'strerror', None) or error}"
+                return (tries if self._closed.is_set() else row.page), row
+            why = f"the files beside {row.file} can't be written: {getattr(error, 'strerror', None) or error}"
             with suppress(FolderUnavailable, OSError):  # the log has it
-                self._maker.give_up(folder, row, why)
-            return None, NO_PAGE.format(why)
+                row = self._maker.give_up(folder, row, why)
+            return None, row
 
 
 def _open(folder: InboundFolder) -> Directory:
@@ -224,6 +259,44 @@ def _open(folder: InboundFolder) -> Directory:
         return folder.at()
     except OSError as error:
         raise FolderUnavailable(str(error)) from error
+
+
+def _place(entry: Entry, content: bytes, here: Directory, document: Entry) -> None:
+    """Write a file beside a document. Nothing is overwritten. Raises OSError."""
+    with suppress(FileExistsError):
+        files.create_whole(entry, content, draft_in=here)
+        entry.directory.sync()
+    if not document.exists():  # taken meanwhile: nobody would look for what belongs to it
+        entry.unlink(missing_ok=True)
+
+
+def _owed(here: Directory | None, row: MessageRow) -> dict[str, Any]:
+    """What the sidecar of a message says of what is to be made beside it; empty where somebody has taken the document.
+
+    By the row, as people may write into the file. Raises OSError.
+    """
+    if row.file and row.sidecar:
+        content: dict[str, Any] = json.loads(row.sidecar)
+        return content
+    return (_sidecar(here, row) if here else None) or {}
+
+
+def _with_xml(content: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
+    """The content of a sidecar that lists the XML of the PDF, or why there is none. It is listed once."""
+    return content | {"attachments": [*content["attachments"], told]} if pdf_alone(content) else content
+
+
+def _changed(here: Directory | None, row: MessageRow, change: Change) -> MessageRow:
+    """Change what the sidecar says, unless somebody has taken the document. Returns the row, which says the same."""
+    with suppress(OSError, TypeError, KeyError):  # a full disk, which the log names; somebody has written into it
+        if here and (content := _sidecar(here, row)) and (changed := change(content)) != content:
+            beside = here.entry(f"{row.file}.json")
+            files.replace_whole(beside, sidecar.encoded(changed), draft_in=here)
+            if not here.entry(row.file).exists():  # taken meanwhile, perhaps with its sidecar
+                beside.unlink(missing_ok=True)
+    if row.sidecar is None:
+        return row
+    return replace(row, sidecar=sidecar.encoded(change(json.loads(row.sidecar))).decode())
 
 
 def _sidecar(here: Directory, row: MessageRow) -> dict[str, Any] | None:

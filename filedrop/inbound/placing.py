@@ -132,8 +132,10 @@ class _Placing:
         )
         # Before the first rename: a start must know which of the missing temporary files may be placed.
         changes: dict[str, Any] = {"state": "placing", "placed": self._now}
-        changes["page"] = 0 if self._folder.has_pages else None
-        self._rows = {msg_no: replace(self._placed(msg_no), **changes) for msg_no in self._names}
+        self._rows = {
+            msg_no: replace(self._placed(msg_no), **changes, page=0 if self._is_owed(msg_no) else None)
+            for msg_no in self._names
+        }
         self._context.journal.responses.record(list(self._responses()))
         self._context.journal.messages.record_all([self._rows[msg_no] for msg_no in self._left()])
         if any(self._whole[msg_no].attachments for msg_no in self._rows):
@@ -149,6 +151,10 @@ class _Placing:
     def _placed(self, msg_no: int) -> MessageRow:
         """The row of a message with its sidecar."""
         return replace(self._whole[msg_no].row, sidecar=self._sidecar(msg_no))
+
+    def _is_owed(self, msg_no: int) -> bool:
+        """Whether something is made beside the document later (pages)."""
+        return self._folder.has_pages or self._whole[msg_no].has_pdf_alone()
 
     def _sidecar(self, msg_no: int) -> str:
         """What a command is told of it: people may write into the file that lies beside it."""

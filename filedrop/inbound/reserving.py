@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from filedrop.files import Drafts, make_folder
+from filedrop.inbound.attachments import xml_name
 from filedrop.inbound.temporary import DRAFT
 from filedrop.model.message import UNASSIGNED
 from filedrop.storage import sidecar
@@ -100,6 +101,8 @@ def _free_names(folder: InboundFolder, here: Directory, fetched: Fetched, wanted
         beside = [attachment.named(name) for attachment in fetched.attachments if attachment.temporary]
         if folder.has_pages:
             beside.append(page_name(name))
+        if fetched.has_pdf_alone():
+            beside.append(xml_name(name))
         if not any((there / target).exists() for target in beside):
             yield _joined(place, name)
 

@@ -29,8 +29,9 @@ class MessageRow:
     `state`: `named` (complete in its temporary file, whose name is now recorded), `placing` (about to get its name, or
     in its folder), `read` (marked read; its name was `file`), or `stuck` (not fetched or placed yet; see `attempts`,
     `due` and `why`). `placed` is when it was about to get its name, by our clock. `page` is the number of attempts at
-    its page while that is owed, and None where none is. `sidecar` is what the document's sidecar says, from `placing`
-    until the message is read and its page made: then a command that is owed it has it (`Errand`), and nobody else.
+    its page, or at the XML of its PDF, while one is owed, and None where none is. `sidecar` is what the document's
+    sidecar says, from `placing` until the message is read and its page made: then a command that is owed it has it
+    (`Errand`), and nobody else.
     `sender_name`, `type`, `number`, `issue_date`, `meaning` and `sha256` are the document's. `repeats` is the number of
     the message that had the same document first. `wanted` is the name that it is to get, unless that is taken: by it, a
     sidecar that reserves a name is found again. "" once it is read, and in the rows of filedrops that had no pattern.
@@ -179,17 +180,13 @@ class Messages(Part):
         """Of each folder, the message that is read and whose page has been owed for the longest."""
         return list(map(message_of, self._read(statements.OWED_PAGES)))
 
-    def record_page(self, row: MessageRow, page: int | None, why: str = "") -> bool:
-        """Write how often the page of a read message was tried; None: it is owed no more. `why` there is none, or "".
+    def record_page(self, row: MessageRow, page: int | None) -> bool:
+        """Write how often the page of a read message was tried (None: it is owed no more), and what its sidecar says.
 
-        Returns whether the row said until now what `row` says; else nothing is written.
+        Returns whether it was tried until now as often as `row` says; else nothing is written.
         """
-        sidecar = row.sidecar
-        if sidecar and why:  # a command gets it so
-            said = json.loads(sidecar)
-            sidecar = json.dumps(said | {"page": None, "warnings": [*said["warnings"], why]})
         key = {name: getattr(row, name) for name in statements.MESSAGE_KEY}
-        values = key | {"page": page, "before": row.page, "sidecar": sidecar}
+        values = key | {"page": page, "before": row.page, "sidecar": row.sidecar}
         return self._write(lambda connection: connection.execute(statements.RECORD_PAGE, values).rowcount) == 1
 
     def inbox_day(self, identity: str) -> str | None:

@@ -1,7 +1,8 @@
-"""Sheets and pages of strangers' documents, which a child process with limits makes (children)."""
+"""Sheets and pages of strangers' documents, and the XML inside PDFs: by a child process with limits (children)."""
 
 from __future__ import annotations
 
+from base64 import b64decode
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -20,14 +21,14 @@ PIECE = 1_000_000  # bytes that are handed over together
 
 
 class Renderer:
-    """Shows documents. Thread-safe: one document at a time."""
+    """Shows documents, and finds the XML inside PDFs. Thread-safe: one document at a time."""
 
     def __init__(self) -> None:
         self._child = Child("filedrop.readable.child", memory=MEMORY, largest=2 * LARGEST)
 
     def sheet(self, document: Iterable[bytes], language: str) -> Sheet:
         """What a document says. Raises NotReadable, NoAnswer, and what `document` raises."""
-        return sheet_of(self._ask({"language": language}, document)["sheet"])
+        return sheet_of(self._ask({"wanted": "sheet", "language": language}, document)["sheet"])
 
     def page(
         self,
@@ -42,9 +43,23 @@ class Renderer:
 
         Raises NotReadable, NoAnswer, and what `document` raises.
         """
-        about = {"language": language, "file": file, "beside": list(beside.items()), "repeats": repeats}
+        about = {
+            "wanted": "page",
+            "language": language,
+            "file": file,
+            "beside": list(beside.items()),
+            "repeats": repeats,
+        }
         page: str = self._ask(about, document)["page"]
         return page.encode()
+
+    def xml_in(self, pdf: Iterable[bytes]) -> tuple[str, bytes]:
+        """The name and the content of the file with an invoice's XML that a PDF contains.
+
+        Raises NotReadable, NoAnswer, and what `pdf` raises.
+        """
+        found = self._ask({"wanted": "xml"}, pdf, "can't be searched for its XML")
+        return found["name"], b64decode(found["xml"])
 
     def end_if_idle(self) -> None:
         """End the process if it has not been asked for a while. Called now and then."""
@@ -54,14 +69,16 @@ class Renderer:
         """End the process, whatever it does."""
         self._child.close()
 
-    def _ask(self, question: dict[str, Any], document: Iterable[bytes]) -> dict[str, Any]:
+    def _ask(
+        self, question: dict[str, Any], document: Iterable[bytes], failed: str = "can't be shown"
+    ) -> dict[str, Any]:
         try:
             answer = self._child.ask(question, document, seconds=SECONDS)
         except Late as error:
-            raise NotReadable(f"can't be shown: it {error}") from None
+            raise NotReadable(f"{failed}: it {error}") from None
         except Ended as error:
-            why = f"the process that shows it {error}; it may have needed more than {size(MEMORY)} of memory"
-            raise NotReadable(f"can't be shown: {why}") from None
+            why = f"the process that reads it {error}; it may have needed more than {size(MEMORY)} of memory"
+            raise NotReadable(f"{failed}: {why}") from None
         if trouble := answer.get("trouble"):
             raise NotReadable(str(trouble))
         return answer

@@ -232,7 +232,7 @@ def test_a_page_that_ends_filedrop(make_landing: Callable[..., Landing]) -> None
     assert landing.make_pages() == 1
     assert landing.lying() == pair(1)
     (told,) = landing.told("page.not_made")
-    assert told["why"] == f"filedrop was ended twice while it made the page of {NAME.format(1)}"
+    assert told["why"] == f"filedrop was ended twice while it made the files beside {NAME.format(1)}"
     content = sidecar.read(landing.world.inbound / f"{NAME.format(1)}.json")
     assert content is not None
     assert (content["page"], content["warnings"]) == (None, [f"there is no page: {told['why']}"])

@@ -21,6 +21,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import support.pdfs
 from support.schemas import wrong
 
 if TYPE_CHECKING:
@@ -181,3 +182,6 @@ def embedded(document: bytes) -> Iterator[bytes | None]:
                 yield None if len(element) else b64decode(letters, validate=True)
             except ValueError:
                 yield None
+        elif element.tag.endswith("}BinaryContent"):
+            pdf = b64decode(element.text or "")
+            yield from (pdf, support.pdfs.xml_in(pdf))
