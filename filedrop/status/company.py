@@ -13,6 +13,7 @@ from filedrop.status.matters import AWAY, DELETE, key_of
 from filedrop.status.reasons import REPEATED
 from filedrop.status.rejections import in_words
 from filedrop.texts.languages import ENGLISH, counted, lasting, marked, plural, translated
+from filedrop.texts.translation import translation
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -117,10 +118,11 @@ def in_plain_words(matter: Matter, company: Company, config: Config, reported: C
 
 
 def _item(item: Item, kind: Kind, language: str) -> Item:
-    """An item without what is an administrator's. In another language, the note has the reason of what failed."""
+    """An item without what is an administrator's. In another language, the note may have the reason of what failed."""
     why = item["why"] if kind in _WITH_REASONS else ""
     if kind == "failed" and language != ENGLISH and why not in ("", WITHOUT_SIDECAR):
-        why = _IN_NOTE
+        message = f"{why.removesuffix(DELETE).removesuffix(': ')}." if why.endswith(DELETE) else why
+        why = translation(message, language) or _IN_NOTE
     known, name = item["known"], item["name"]
     if found := _MESSAGE.fullmatch(known):
         known = translated("(message {number})", language).format(number=found[1])

@@ -67,7 +67,7 @@ def test_page_of_a_company(make_world: Callable[..., World]) -> None:
     assert '<html lang="fr">' in text
     assert re.search(r"<h1>\u00c0 traiter\xa0: 1 document\.</h1>", text)
     assert re.search(r"Mis \u00e0 jour le <time [^>]*>\d+ [^ ]+ \d{4} \u00e0 \d\d:\d\d</time>\.", text)
-    assert "Sa note dit ce qui ne va pas" in text
+    assert "Le fichier est vide." in text
     assert 'href="outbound/failed/bad.xml.why.txt">Lire la note</a>' in text
     assert not re.search(r"administrator|failed<|Needs attention|Everything|delivered<", text.partition("<script>")[0])
     assert '<html lang="en">' in english

@@ -18,6 +18,7 @@ from filedrop.storage import sidecar
 from filedrop.texts import FORMS, Code, Text
 from filedrop.texts.languages import ENGLISH, LANGUAGES
 from filedrop.texts.note import FOR_ADMINISTRATOR
+from filedrop.texts.translation import translation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -190,3 +191,20 @@ def test_strangers_words(value: str) -> None:
     assert len(text.message.splitlines()) == 1
     for language in LANGUAGES:
         assert value.encode("unicode_escape").decode() in text.message_in(language)
+
+
+@pytest.mark.parametrize("form", FAULTS)
+def test_reasons_are_recognized(form: str) -> None:
+    """A sidecar's English reason is given in each language as the note has it, also behind another reason."""
+    fault, sender = fault_of(form), fault_of("no-sender")
+    for language in set(LANGUAGES) - {ENGLISH}:
+        assert translation(fault.message, language) == fault.message_in(language)
+        both = f"{sender.message} {fault.message}"
+        if fault.message not in ("", sender.message):
+            assert translation(both, language) == f"{sender.message_in(language)} {fault.message_in(language)}"
+
+
+def test_other_reasons_are_not_recognized() -> None:
+    """What is no reason of ours has no translation, nor has one with somebody's words behind it."""
+    assert not translation("The document is odd.", "fr")
+    assert not translation(f"{fault_of('no-sender').message} And more", "fr")
