@@ -16,7 +16,9 @@ command) is refused with `Changed` and overwrites nothing. No other package but 
     schema                          the tables, and the form of their values
     engine                          transactions: the writes of many threads in one commit
     sqlite                          the engine in a file: connections, errors, upkeep
-    postgres_schema                 the same tables and triggers in PostgreSQL
+    postgres                        the engine in a PostgreSQL database: the lease, the fence, errors
+    postgres_session                its sessions: their settings, and the end of each wait
+    postgres_schema                 the same tables and triggers there
     connection                      how the file is opened, and when it may checkpoint
     migration                       older schemas, and the steps from each to the next
     copies                          copies of the file, by a command or each day

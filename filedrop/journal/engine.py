@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from filedrop.errors import FiledropError
+from filedrop.errors import FiledropError, JournalError
 from filedrop.journal import statements
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ class Connection(Protocol):
 
     def executemany(self, statement: str, rows: Iterable[Mapping[str, Any]], /) -> Cursor:
         """Run a statement for each of these values."""
+
+
+class UnclearCommit(JournalError):
+    """It isn't known whether a commit has happened: what was written in it may be there."""
 
 
 class _Ticket:
@@ -176,12 +180,13 @@ class Engine(ABC):
             self.commits += 1
         except BaseException as error:  # noqa: BLE001 - each waiting thread must get its error
             self._roll_back()
-            if len(batch) > 1:  # one by one, so that only the failing write fails
+            if len(batch) > 1 and not isinstance(error, UnclearCommit):  # one by one: only the failing write fails
                 for ticket in batch:
                     ticket.error = None
                     self._do([ticket])
                 return
-            batch[0].error = error
+            for ticket in batch:
+                ticket.error = error
             self.trouble = str(error)
         finally:
             for ticket in batch:

@@ -12,6 +12,7 @@ from functools import cache
 from filedrop.journal.schema import DEFINITIONS
 from filedrop.model.document import State
 
+SCHEMA = "filedrop"  # of the database, not a version
 FENCED = "FD001"  # the SQLSTATE of a write by a daemon that no longer has the lease
 
 _WITH_ROWID = ("documents", "messages", "responses")  # whose order of insertion is asked for
@@ -131,7 +132,7 @@ _LEASES = (
     BEGIN
         PERFORM 1 FROM leases WHERE name = wanted AND incarnation = mine AND epoch = under FOR SHARE;
         IF NOT FOUND THEN
-            RAISE EXCEPTION 'the lease % is another daemon''s', wanted USING ERRCODE = '{FENCED}';
+            RAISE EXCEPTION 'another daemon has the lease %', wanted USING ERRCODE = '{FENCED}';
         END IF;
         PERFORM 1 FROM writers FOR UPDATE;
     END $$
@@ -139,9 +140,10 @@ _LEASES = (
 )
 
 POSTGRES_DEFINITIONS = (
+    f"CREATE SCHEMA {SCHEMA}",
     *_FUNCTIONS,
     *(_defined(definition) for definition in DEFINITIONS if "CREATE TRIGGER" not in definition),
     *_TRIGGERS,
     *_LEASES,
 )
-"""The statements that make the tables, indexes, functions and triggers in an empty schema."""
+"""The statements that make the schema with its tables, indexes, functions and triggers; `SCHEMA` is the search path."""

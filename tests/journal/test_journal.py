@@ -25,22 +25,11 @@ from filedrop.model.fault import Fault
 from filedrop.texts import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from datetime import datetime
 
 LATER = NOON + timedelta(hours=1)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "journal.sqlite"
-
-
-@pytest.fixture
-def journal(path: Path) -> Iterator[Journal]:
-    journal = Journal.at(path, migrates=True)  # the daemon's
-    yield journal
-    journal.close()
+in_sqlite = pytest.mark.parametrize("journal", ["sqlite"], indirect=True)  # a test that looks into its file
 
 
 def a_message(number: int, **changes: object) -> MessageRow:
@@ -60,6 +49,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
+@in_sqlite
 def test_a_long_list_that_is_read_slowly(path: Path, journal: Journal) -> None:
     """The list has each document once, and the journal's file grows no more for it: a share may hang meanwhile."""
     same_name = [drop(number, file="twice.xml") for number in (3001, 3002)]
@@ -150,6 +140,7 @@ def test_a_record_outlives_its_process(path: Path) -> None:
     journal.close()
 
 
+@in_sqlite
 def test_a_record_reaches_the_disk(journal: Journal) -> None:
     """SQLite is told to flush at every commit."""
     assert journal.engine._writer.execute("PRAGMA synchronous").fetchone() == (2,)
@@ -207,8 +198,7 @@ def test_many_threads_write_at_once(journal: Journal) -> None:
 
 def test_threads_share_a_commit(journal: Journal) -> None:
     """What has queued while another commit was under way is written with one flush, not one each."""
-    commits = []
-    journal.engine._writer.set_trace_callback(lambda said: commits.append(said) if said == "COMMIT" else None)
+    commits = journal.engine.commits
     threads = [threading.Thread(target=journal.documents.record, args=(drop(number),)) for number in range(1, 9)]
     with journal.engine._writer_lock:
         for thread in threads:
@@ -216,12 +206,12 @@ def test_threads_share_a_commit(journal: Journal) -> None:
         until(lambda: len(journal.engine._queue) == 8)
     for thread in threads:
         thread.join()
-    assert len(commits) == 1
+    assert journal.engine.commits == commits + 1
     assert len(journal.documents.lying_in("f1", "sending")) == 8
 
 
 def test_one_threads_trouble_is_not_the_others(journal: Journal) -> None:
-    """A wish that SQLite itself refuses fails alone; what was queued with it is written."""
+    """A wish that the engine itself refuses fails alone; what was queued with it is written."""
     impossible = drop(1, size=2**70)
     results: dict[int, object] = {}
 
@@ -260,6 +250,7 @@ def test_a_damaged_file_is_told_as_a_sentence(path: Path) -> None:
     assert path.read_bytes() == b"this is not SQLite" * 100
 
 
+@in_sqlite
 def test_a_journal_that_cannot_be_written_says_so(journal: Journal) -> None:
     """On a full disk a record raises, so that nothing is posted; with room again, it works as before."""
     (pages,) = journal.engine._writer.execute("PRAGMA page_count").fetchone()
@@ -514,6 +505,7 @@ def test_what_one_folder_refuses_hides_no_other_document(journal: Journal) -> No
     assert [document for document in newer if document in due] == newer
 
 
+@in_sqlite
 def test_years_of_documents_slow_nothing_down(journal: Journal) -> None:
     """No statement but a person's search reads through all that was ever sent or received: each has a fitting index."""
     plans = {
@@ -526,6 +518,7 @@ def test_years_of_documents_slow_nothing_down(journal: Journal) -> None:
     assert scans == {"SEARCH", "SEARCH_MESSAGES", "PLACED_AS"}
 
 
+@in_sqlite
 def test_what_is_on_its_way_slows_no_sweep(journal: Journal) -> None:
     """What is asked at each sweep and turn costs SQLite no more steps because many documents are on their way."""
     asked = {
@@ -604,6 +597,7 @@ def test_what_tells_of_the_access_points_clocks(journal: Journal) -> None:
     assert journal.numbers.received_before(known) == []
 
 
+@in_sqlite
 def test_a_duplicate_is_looked_for_without_waiting(journal: Journal) -> None:
     """Whoever only asks for a document's like doesn't wait for another program that writes."""
     first = journal.documents.record(accepted(journal.documents.record(drop(1, meaning="the same"))))
@@ -755,6 +749,7 @@ def test_a_file_that_cannot_become_smaller(path: Path) -> None:
         assert not journal.engine.shrink()
 
 
+@in_sqlite
 def test_a_file_that_becomes_smaller(journal: Journal) -> None:
     """Else what was removed is given back to the disk, to the last page."""
     journal.removal.forget([one.id for one in journal.documents.record_all([drop(number) for number in range(2000)])])

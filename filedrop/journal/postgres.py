@@ -1,0 +1,314 @@
+"""The journal in a PostgreSQL database: one daemon writes, and several hosts may read.
+
+The daemon has a lease, the row `journal` in `leases`. Each of its transactions first calls the fence, which raises
+unless the row still is as it was taken (incarnation and epoch), and then waits for the row of `writers`: so there is
+one transaction after the other, as in SQLite. Commands have no lease and wait for that row alone; revisions refuse what
+is stale.
+
+A session whose server doesn't answer in time is never used again. It is ended in the server before anything is
+repeated, because what it was asked may still be done, long after. A commit without an answer may have happened: the
+server is asked (`pg_xact_status`). Where it says so, the works are done; where it says no, they are repeated. Where it
+can't be asked, or another server answers by now, nothing is repeated, and each work gets UnclearCommit: what it wrote
+may be there.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+import psycopg
+from psycopg import pq
+
+from filedrop.errors import DamagedJournal, JournalError
+from filedrop.journal import statements
+from filedrop.journal.engine import Engine, UnclearCommit
+from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEMA
+from filedrop.journal.postgres_session import Address, Statements
+from filedrop.journal.schema import SCHEMA_VERSION
+from filedrop.text import printable
+from filedrop.times import from_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from filedrop.journal.postgres_session import Session
+
+_LEASE = "journal"
+_READERS = 4  # sessions for threads that read; with the writer's they are all
+_PATIENCE = 10.0  # seconds
+_AGAIN = 0.2  # seconds between attempts to reach a server that restarts
+_OPEN = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
+_DAMAGE = ("XX001", "XX002")  # data or an index is corrupted
+
+_EXISTS = f"SELECT to_regclass('{SCHEMA}.about') IS NOT NULL"
+_CREATING = "SELECT pg_advisory_xact_lock(hashtext('filedrop'))"
+_END_SESSIONS = """
+    SELECT pg_terminate_backend(pid, %(wait)s) FROM pg_stat_activity
+    WHERE application_name = %(name)s AND usename = current_user AND pid <> pg_backend_pid()
+    AND (%(pids)s::bigint[] IS NULL OR pid = ANY(%(pids)s))
+"""
+# The server, and its history: another one doesn't know what has become of a transaction here.
+_LINEAGE = """
+    SELECT (SELECT system_identifier FROM pg_control_system()), substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
+"""
+_STATUS = "SELECT pg_xact_status(CAST(%s AS text)::xid8)"
+_BEGIN = "BEGIN; {fence}; SELECT pg_current_xact_id()::text"
+_HELD = "SELECT incarnation, epoch, host, state, since FROM leases WHERE name = %(name)s"
+_FIRST = "INSERT INTO leases VALUES (%(name)s, '', 0, '', '', 0) ON CONFLICT DO NOTHING"
+_TAKE = """
+    UPDATE leases SET incarnation = %(mine)s, epoch = epoch + 1, host = %(host)s, state = %(state)s, since = %(since)s
+    WHERE name = %(name)s AND incarnation = %(incarnation)s AND epoch = %(epoch)s RETURNING epoch
+"""
+_RELEASE = "UPDATE leases SET incarnation = '' WHERE name = %(name)s AND incarnation = %(mine)s AND epoch = %(epoch)s"
+
+
+class Holder(NamedTuple):
+    """Who takes the lease: the name of a host, for people, and the id of its state folder.
+
+    A state folder is locked by the one daemon that uses it: so whoever has the same id, and the lock, is that daemon's
+    successor.
+    """
+
+    host: str
+    state: str
+
+
+class Postgres(Engine):
+    """The open database. With a `holder` it has the lease until it is closed: that is the daemon's.
+
+    `accepts`: it takes the lease from whichever host has it, which a person says is gone for good. `patience` is how
+    many seconds each wait for the server may take.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        password: str | None = None,
+        *,
+        holder: Holder | None = None,
+        accepts: bool = False,
+        patience: float = _PATIENCE,
+    ) -> None:
+        super().__init__()
+        self.address = Address(address, password)
+        self.incarnation = f"filedrop-{secrets.token_hex(8)}"
+        self.epoch: int | None = None  # of the lease, while it is ours
+        self._patience = patience
+        self._lost: list[int] = []  # sessions that may go on in the server
+        self._transaction = ""  # the writer's last, by its id in the server
+        self._lineage: object = None  # the server and its history, where it says them
+        self._refused: psycopg.Error | None = None  # the last connection
+        self._not_before = 0.0  # the next attempt
+        self._idle: list[Session] = []
+        self._free = threading.BoundedSemaphore(_READERS)
+        with self._translated():
+            self._writer = self._connect_again()
+            try:
+                self.id = self._take_up()
+                if holder is not None:
+                    self.epoch = self._take(holder, accepts=accepts)
+            except BaseException:
+                self._writer.close()
+                raise
+
+    def close(self) -> None:
+        """Give the lease back, and end all sessions."""
+        with self._writer_lock, suppress(psycopg.Error):
+            if self.epoch is not None and not self._writer.has_gone:
+                values = {"name": _LEASE, "mine": self.incarnation, "epoch": self.epoch}
+                self._writer.execute(_RELEASE, values)
+        for session in (*self._idle, self._writer):
+            session.close()
+
+    def describe(self) -> str:
+        """The server's version."""
+        return f"PostgreSQL {self._writer.info.parameter_status('server_version')}"
+
+    def check_integrity(self) -> None:
+        """Whether it can be read: damage is the server's to find (`pg_amcheck`), and comes as an error."""
+        self.value(statements.ABOUT)
+
+    def _begin(self) -> Statements:
+        if self._writer.has_gone:
+            self._lose_writer()
+            self._writer = self._connect_again()
+        if self.epoch is None:
+            fence = "SELECT 1 FROM writers FOR UPDATE"
+        else:
+            fence = f"SELECT fence('{_LEASE}', '{self.incarnation}', {self.epoch})"
+        cursor = self._writer.execute(_BEGIN.format(fence=fence))
+        while cursor.nextset():
+            pass
+        ((self._transaction,),) = cursor.fetchall()
+        return Statements(self._writer)
+
+    def _commit(self) -> None:
+        writer, lineage = self._writer, self._lineage
+        try:
+            if writer.execute("COMMIT").statusmessage == "COMMIT":
+                return
+            raise JournalError(f"the journal {self.address} had refused a statement before its commit")
+        except psycopg.Error as error:
+            if writer.is_clear:  # the server has answered: it was rolled back
+                raise
+            self._lose_writer()
+            try:
+                is_done = self._is_committed(lineage)
+            except (psycopg.Error, JournalError) as unknown:
+                raise UnclearCommit(
+                    f"the journal {self.address} didn't say whether it has kept the last records: "
+                    f"{self.address.reason(error)}; then: {unknown}"
+                ) from error
+            if not is_done:
+                raise
+
+    def _is_committed(self, lineage: object) -> bool:
+        """Ask what became of the last transaction, as soon as the server can be asked. Raises psycopg.Error."""
+        end = time.monotonic() + self._patience
+        while self._writer.closed:
+            try:
+                self._writer = self._connect_again()
+            except psycopg.Error:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(_AGAIN)
+        if lineage is None or self._lineage != lineage:
+            raise JournalError("another server answers there now")
+        ((status,),) = self._writer.execute(_STATUS, [self._transaction]).fetchall()
+        if status not in ("committed", "aborted"):
+            raise JournalError(f"the transaction is {status}")
+        return bool(status == "committed")
+
+    def _roll_back(self) -> None:
+        if self._writer.is_clear:
+            return
+        if not self._writer.closed and self._writer.info.transaction_status in _OPEN:
+            with suppress(psycopg.Error):
+                self._writer.execute("ROLLBACK")
+                return
+        self._lose_writer()
+
+    def _lose_writer(self) -> None:
+        if not self._writer.closed:
+            self._lost.append(self._writer.info.backend_pid)
+        self._writer.close()
+
+    def _connect_again(self) -> Session:
+        """A session for the writer, after what goes on in its former ones was ended. Raises psycopg.Error."""
+        if self._refused is not None and time.monotonic() < self._not_before:
+            raise self._refused  # each write of a batch asks
+        try:
+            session = self._connect()
+        except psycopg.Error as error:
+            self._refused, self._not_before = error, time.monotonic() + _AGAIN
+            raise
+        try:
+            self._end_sessions(session, self.incarnation, self._lost)
+            self._lineage = self._asked_lineage(session)
+        except BaseException:
+            session.close()
+            raise
+        self._lost, self._refused = [], None
+        return session
+
+    def _end_sessions(self, session: Session, name: str, pids: list[int] | None = None) -> None:
+        """End sessions with this application name in the server; `pids`: only these. Raises JournalError."""
+        values = {"name": name, "pids": pids, "wait": round(800 * self._patience)}
+        if not all(has_ended for (has_ended,) in session.execute(_END_SESSIONS, values).fetchall()):
+            raise JournalError(f"the journal {self.address} has a session of filedrop that can't be ended: {name}")
+
+    def _asked_lineage(self, session: Session) -> object:
+        with suppress(psycopg.Error):  # some databases that are offered as a service refuse these functions
+            return session.execute(_LINEAGE).fetchall()
+        return None
+
+    def _connect(self) -> Session:
+        return self.address.connect(self.incarnation, self._patience)
+
+    @contextmanager
+    def _reader(self) -> Iterator[Statements]:
+        if not self._free.acquire(timeout=self._patience):
+            raise JournalError(f"the journal {self.address} is busy: {_READERS} sessions wait for its answers")
+        try:
+            session = self._idle_session() or self._connect()
+            try:
+                yield Statements(session)
+            finally:
+                if session.is_clear:
+                    self._idle.append(session)
+                else:
+                    session.close()
+        finally:
+            self._free.release()
+
+    def _idle_session(self) -> Session | None:
+        while self._idle:
+            session = self._idle.pop()
+            if not session.has_gone:
+                return session
+            session.close()
+        return None
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            reason = self.address.reason(error)
+            if error.sqlstate == FENCED:
+                raise JournalError(
+                    f"the journal {self.address} is written by another filedrop now: nothing is posted here. "
+                    "Stop this one, or run it with a journal of its own"
+                ) from error
+            if error.sqlstate in _DAMAGE:
+                self._damage = self.trouble = (
+                    f"the journal {self.address} is damaged: {reason}. Nothing is posted. Stop filedrop, and restore "
+                    "the database from its latest backup"
+                )
+                raise DamagedJournal(self.trouble) from error
+            raise JournalError(
+                f"the journal {self.address} can't be used: {reason}; nothing is posted until it can: "
+                "see that the server runs and lets filedrop in"
+            ) from error
+
+    def _take_up(self) -> str:
+        """Make the tables in a new database. Returns the journal's id. Raises JournalError, psycopg.Error."""
+        with self._writer.transaction():
+            self._writer.execute(_CREATING)
+            connection = Statements(self._writer)
+            if not self._writer.execute(_EXISTS).fetchall()[0][0]:
+                for definition in POSTGRES_DEFINITIONS:
+                    self._writer.execute(definition)
+                for key, value in (("schema", str(SCHEMA_VERSION)), ("id", secrets.token_hex(8))):
+                    connection.execute(statements.SAY_ABOUT, {"key": key, "value": value})
+            found = dict(connection.execute(statements.ABOUT).fetchall())
+        if found["schema"] != str(SCHEMA_VERSION):
+            raise JournalError(
+                f"{self.address} was written by another version of filedrop (schema {found['schema']}, this one knows "
+                f"{SCHEMA_VERSION}): install that version again, or a newer one"
+            )
+        return str(found["id"])
+
+    def _take(self, holder: Holder, *, accepts: bool) -> int:
+        """Take the lease; returns its epoch. Whoever had it has no session any more. Raises JournalError."""
+        values = {"name": _LEASE, "mine": self.incarnation, "since": time.time(), **holder._asdict()}
+        self._writer.execute(_FIRST, values)
+        ((incarnation, epoch, host, state, since),) = self._writer.execute(_HELD, values).fetchall()
+        if incarnation and state != holder.state and not accepts:
+            raise JournalError(
+                f"the journal {self.address} is used by filedrop on host {printable(host)} since "
+                f"{from_seconds(since):%Y-%m-%d %H:%M}: stop it there. If that host is gone for good, run here: "
+                "filedrop journal accept"
+            )
+        if incarnation:
+            self._end_sessions(self._writer, incarnation)
+        taken = self._writer.execute(_TAKE, values | {"incarnation": incarnation, "epoch": epoch}).fetchall()
+        if not taken:
+            raise JournalError(
+                f"another filedrop has taken the journal {self.address} at this moment: stop one of them"
+            )
+        return int(taken[0][0])

@@ -1,0 +1,138 @@
+"""Sessions of a PostgreSQL server: their settings are ours, and each wait in them has an end.
+
+libpq waits for ever, and no setting of the server helps where a network swallows what is sent. So each wait has a
+deadline here; the server has shorter ones of its own, so that mostly it says itself that something took too long.
+"""
+
+from __future__ import annotations
+
+import re
+import selectors
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg import conninfo, pq
+from psycopg.types.numeric import Int8Dumper
+from psycopg.types.string import StrDumperUnknown
+
+from filedrop.errors import JournalError
+from filedrop.journal.postgres_schema import SCHEMA, in_postgres
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from psycopg.abc import PQGen
+
+_OLDEST = 150000  # server version 15.0: the oldest that is tested
+# No role, database or file of the server decides these.
+_SETTINGS = """
+    SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE, NOT DEFERRABLE;
+    SET synchronous_commit = on;
+    SET statement_timeout = {limit};
+    SET lock_timeout = {limit};
+    SET idle_in_transaction_session_timeout = {limit};
+    SET TimeZone = 'UTC';
+    SET search_path = {schema}
+"""
+# PostgreSQL's text has no NUL, and its JSON neither NUL nor half of a surrogate pair.
+_UNKNOWN = "\ufffd"
+_NEVER = re.compile(r"\\u0000|\\ud[89ab]..(?!\\ud[c-f]..)|(?<!\\ud[89ab]..)\\ud[c-f]..", re.IGNORECASE)
+
+
+class _Text(StrDumperUnknown):
+    def dump(self, obj: Any) -> Any:
+        if "\0" in obj:
+            obj = obj.replace("\0", _UNKNOWN)
+        if "\\u" in obj:
+            obj = _NEVER.sub(rf"\\u{ord(_UNKNOWN):x}", obj)
+        return super().dump(obj)
+
+
+class Session(psycopg.Connection[tuple[Any, ...]]):
+    """A session, each wait of which ends after `patience` seconds with an OperationalError."""
+
+    patience = 10.0
+
+    def wait(self, gen: PQGen[Any], interval: float = 0.1, timeout: float | None = None) -> Any:
+        """Wait for the server, but not for ever."""
+        return super().wait(gen, interval, min(timeout or self.patience, self.patience))
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the server has answered all that was asked, and nothing is open."""
+        return not self.closed and self.info.transaction_status == pq.TransactionStatus.IDLE
+
+    @property
+    def has_gone(self) -> bool:
+        """Whether it can't be used: a server that ends an idle session says so, and nothing else is said to it."""
+        if not self.is_clear:
+            return True
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.fileno(), selectors.EVENT_READ)
+            return bool(selector.select(0))
+
+
+class Statements:
+    """A session as the journal's parts use one."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def execute(self, statement: str, values: Mapping[str, Any] | None = None, /) -> psycopg.Cursor[tuple[Any, ...]]:
+        """Run a statement of the journal."""
+        return self.session.execute(in_postgres(statement), values or {})
+
+    def executemany(self, statement: str, rows: Iterable[Mapping[str, Any]], /) -> psycopg.Cursor[tuple[Any, ...]]:
+        """Run a statement for each of these values, in few messages."""
+        cursor = self.session.cursor()
+        cursor.executemany(in_postgres(statement), rows)
+        return cursor
+
+
+class Address:
+    """Where the database is, and how to log in: an address as libpq has it, and a password that isn't shown."""
+
+    def __init__(self, address: str, password: str | None = None) -> None:
+        try:
+            values = conninfo.conninfo_to_dict(address)
+        except psycopg.Error as error:
+            raise JournalError(
+                "`journal` is no address of a PostgreSQL database: write postgresql://USER@HOST/DATABASE"
+            ) from error
+        self._secrets = [str(secret) for secret in (password, values.get("password")) if secret]
+        self._values: dict[str, Any] = values | ({"password": password} if password else {})
+
+    def __str__(self) -> str:
+        user, host, port, name = (self._values.get(key) for key in ("user", "host", "port", "dbname"))
+        return f"postgresql://{f'{user}@' if user else ''}{host or ''}{f':{port}' if port else ''}/{name or ''}"
+
+    def reason(self, error: psycopg.Error) -> str:
+        """What an error says, in one line and without a password."""
+        said = (error.diag.message_primary or str(error) or type(error).__name__).strip()
+        said = "; ".join(line.strip() for line in said.splitlines())
+        for secret in self._secrets:
+            said = said.replace(secret, "***")
+        return said
+
+    def connect(self, name: str, patience: float) -> Session:
+        """A new session with this application name; it commits each statement by itself. Raises psycopg.Error."""
+        seconds = max(2, round(patience))
+        session = Session.connect(
+            **self._values
+            | {"application_name": name, "client_encoding": "utf8", "target_session_attrs": "primary"}
+            | {"connect_timeout": seconds, "tcp_user_timeout": 1000 * seconds}
+            | {"keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3},
+            autocommit=True,
+        )
+        try:
+            session.patience = patience
+            session.adapters.register_dumper(str, _Text)
+            session.adapters.register_dumper(int, Int8Dumper)  # else each size of a number is a statement of its own
+            if session.info.server_version < _OLDEST:
+                version = session.info.parameter_status("server_version")
+                raise JournalError(f"{self} is PostgreSQL {version}: filedrop needs 15 or later")
+            session.execute(_SETTINGS.format(limit=round(800 * patience), schema=SCHEMA))
+        except BaseException:
+            session.close()
+            raise
+        return session
