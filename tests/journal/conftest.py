@@ -46,6 +46,6 @@ def journal(request: pytest.FixtureRequest, servers: Servers, path: Path) -> Ite
         from filedrop.journal.postgres import Holder, Postgres  # noqa: PLC0415 - an extra
 
         server = servers[request.param]
-        journal = Journal(Postgres(server.address(server.database("with_tables")), holder=Holder("a", "state-a")))
+        journal = Journal(Postgres(server.address(server.emptied()), holder=Holder("a", "state-a")))
     yield journal
     journal.close()

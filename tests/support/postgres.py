@@ -24,6 +24,17 @@ _SETTINGS = """
     max_connections = 50
     shared_buffers = 32MB
 """
+_END_SESSIONS = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{}'"
+_EMPTY = """
+    DO $$
+    DECLARE name TEXT;
+    BEGIN
+        FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'filedrop' AND tablename NOT IN ('about', 'writers')
+        LOOP
+            EXECUTE 'DELETE FROM filedrop.' || name;
+        END LOOP;
+    END $$
+"""
 
 
 def programs() -> dict[str, Path]:
@@ -65,7 +76,7 @@ class Server:
             os.chown(self.folder, self._as_user["user"], self._as_user["group"])
         self._data = self.folder / "data"
         self._numbers = itertools.count(1)
-        self._has_template = False
+        self._shared = ""
         self._run("initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
         with (self._data / "postgresql.conf").open("a") as file:
             file.write(_SETTINGS.format(folder=self.folder))
@@ -97,17 +108,22 @@ class Server:
             cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []
 
-    def database(self, template: str = "template0") -> str:
-        """A new database; `with_tables` is a template that has the journal's. Returns its name."""
-        if template == "with_tables" and not self._has_template:
-            from filedrop.journal.postgres import Postgres  # noqa: PLC0415 - as above
-
-            self.sql("CREATE DATABASE with_tables OWNER filedrop")
-            Postgres(self.address("with_tables")).close()
-            self._has_template = True
+    def database(self) -> str:
+        """A new and empty database; returns its name."""
         name = f"journal{next(self._numbers)}"
-        self.sql(f"CREATE DATABASE {name} OWNER filedrop TEMPLATE {template}")
+        self.sql(f"CREATE DATABASE {name} OWNER filedrop")
         return name
+
+    def emptied(self) -> str:
+        """The database with the tables of a journal that has no rows. Always the same: a new one takes a second."""
+        from filedrop.journal.postgres import Postgres  # noqa: PLC0415 - as above
+
+        if not self._shared:
+            self._shared = self.database()
+            Postgres(self.address(self._shared)).close()
+        self.sql(_END_SESSIONS.format(self._shared))
+        self.sql(_EMPTY, self._shared)
+        return self._shared
 
     def address(self, database: str) -> str:
         """The address of a database, as the configuration has it."""
