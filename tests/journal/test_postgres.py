@@ -2,14 +2,331 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.drops import NOON, drop, posted
+from support.proxy import Proxy
+
+from filedrop.errors import Changed, JournalError
+from filedrop.journal import Journal
+from filedrop.journal.engine import UnclearCommit
+from filedrop.model.fault import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from support.postgres import Server
+
+    from filedrop.journal.engine import Connection
+
+pytest.importorskip("psycopg", reason="NOT TRIED ON POSTGRESQL: install the extra `dev`")
+
+from filedrop.journal.postgres import Holder, Postgres
+from filedrop.journal.postgres_session import Address
 
 PACKAGE = Path(__file__).parents[2]
+HERE, THERE = Holder("here", "state-1"), Holder("there", "state-2")
+PATIENCE = 2.0  # seconds: that of a session is rounded up to two
+
+
+@pytest.fixture
+def database(postgres: Server) -> str:
+    return postgres.emptied()
+
+
+@pytest.fixture
+def proxy(postgres: Server) -> Iterator[Proxy]:
+    with closing(Proxy(postgres.folder / ".s.PGSQL.5432")) as proxy:
+        yield proxy
+
+
+@contextmanager
+def opened(address: str, holder: Holder | None = HERE, **changes: bool) -> Iterator[Journal]:
+    """A journal, by default the daemon's."""
+    with closing(Journal(Postgres(address, holder=holder, patience=PATIENCE, **changes))) as journal:
+        yield journal
+
+
+def through(proxy: Proxy, database: str) -> str:
+    return f"postgresql://filedrop@127.0.0.1:{proxy.port}/{database}"
+
+
+def files(journal: Journal) -> set[str]:
+    return {document.file for document in journal.documents.lying_in("f1", "sending")}
 
 
 def test_psycopg_is_an_extra() -> None:
     """Who has the journal in a file needs no library for another one, and doesn't wait for its import."""
     code = "import sys, filedrop.cli, filedrop.daemon.daemon, filedrop.journal; sys.exit('psycopg' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=PACKAGE, check=False).returncode == 0
+
+
+# The lease
+
+
+def test_journal_of_another_host(postgres: Server, database: str) -> None:
+    """A second daemon is refused by a sentence that names the first one's host, until that has stopped."""
+    address = postgres.address(database)
+    refused = pytest.raises(JournalError, match="is used by filedrop on host there since .*filedrop journal accept")
+    with opened(address, THERE), refused:
+        Postgres(address, holder=HERE)
+    with opened(address, HERE) as journal:
+        journal.documents.record(drop(1))
+
+
+def test_start_after_a_kill(postgres: Server, database: str) -> None:
+    """Whoever has the state folder needs nobody's leave, and whoever had it before writes nothing any more."""
+    with opened(postgres.address(database)) as former, opened(postgres.address(database)) as journal:
+        journal.documents.record(drop(1))
+        assert not writes(former)
+        assert files(former) == {"invoice-1.xml"}, "it may read"
+
+
+def writes(former: Journal) -> bool:
+    """Whether a daemon that has lost the lease still writes."""
+    try:
+        former.documents.record(drop(2))
+    except JournalError as error:
+        assert "is written by another filedrop now" in str(error)  # noqa: PT017 - its absence is a result, too
+    return former.documents.by_id(drop(2).id) is not None
+
+
+def test_a_fence_that_does_not_raise(postgres: Server) -> None:
+    """The test before finds it: with a fence that only returns, the former daemon writes."""
+    database = postgres.database()
+    with opened(postgres.address(database)) as former, opened(postgres.address(database)):
+        postgres.sql(
+            "CREATE OR REPLACE FUNCTION filedrop.fence(wanted TEXT, mine TEXT, under BIGINT) RETURNS void"
+            " LANGUAGE sql AS 'SELECT'",
+            database,
+        )
+        assert writes(former)
+
+
+def test_host_that_is_gone_for_good(postgres: Server, database: str) -> None:
+    """A person's word takes the journal from a host that still has it, and ends its sessions."""
+    address = postgres.address(database)
+    with opened(address, THERE) as former, opened(address, HERE, accepts=True) as journal:
+        journal.documents.record(drop(1))
+        assert not writes(former)
+
+
+def test_command_beside_the_daemon(postgres: Server, database: str) -> None:
+    """A command writes without a lease, and the step that the daemon took from the row before is refused."""
+    with opened(postgres.address(database)) as journal, opened(postgres.address(database), None) as command:
+        document = journal.documents.record(drop(1))
+        command.documents.record(document.taken(NOON))
+        with pytest.raises(Changed):
+            journal.documents.record(posted(document))
+
+
+def test_two_alike_by_two_processes(postgres: Server, database: str) -> None:
+    """Of two documents with the same content, one passes, whoever records them in the same moment."""
+    with opened(postgres.address(database)) as journal, opened(postgres.address(database), None) as command:
+        alike = [journal.documents.record(drop(number, meaning="the same")) for number in range(1, 21)]
+        results: list[object] = []
+        begin = threading.Barrier(2)
+
+        def send(journal: Journal, nth: int) -> None:
+            begin.wait()
+            for document in alike[nth::2]:
+                results.extend(journal.documents.record_sending([posted(document)], "refuse", warning=lambda _: ""))
+
+        threads = [threading.Thread(target=send, args=pair) for pair in ((journal, 0), (command, 1))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sum(not isinstance(result, Exception) for result in results) == 1
+
+
+# The server
+
+
+def test_server_that_was_restarted(postgres: Server, database: str) -> None:
+    """While it is away, each call says so; afterwards all is as it was recorded, and work goes on."""
+    with opened(postgres.address(database)) as journal:
+        journal.documents.record(drop(1))
+        postgres.stop()
+        try:
+            with pytest.raises(JournalError, match="nothing is posted until it can"):
+                journal.documents.record(drop(2))
+            with pytest.raises(JournalError, match="nothing is posted until it can"):
+                files(journal)
+            assert journal.engine.trouble
+        finally:
+            postgres.start()
+        journal.documents.record(drop(3))
+        assert files(journal) == {"invoice-1.xml", "invoice-3.xml"}
+        assert not journal.engine.trouble
+
+
+def test_network_that_swallows_everything(database: str, proxy: Proxy) -> None:
+    """No call waits for ever, and once the network is back, work goes on."""
+    with opened(through(proxy, database)) as journal:
+        journal.documents.record(drop(1))
+        proxy.is_silent = True
+        proxy.lose(requests=True, answers=True)
+        for call in (lambda: journal.documents.record(drop(2)), lambda: files(journal)):
+            with pytest.raises(JournalError):
+                call()
+        proxy.is_silent = False
+        journal.documents.record(drop(3))
+        assert files(journal) == {"invoice-1.xml", "invoice-3.xml"}
+
+
+def record_and(journal: Journal, number: int, then: object) -> object:
+    """Record a document in a transaction, before the commit of which something happens."""
+
+    def work(connection: Connection) -> object:
+        return connection.execute("INSERT INTO restored VALUES (:id)", {"id": str(number)}), then()  # type: ignore[operator]
+
+    return journal.engine.write(work)
+
+
+def restored(journal: Journal) -> list[object]:
+    return [id_ for (id_,) in journal.engine.read("SELECT document FROM restored ORDER BY document")]
+
+
+def test_commit_whose_answer_is_lost(database: str, proxy: Proxy) -> None:
+    """The server is asked whether it happened: it did, so it isn't done again, and nobody is told of an error."""
+    calls: list[object] = []
+    with opened(through(proxy, database)) as journal:
+        record_and(journal, 1, lambda: (calls.append(1), proxy.lose(answers=True)))
+        assert restored(journal) == ["1"]
+        assert calls == [1]
+
+
+def test_commit_that_never_arrives(database: str, proxy: Proxy) -> None:
+    """The server says that it didn't happen: of several works, each is done again, once."""
+    losses = [1]
+
+    def lose() -> None:
+        if losses:
+            losses.pop()
+            proxy.lose(requests=True)
+
+    with opened(through(proxy, database)) as journal:
+        works = [lambda connection, id_=id_: connection.execute("INSERT INTO restored VALUES (:id)", {"id": id_})
+                 for id_ in "12"]  # fmt: skip
+        results = journal.engine.write_each([*works, lambda _: lose()])
+        assert not any(isinstance(result, Exception) for result in results)
+        assert restored(journal) == ["1", "2"]
+
+
+def test_commit_of_a_server_that_stays_away(postgres: Server, database: str) -> None:
+    """Nobody knows whether it happened: that is what each work is told, and none is done again."""
+    calls: list[object] = []
+    with opened(postgres.address(database)) as journal:
+        try:
+            works = [lambda _: calls.append(1), lambda _: postgres.stop()]
+            results = journal.engine.write_each(works)
+        finally:
+            postgres.start()
+        assert [type(result) for result in results] == [UnclearCommit, UnclearCommit]
+        assert calls == [1]
+        journal.documents.record(drop(1))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="stops a process")
+def test_late_transaction_of_ones_own(postgres: Server, database: str) -> None:
+    """What a server has kept for later is never done after what was recorded since: its session is ended first."""
+    with opened(postgres.address(database)) as journal:
+        document = journal.documents.record(drop(1))
+        backend = journal.engine._writer.info.backend_pid  # type: ignore[attr-defined] # it is PostgreSQL's
+
+        def stop(connection: Connection) -> None:
+            connection.execute("UPDATE documents SET state = 'sending' WHERE id = :id", {"id": document.id})
+            os.kill(backend, signal.SIGSTOP)  # a server's disk or machine stands still
+
+        try:
+            with pytest.raises(UnclearCommit):
+                journal.engine.write(stop)
+            with pytest.raises(JournalError, match="can't be ended"):
+                journal.documents.record(document.taken(NOON))
+        finally:
+            os.kill(backend, signal.SIGCONT)
+        taken = journal.documents.record(document.taken(NOON))
+        assert journal.documents.by_id(document.id) == taken
+        assert (backend,) not in postgres.sql("SELECT pid FROM pg_stat_activity")
+
+
+SETTINGS = {
+    "default_transaction_isolation": "repeatable read", "default_transaction_read_only": "on",
+    "default_transaction_deferrable": "on", "synchronous_commit": "off", "statement_timeout": "1",
+    "lock_timeout": "1", "idle_in_transaction_session_timeout": "0", "search_path": "public", "timezone": "Asia/Tokyo",
+}  # fmt: skip
+
+
+def test_settings_of_the_role(postgres: Server, database: str) -> None:
+    """Whatever an administrator has set for role and database, a session is as the journal needs it."""
+    for name, value in SETTINGS.items():
+        postgres.sql(f"ALTER ROLE filedrop IN DATABASE {database} SET {name} = '{value}'")
+    asked = ("transaction_isolation", "transaction_read_only", "transaction_deferrable", "synchronous_commit")
+    text = ", ".join(f"current_setting('{name}')" for name in asked)
+    try:
+        with opened(postgres.address(database)) as journal:
+            found = journal.engine.write(lambda connection: connection.execute(f"SELECT {text}").fetchall())
+            journal.documents.record(drop(1))
+    finally:
+        postgres.sql(f"ALTER ROLE filedrop IN DATABASE {database} RESET ALL")
+    assert found == [("read committed", "off", "off", "on")]
+
+
+def test_refused_statement_within_a_reading(postgres: Server, database: str) -> None:
+    """A work that goes on after an error of the server has written nothing, and is told so."""
+
+    def work(connection: Connection) -> None:
+        connection.execute("INSERT INTO restored VALUES ('1')")
+        with pytest.raises(JournalError), journal.engine.reading_with(connection):
+            journal.engine.read("SELECT 1 / 0")
+
+    with opened(postgres.address(database)) as journal:
+        with pytest.raises(JournalError):
+            journal.engine.write(work)
+        assert restored(journal) == []
+
+
+# Values
+
+
+def test_text_that_postgresql_has_not(postgres: Server, database: str) -> None:
+    """A NUL, or half of a pair of surrogates, in a stranger's words keeps no document from being recorded."""
+    words = "a \0 and \ud800"
+    failed = posted(drop(1, type="a\0b")).failed(NOON, Fault("rejected", words, "ask"))
+    with opened(postgres.address(database)) as journal:
+        recorded = journal.documents.record(failed)
+        found = journal.documents.by_id(recorded.id)
+        assert found is not None
+        assert found.error is not None
+        assert (found.type, found.error.message) == ("a\ufffdb", "a \ufffd and \ufffd")
+        assert [(total.event, total.code) for total in journal.totals.events()] == [("failed", "rejected")]
+
+
+def test_password_is_not_shown() -> None:
+    """Neither the journal's name nor an error has the password."""
+    address = "postgresql://filedrop:hunter2@127.0.0.1:9/journal"
+    assert str(Address(address)) == "postgresql://filedrop@127.0.0.1:9/journal"
+    with pytest.raises(JournalError, match=r"127\.0\.0\.1:9/journal can't be used") as raised:
+        Postgres(address, patience=PATIENCE)
+    assert "hunter2" not in str(raised.value)
+    with pytest.raises(JournalError, match="no address") as raised:
+        Address("postgresql://filedrop:hunter2@[::1/journal")
+    assert "hunter2" not in str(raised.value)
+
+
+def test_another_version_is_refused(postgres: Server) -> None:
+    """A journal of another filedrop version is left alone, and the sentence says what to install."""
+    database = postgres.database()
+    with opened(postgres.address(database)):
+        postgres.sql("UPDATE filedrop.about SET value = '99' WHERE key = 'schema'", database)
+    with pytest.raises(JournalError, match=r"another version of filedrop \(schema 99"):
+        Postgres(postgres.address(database))

@@ -29,7 +29,8 @@ _EMPTY = """
     DO $$
     DECLARE name TEXT;
     BEGIN
-        FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'filedrop' AND tablename NOT IN ('about', 'writers')
+        FOR name IN SELECT tablename FROM pg_tables
+            WHERE schemaname = 'filedrop' AND tablename NOT IN ('about', 'writers')
         LOOP
             EXECUTE 'DELETE FROM filedrop.' || name;
         END LOOP;
