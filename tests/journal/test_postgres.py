@@ -75,7 +75,7 @@ def test_psycopg_is_an_extra() -> None:
 def test_journal_of_another_host(postgres: Server, database: str) -> None:
     """A second daemon is refused by a sentence that names the first one's host, until that has stopped."""
     address = postgres.address(database)
-    refused = pytest.raises(JournalError, match="is used by filedrop on host there since .*filedrop journal accept")
+    refused = pytest.raises(JournalError, match=r"is used by filedrop on host there since .*filedrop journal accept")
     with opened(address, THERE), refused:
         Postgres(address, holder=HERE)
     with opened(address, HERE) as journal:
