@@ -27,7 +27,7 @@ from filedrop import files, readable
 from filedrop.children import NoAnswer
 from filedrop.errors import FolderUnavailable
 from filedrop.files.patience import asking
-from filedrop.inbound.attachments import LONGEST_STATED, pdf_alone, xml_name
+from filedrop.inbound.attachments import LONGEST_STATED, MOST, pdf_alone, xml_name
 from filedrop.inbound.filetype import XML
 from filedrop.inbound.reserving import id_of
 from filedrop.storage import sidecar
@@ -101,9 +101,13 @@ class PageMaker:
         document, page = here.entry(row.file), here.entry(page_name(row.file))
         if ask(page.exists):  # made by a process that was killed then
             return
-        with cast("BinaryIO", ask(lambda: files.open_regular(document))) as file:
-            attachments = ask(lambda: attachments_beside(document))
-            content = self.renderer.page(_pieces(file, ask), document.name, language, attachments, repeats=row.repeats)
+        attachments = ask(lambda: attachments_beside(document))
+        shown, xml = document, document.with_name(xml_name(document.name))
+        if xml.name in attachments.values():  # the invoice; the document is only an envelope
+            shown = xml
+            attachments = {MOST + number: name for number, name in attachments.items()}  # not what is in the XML
+        with cast("BinaryIO", ask(lambda: files.open_regular(shown))) as file:
+            content = self.renderer.page(_pieces(file, ask), shown.name, language, attachments, repeats=row.repeats)
         ask(lambda: _place(page, content, here, document))
 
     def _write_xml(self, here: Directory, row: MessageRow, pdf: str, ask: Ask) -> MessageRow:

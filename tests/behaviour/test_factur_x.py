@@ -54,7 +54,9 @@ def test_beside_the_pdf(make_world: Callable[..., World], name: str | None) -> N
     }
     assert document.with_name(as_xml["file"]).read_bytes() == XML
     assert document.with_name(as_pdf["file"]).read_bytes() == pdf()
-    assert f'href="./{as_xml["file"]}"' in document.with_suffix(".html").read_text()
+    page = document.with_suffix(".html").read_text("utf-8")
+    assert all(f'href="./{attached["file"]}"' in page for attached in (as_pdf, as_xml))
+    assert "Bicyclette" in page  # the invoice that the XML is
 
 
 def test_without_pages(make_world: Callable[..., World], tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pypdf.errors import PyPdfError
 from pypdf.generic import ArrayObject, DictionaryObject, NameObject
 from support.documents import envelope
 
-XML = "\ufeff<?xml version='1.0'?><CrossIndustryInvoice>é</CrossIndustryInvoice>".encode()
+XML = "\ufeff<?xml version='1.0'?><Invoice><Item>Bicyclette à 3 roues</Item></Invoice>".encode()
 
 
 def pdf(
