@@ -10,6 +10,8 @@ LABELS = {
     "DespatchAdvice": "Despatch advice",
     "ApplicationResponse": "Response",
     "CrossIndustryInvoice": "Invoice",
+    "BinaryContent": "Document as a file",
+    "labelled": "{label}: {text}",
     "type": "Type",
     "order_response": "Answer",
     "issue_date": "Date",

@@ -267,7 +267,8 @@ class _Filling:
         text, key = self._text(detail), detail.get("key")
         if not key or not text:
             return text
-        return f"{self._said.label(key)} {text}" if key == "per" else f"{self._said.label(key)}: {text}"
+        label = self._said.label(key)
+        return f"{label} {text}" if key == "per" else self._said.labelled(label, text)
 
     def _text(self, place: _Element) -> str:
         """What a place holds: values of the document, and words of ours between them, behind the document's label."""
@@ -283,7 +284,7 @@ class _Filling:
                 parts.append((written(child, place, self._said, self._currency), False))
             parts.append((clean(child.tail), True))
         text = _joined(parts) if place.tag != "shown" else ""
-        return f"{label}: {text}" if label and text else label or text
+        return self._said.labelled(label, text) if label and text else label or text
 
     def _own(self, text: str | None, place: _Element) -> str:
         code_list = place.get("list")
@@ -341,7 +342,7 @@ def _outline(root: _Element, said: Words) -> Sheet:
     number = next((clean(child.text) for child in root if _name(child) == "ID"), "")
     return Sheet(
         said.language,
-        _name(root),
+        said.words.get(root.tag.rpartition("}")[2], _name(root)),
         "",
         number,
         [block],

@@ -31,6 +31,10 @@ class Words(NamedTuple):
         """The word for a key, in a document of this kind; the key in words where there is none."""
         return self.words.get(f"{key}.{kind}") or self.words.get(key) or spaced(key).replace("_", " ")
 
+    def labelled(self, label: str, text: str) -> str:
+        """A text behind its label, in one line."""
+        return self.words["labelled"].format(label=label, text=text)
+
     def code(self, list_name: str, code: str) -> str:
         """What a code means, and the code itself, which is what the document says."""
         if list_name == "allowance":
