@@ -7,7 +7,7 @@
       NoVerdict            the validator can't judge the document now: this decides nothing
       FolderUnavailable    this folder can't be used until it is back or a person has looked
       JournalError         the journal can't be read or written: send no request to the access point
-        Changed            another writer has changed the document's row: leave the document to the next step
+        Changed            another writer has changed the row: leave the document or message to the next step
       AccessPointError
         Rejected           the access point refused this document, and said why
         Gone               it has no document for this message number

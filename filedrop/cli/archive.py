@@ -6,6 +6,7 @@ import operator
 import re
 import shutil
 import sys
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime, timedelta
 from heapq import nlargest
@@ -19,7 +20,7 @@ from filedrop.children import NoAnswer
 from filedrop.cli.opening import choose_account, open_access_point, open_config, open_journal, write_new
 from filedrop.cli.show import say, show_json
 from filedrop.cli.tables import show_table
-from filedrop.errors import FiledropError, FolderUnavailable, NoClearAnswer
+from filedrop.errors import Changed, FiledropError, FolderUnavailable, NoClearAnswer
 from filedrop.inbound.context import MessageSource
 from filedrop.inbound.fetcher import fetch
 from filedrop.inbound.pages import PageMaker
@@ -226,17 +227,18 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
             log=log,
             config=config,
         )
-        fetched = fetch(source, folder, message, set())
+        known = journal.messages.known(access_point.identity, [message]).get(msg_no)
+        fetched = fetch(source, folder, message, known, set())
         folder.at().sync()
-        journal.messages.record(fetched.row)
+        fetched = fetched._replace(row=journal.messages.record(fetched.row))
         (row,) = place(source, folder, {msg_no: fetched}, resumed=False).values()
         if isinstance(row, Exception):
             raise row
         made = _page(folder, row, log)
-        row = replace(row, state="read")
-        journal.messages.record(row)  # a daemon beside us has nothing left to do but its page
+        row = journal.messages.record(replace(row, state="read"))  # a daemon has nothing left to do but its page
         if made is not None:
-            journal.messages.record_page(replace(made, state="read"), None)
+            with suppress(Changed):  # a daemon has just begun with it
+                journal.messages.record(replace(row, page=None, sidecar=made.sidecar))
     return folder.path / row.file
 
 

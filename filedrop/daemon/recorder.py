@@ -84,7 +84,9 @@ class Recorder:
 
     def _write_marks(self, marks: Sequence[MarkedRead]) -> None:
         try:
-            self._journal.messages.record_all([mark.row for mark in marks])
+            self._journal.messages.record_all(
+                [mark.row for mark in marks]
+            )  # what has changed is listed, or taken up, anew
         except BaseException:
             self._unwritten += marks
             raise

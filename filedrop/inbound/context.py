@@ -35,13 +35,16 @@ class MessageSource:
     config: Config
 
     def row_of(self, folder: InboundFolder, first: Message | MessageRow, state: str) -> MessageRow:
-        """The row of a message that belongs in this folder; `first` spells it as it was first recorded."""
+        """The next row of a message that belongs in this folder; `first` is its row, if it has one."""
+        identity = self.access_point.identity
+        revision = first.revision if isinstance(first, MessageRow) and first.identity == identity else 0
         return MessageRow(
-            identity=self.access_point.identity,
+            identity=identity,
             msg_no=first.msg_no,
             received=first.received or "",
             sender=first.sender or "",
             receiver=first.receiver or "",
+            revision=revision,
             state=state,
             company=folder.company,
             folder=str(folder.path),

@@ -14,14 +14,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop import files
-from filedrop.errors import AccessPointError, DocumentError, FolderUnavailable
+from filedrop.errors import AccessPointError, Changed, DocumentError, FolderUnavailable
 from filedrop.files.disk import free_space
 from filedrop.files.rights import explain
 from filedrop.inbound.arrival import LookAgain, Refused, mark_read
 from filedrop.inbound.fetcher import Fetched, NotTaken, fetch
-from filedrop.inbound.placing import place, resume
+from filedrop.inbound.placing import Placed, place, resume
 from filedrop.inbound.temporary import see_there
-from filedrop.journal import is_same
+from filedrop.journal import changed, is_same
 from filedrop.model.report import FolderReport
 from filedrop.text import size
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     import structlog
 
+    from filedrop.files import Directory
     from filedrop.inbound.arrival import Arrival, Letter
     from filedrop.inbound.context import InboundContext
     from filedrop.journal import Journal, MessageRow
@@ -94,9 +95,8 @@ class InboundDelivery:
                     if self._unnamed and self._mailbox.empty() and not self._journal.trouble:
                         self._give_up_unnamed()
         finally:
-            for arrival in pending:
-                self._discard(arrival)
-                arrival.ended(arrival.unread)
+            for arrival in pending.copy():
+                self._end(arrival, None, pending)
 
     def close(self) -> None:
         """Take the last step: what no row names is removed."""
@@ -139,7 +139,7 @@ class InboundDelivery:
         for arrival in arrivals:
             row = arrival.unread.row
             if arrival.fetched is None and (row is None or row.state == "stuck"):
-                arrival.note_fetched(self._fetched_before(context, arrival.unread.message))
+                arrival.note_fetched(self._fetched_before(context, arrival.unread.message, row))
             if arrival.fetched is not None:
                 whole.append((arrival, arrival.fetched))
             elif row is None or row.state == "stuck":
@@ -155,20 +155,21 @@ class InboundDelivery:
         """Continue where an earlier fetch has ended. Returns whether the message is whole, and is to be placed."""
         try:
             progress = resume(arrival.context, self.folder, arrival.unread.message, row)
-        except (FolderUnavailable, OSError) as error:
+        except (FolderUnavailable, Changed, OSError) as error:
             self._end(arrival, error, pending)
             return False
         if isinstance(progress, Fetched):
             arrival.note_fetched(progress)
-        elif progress is not None:
-            self._mark_read(arrival, progress, pending)
+        elif isinstance(progress, Placed):
+            self._mark_read(arrival, progress.row, pending)
         elif not arrival.unread.listed:  # another filedrop has delivered it; else it will be listed
-            arrival.context.journal.messages.forget(row)
+            arrival.context.journal.messages.forget(progress)
         else:
+            arrival.note_named(progress)
             self._fetch(arrival, pending)
         return arrival.fetched is not None
 
-    def _fetched_before(self, context: InboundContext, message: Message) -> Fetched | None:
+    def _fetched_before(self, context: InboundContext, message: Message, row: MessageRow | None) -> Fetched | None:
         """What lies there of this message from a step that could not name it in the journal; None: fetch it."""
         key = context.access_point.identity, message.msg_no
         unnamed = self._unnamed.get(key)
@@ -176,7 +177,7 @@ class InboundDelivery:
             return None
         # Another message has this number where the server was set up anew since.
         if is_same(message, unnamed.row) and not files.is_missing(self.folder.at() / unnamed.row.temporary):
-            return unnamed
+            return unnamed._replace(row=replace(unnamed.row, revision=row.revision if row else 0))
         self._leftovers.update(self._unnamed.pop(key).temporaries())
         return None
 
@@ -196,32 +197,31 @@ class InboundDelivery:
         try:
             here = self.folder.at()
             for arrival, document in whole:
-                # A row means that its temporary file exists, so that must lie in the folder that is here now.
                 try:
-                    if document.whereabouts != here.whereabouts():
-                        away = f"{self.folder.path} was unavailable while messages were fetched into it, and is back"
-                        raise FolderUnavailable(away)
-                    see_there(here / document.row.temporary)
+                    _see_whole(here, document)
                     there.append(arrival)
                 except (FolderUnavailable, OSError) as error:
-                    self._discard(arrival)
                     self._end(arrival, error, pending)
             if there:
                 here.sync()
         except OSError as error:  # of the folder, and so of all
             for arrival in pending.intersection(arrival for arrival, _ in whole):
-                self._discard(arrival)
                 self._end(arrival, error, pending)
             return []
         # From here on, the temporary files stay: rows may name them, and after an error the next step begins here.
         fetched = _fetched(there)
         self._unnamed |= {_key(document.row): document for document in fetched.values()}
-        context.journal.messages.record_all([document.row for document in fetched.values()])
-        for arrival in there:
-            row = fetched[arrival.unread.message.msg_no].row
+        rows = context.journal.messages.record_all([document.row for document in fetched.values()])
+        named: list[Arrival] = []
+        for arrival, document, row in zip(there, fetched.values(), rows, strict=True):
+            if row is None:
+                self._end(arrival, changed(document.row), pending)
+                continue
             del self._unnamed[_key(row)]
             arrival.note_named(row)  # so `_discard` leaves the file to the row
-        return there
+            arrival.note_fetched(document._replace(row=row))
+            named.append(arrival)
+        return named
 
     def _place(
         self, context: InboundContext, arrivals: Sequence[Arrival], pending: set[Arrival], *, resumed: bool
@@ -230,13 +230,16 @@ class InboundDelivery:
         for arrival in arrivals:
             result = results[arrival.unread.message.msg_no]
             if isinstance(result, Exception):
+                if isinstance(result, Changed) and arrival.fetched is not None:
+                    self._unnamed[_key(arrival.fetched.row)] = arrival.fetched
                 self._end(arrival, result, pending)
             else:
                 self.refused = ""
                 self._mark_read(arrival, result, pending)
 
-    def _end(self, arrival: Arrival, error: Exception, pending: set[Arrival]) -> None:
+    def _end(self, arrival: Arrival, error: Exception | None, pending: set[Arrival]) -> None:
         pending.discard(arrival)
+        self._discard(arrival)
         arrival.ended(arrival.unread, error)
 
     def _fetch(self, arrival: Arrival, pending: set[Arrival]) -> None:
@@ -250,11 +253,11 @@ class InboundDelivery:
 
     def _fetched(self, arrival: Arrival) -> None:
         """Fetch a message. Called in a fetcher's thread."""
-        fetched, error = None, None
+        fetched, error, unread = None, None, arrival.unread
         try:
             if not self._is_silent and arrival.context.breaker.allows():
                 arrival.ask(arrival.context.now())
-                fetched = fetch(arrival.context, self.folder, arrival.unread.message, self._leftovers)
+                fetched = fetch(arrival.context, self.folder, unread.message, unread.row, self._leftovers)
         except (AccessPointError, NotTaken, DocumentError, OSError) as failure:
             error = failure
             if isinstance(failure, TimeoutError):
@@ -284,11 +287,9 @@ class InboundDelivery:
 
     def _discard(self, arrival: Arrival) -> None:
         """Remove a fetched file that no row names; if it can't be removed now, before the next fetch."""
-        row = arrival.unread.row
-        if arrival.fetched:
-            name = arrival.fetched.row.temporary  # a row may name another, which was removed before this fetch
-            is_named = row is not None and row.temporary == name
-            if not is_named and not any(fetched.row.temporary == name for fetched in self._unnamed.values()):
+        if arrival.fetched:  # its row may name another, which was removed before this fetch
+            rows = arrival.unread.row, *(fetched.row for fetched in self._unnamed.values())
+            if not any(row and row.temporary == arrival.fetched.row.temporary for row in rows):
                 self._leftovers.update(arrival.fetched.temporaries())
                 self._clear_leftovers()
 
@@ -309,6 +310,13 @@ def _see_space(folder: InboundFolder, least: int) -> None:
         raise FolderUnavailable(
             f"the disk of {folder.path} has less than {size(least)} left (inbound.min_free): make room"
         )
+
+
+def _see_whole(here: Directory, document: Fetched) -> None:
+    """Check that a document may be named: its temporary file is still in the folder that is here now."""
+    if document.whereabouts != here.whereabouts():
+        raise FolderUnavailable(f"{here.path} was unavailable while messages were fetched into it, and is back")
+    see_there(here / document.row.temporary)
 
 
 def _key(row: MessageRow) -> tuple[str, int]:

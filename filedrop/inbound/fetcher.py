@@ -55,16 +55,17 @@ class Fetched(NamedTuple):
         return [self.row.temporary, *(attachment.temporary for attachment in self.attachments if attachment.temporary)]
 
 
-def fetch(context: MessageSource, folder: InboundFolder, message: Message, leftovers: set[str]) -> Fetched:
-    """Fetch a message into a temporary file and bring that to the disk. A failed fetch leaves no file.
+def fetch(
+    context: MessageSource, folder: InboundFolder, message: Message, row: MessageRow | None, leftovers: set[str]
+) -> Fetched:
+    """Fetch a message, which has this row, into a temporary file and bring that to the disk.
 
-    Where the file can't be removed, its name is added to `leftovers`.
-    Raises NotTaken, DocumentError, AccessPointError, JournalError, OSError.
+    A failed fetch leaves no file. Where the file can't be removed, its name is added to `leftovers`.
+    Raises NotTaken, DocumentError, AccessPointError, OSError.
     """
-    ask, journal = asking(local=folder.local), context.journal
+    ask = asking(local=folder.local)
     with folder.in_use():
         temporary = ask(folder.at) / f".{new_id(context.now())}{DRAFT}"
-        first = journal.messages.known(context.access_point.identity, [message]).get(message.msg_no, message)
         try:
             file = ask(lambda: files.create_temporary(temporary))
         except OSError:
@@ -83,7 +84,7 @@ def fetch(context: MessageSource, folder: InboundFolder, message: Message, lefto
             if not is_whole:
                 discard(temporary, leftovers, ask)
     wanted = inbound_name(context.rules.name or DEFAULT, message, reading)
-    row = replace(context.row_of(folder, first, "named"), temporary=temporary.name, wanted=wanted)
+    row = replace(context.row_of(folder, row or message, "named"), temporary=temporary.name, wanted=wanted)
     return Fetched(message, row, reading, temporary.directory.whereabouts(), attachments)
 
 

@@ -9,7 +9,7 @@ whatever the account's host was called (contract 6).
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 from typing import TYPE_CHECKING
 
@@ -44,7 +44,7 @@ class Inbox:
 
     def __init__(self, context: InboundContext) -> None:
         self._context = context
-        self._walked_from_start = False
+        self._known_day: date | None = None  # all messages before it are known
         self._left: dict[str, Message] = {}  # by receiver, the oldest found beyond that had no row then
         self._cut_short = ""  # why the archive was not read to its end, when it last wasn't
         self.complete = True
@@ -75,8 +75,7 @@ class Inbox:
         rows = context.journal.messages.known(identity, messages)
         strays = [row for row in rows.values() if row.identity != identity]
         if strays:
-            context.journal.messages.adopt(identity, strays)
-            rows |= {row.msg_no: replace(row, identity=identity) for row in strays}
+            rows |= {row.msg_no: row for row in context.journal.messages.adopt(identity, strays)}
             for before, number in Counter(row.identity for row in strays).items():
                 context.log.warning("messages.known", before=before, now=identity, number=number)
         return {message.msg_no: Unread(message, rows.get(message.msg_no)) for message in messages}
@@ -88,10 +87,9 @@ class Inbox:
         further pass begins shortly before the end of the last one, or before what an earlier pass has found and
         nobody could take then, once its folder may take it.
         """
-        context, identity, found = self._context, self._context.access_point.identity, list[Message]()
-        known_day = context.journal.messages.inbox_day(identity) if self._walked_from_start else None
+        context, found = self._context, list[Message]()
         oldest = min((day for message in listing.messages if (day := _day(message))), default=date.min)
-        day = date.fromisoformat(known_day) if known_day else _first_day(oldest)
+        day = self._known_day or _first_day(oldest)
         back = [receiver for receiver, message in self._left.items() if not is_blocked(Unread(message, None))]
         day = min([day, *(_first_day(_day(self._left[receiver])) for receiver in back)])
         today = (context.access_point.clock() or context.now()).astimezone(UTC).date()
@@ -110,10 +108,7 @@ class Inbox:
             context.log.warning("list.cut_short", list="messages", why=str(error))
             self._cut_short = str(error)
             context.access_point.note_cut_short("messages", self._cut_short)  # it doesn't know our own limit
-        context.journal.messages.record_inbox_day(
-            identity, (min(today, reached) - timedelta(days=DAYS_WIDER)).isoformat()
-        )
-        self._walked_from_start = True
+        self._known_day = min(today, reached) - timedelta(days=DAYS_WIDER)
         for receiver in back:  # what is still unread was found again
             del self._left[receiver]
         return found

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from filedrop import files, readable
 from filedrop.children import NoAnswer
-from filedrop.errors import FolderUnavailable
+from filedrop.errors import Changed, FolderUnavailable
 from filedrop.files.patience import asking
 from filedrop.inbound.attachments import LONGEST_STATED, MOST, pdf_alone, xml_name
 from filedrop.inbound.filetype import XML
@@ -193,7 +193,8 @@ class OwedPages:
             self._making, delivery = row.folder, self._deliveries.get(row.folder)
         try:
             if delivery is not None or Path(row.folder) not in self._named:
-                self._attempt(row, delivery)
+                with suppress(Changed):  # by a command beside us: the next turn goes by the row as it is then
+                    self._attempt(row, delivery)
         finally:
             self._making = ""
         return 0.0
@@ -224,11 +225,11 @@ class OwedPages:
         """Make a page, once; None: in a folder that the configuration no longer names. Raises JournalError."""
         tries = row.page or 0
         begun = replace(row, page=min(tries + 1, ATTEMPTS))
-        if tries < ATTEMPTS and not self._journal.messages.record_page(row, begun.page):
-            return
+        if tries < ATTEMPTS:
+            begun = self._journal.messages.record(begun)
         left, made = self._try(begun, tries, delivery)
         if left != begun.page:
-            self._journal.messages.record_page(made, left)
+            self._journal.messages.record(replace(made, page=left))
         if left is not None:
             self._not_before[row.folder] = time.monotonic() + AGAIN
 

@@ -17,15 +17,16 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filedrop import files, identify
-from filedrop.errors import DocumentError, FolderUnavailable
+from filedrop.errors import Changed, DocumentError, FolderUnavailable
 from filedrop.files import Directory
 from filedrop.files.patience import asking
 from filedrop.inbound.fetcher import Fetched, unpacked
 from filedrop.inbound.reserving import reserve, reserved, reserved_before, sidecar_of
 from filedrop.inbound.temporary import pieces_of, see_there
+from filedrop.journal import changed
 from filedrop.model.message import UNASSIGNED
 from filedrop.model.received_name import DEFAULT
 from filedrop.model.response import Response, is_status
@@ -36,7 +37,7 @@ from filedrop.storage.names import inbound_name
 from filedrop.storage.withdrawal import withdraw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from filedrop.files import Entry
     from filedrop.inbound.context import MessageSource
@@ -45,12 +46,18 @@ if TYPE_CHECKING:
     from filedrop.storage.folders import InboundFolder
 
 
+class Placed(NamedTuple):
+    """A document that lies in its place, or has been taken from there, with its row."""
+
+    row: MessageRow
+
+
 def resume(
     context: MessageSource, folder: InboundFolder, message: Message, row: MessageRow
-) -> Fetched | MessageRow | None:
-    """How far an earlier fetch has come: Fetched if its file is whole, the row if it is placed, None to fetch it anew.
+) -> Fetched | Placed | MessageRow:
+    """How far an earlier fetch has come. The row alone, as it is now: the message is to be fetched anew.
 
-    Raises FolderUnavailable, JournalError, OSError.
+    Raises FolderUnavailable, JournalError (Changed), OSError.
     """
     message = replace(message, received=row.received or message.received)  # as the sidecar has it, and its name
     belongs = Path(row.folder) == folder.path
@@ -78,12 +85,12 @@ def resume(
     elif row.state == "placing" or _lies_there(here, row):
         name = row.file or next(reserved(here, row), "")  # "": it was taken, all of it
         _sync(here, [name])  # the process that renamed it may have ended before this
-        return replace(row, file=name, wanted="")
+        return Placed(replace(row, state="placing", file=name, wanted=""))
     for name in list(reserved(here, row)):
         withdraw(here, name)
     for piece in list(pieces_of(here, row.temporary)):
         piece.unlink(missing_ok=True)
-    return None
+    return row
 
 
 def place(
@@ -137,7 +144,7 @@ class _Placing:
             for msg_no in self._names
         }
         self._context.journal.responses.record(list(self._responses()))
-        self._context.journal.messages.record_all([self._rows[msg_no] for msg_no in self._left()])
+        self._record(self._left())
         if any(self._whole[msg_no].attachments for msg_no in self._rows):
             self._sync()  # the sidecars first: by them, attachments are found again
             self._each(self._rename_attachments)
@@ -147,6 +154,17 @@ class _Placing:
             self._results[msg_no] = replace(self._rows[msg_no], file=name, wanted="", sidecar=self._sidecar(msg_no))
             self._context.log.info("message.received", company=self._folder.company, file=name, msg_no=msg_no)
         return self._results
+
+    def _record(self, left: Sequence[int]) -> None:
+        """Write these rows. Where one has changed meanwhile, what lies there for it is given up."""
+        written = self._context.journal.messages.record_all([self._rows[msg_no] for msg_no in left])
+        for msg_no, row in zip(left, written, strict=True):
+            if row is not None:
+                self._rows[msg_no] = row
+                continue
+            self._results[msg_no] = changed(self._rows[msg_no])
+            with suppress(OSError):  # the next start removes it
+                withdraw(self._here, self._names[msg_no])
 
     def _placed(self, msg_no: int) -> MessageRow:
         """The row of a message with its sidecar."""
@@ -208,7 +226,9 @@ class _Placing:
             except OSError as error:
                 self._results[msg_no] = error
                 if isinstance(error, FileNotFoundError) or _is_there(self._here / self._rows[msg_no].temporary):
-                    _not_placed(self._context, self._rows[msg_no])  # if it is missing from now on, somebody removed it
+                    with suppress(Changed):
+                        # If it is missing from now on, somebody removed it.
+                        _not_placed(self._context, self._rows[msg_no])
         self._sync()
 
     def _sync(self) -> None:
@@ -285,8 +305,7 @@ def _pairs(fetched: Fetched, document: str) -> list[tuple[str, str]]:
 def _not_placed(context: MessageSource, row: MessageRow) -> MessageRow:
     """The row, which is set back from `placing`: it only names the temporary file again."""
     if row.state == "placing":
-        row = replace(row, state="named")
-        context.journal.messages.record(row)
+        row = context.journal.messages.record(replace(row, state="named"))
     return row
 
 

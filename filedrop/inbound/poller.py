@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from filedrop.errors import AccessPointError, DocumentError, Interrupted, Unauthorized, WrongAddress
+from filedrop.errors import AccessPointError, Changed, DocumentError, Interrupted, Unauthorized, WrongAddress
 from filedrop.files import InUse
 from filedrop.inbound.arrival import Arrival, LookAgain, Refused
 from filedrop.inbound.fetcher import NotTaken
@@ -134,7 +134,7 @@ class InboxPoller:
                 self._loop.wake()
 
     def _note_failure(self, delivery: InboundDelivery, unread: Unread, error: Exception) -> None:
-        if isinstance(error, Interrupted):  # by our own stop: the next poll after that takes it
+        if isinstance(error, Interrupted | Changed):  # by our own stop, by another step: the next poll takes it up
             return
         if isinstance(error, AccessPointError):
             if self._context.breaker.allows_again():  # this message is the cause

@@ -34,7 +34,7 @@ from filedrop.journal.documents import Documents, Drop, Duplicate, Newest
 from filedrop.journal.errands import Errand, Errands
 from filedrop.journal.folders import Folders
 from filedrop.journal.lately import Days, Lately, Received, Sent
-from filedrop.journal.messages import MessageRow, Messages, is_same
+from filedrop.journal.messages import MessageRow, Messages, changed, is_same
 from filedrop.journal.numbers import Answer, Numbers
 from filedrop.journal.removal import Removal
 from filedrop.journal.responses import Responses
@@ -65,6 +65,7 @@ __all__ = [
     "Total",
     "UnderWay",
     "Waiver",
+    "changed",
     "is_same",
 ]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from filedrop.errors import Changed
 from filedrop.journal import statements
 from filedrop.journal.engine import Part
 from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
@@ -35,6 +36,7 @@ class MessageRow:
     `sender_name`, `type`, `number`, `issue_date`, `meaning` and `sha256` are the document's. `repeats` is the number of
     the message that had the same document first. `wanted` is the name that it is to get, unless that is taken: by it, a
     sidecar that reserves a name is found again. "" once it is read, and in the rows of filedrops that had no pattern.
+    `revision` counts the writes of the row, and is 0 before the first one.
     """
 
     identity: str
@@ -42,6 +44,7 @@ class MessageRow:
     received: str
     sender: str
     receiver: str
+    revision: int = 0
     state: str
     company: str = ""
     folder: str = ""
@@ -97,20 +100,23 @@ _MOMENTS = ("due", "placed")
 class Messages(Part):
     """The messages' part of the journal."""
 
-    def record(self, row: MessageRow) -> None:
-        """Write the row of a message durably."""
-        self.record_all([row])
+    def record(self, row: MessageRow) -> MessageRow:
+        """Write a message's step durably and return its row with its new revision. Raises Changed, JournalError."""
+        (written,) = self.record_all([row])
+        if written is None:
+            raise changed(row)
+        return written
 
-    def record_all(self, rows: Sequence[MessageRow]) -> None:
-        """Write the rows of several messages in one commit."""
-        values = [_values(row) for row in rows]
-        if values:
-            self._write(lambda connection: connection.executemany(statements.RECORD_MESSAGE, values))
+    def record_all(self, rows: Sequence[MessageRow]) -> list[MessageRow | None]:
+        """Write the steps of several messages in one commit; for each, its new row, or None if it had changed."""
+        return self._write(lambda connection: [_put(connection, row) for row in rows]) if rows else []
 
     def forget(self, row: MessageRow) -> None:
-        """Delete the row of a stuck or named message that is gone from the inbox and has no file left here."""
-        values = {name: getattr(row, name) for name in statements.MESSAGE_KEY} | {"state": row.state}
-        self._write(lambda connection: connection.execute(statements.FORGET_MESSAGE, values))
+        """Delete the row of a stuck or named message that is gone from the inbox and has no file left here.
+
+        It stays if it has changed meanwhile.
+        """
+        self._write(lambda connection: connection.execute(statements.FORGET_MESSAGE, _as_it_was(row)))
 
     def known(self, identity: str, messages: Iterable[Message]) -> dict[int, MessageRow]:
         """The rows of these messages, by number; also those recorded when the account had another identity."""
@@ -158,15 +164,21 @@ class Messages(Part):
         """A company's messages placed since then whose document came before, newest first, 200 at most."""
         return list(map(message_of, self._read(statements.REPEATS, company=company, since=as_moment(since))))
 
-    def adopt(self, identity: str, rows: Sequence[MessageRow]) -> None:
-        """Give these rows another identity, since the account's user name or host has changed."""
-        values = [{"ours": identity} | {name: getattr(row, name) for name in statements.MESSAGE_KEY} for row in rows]
+    def adopt(self, identity: str, rows: Sequence[MessageRow]) -> list[MessageRow]:
+        """Give these rows another identity, since the account's user name or host has changed.
 
-        def work(connection: Connection) -> None:
-            for statement in statements.ADOPT:
-                connection.executemany(statement, values)
+        Returns those that had not changed meanwhile. Where that identity has the message by now, its own row counts.
+        """
 
-        self._write(work)
+        def work(connection: Connection) -> list[MessageRow]:
+            adopted = []
+            for row in rows:
+                values = _as_it_was(row) | {"ours": identity, "revision": row.revision + 1}
+                if connection.execute(statements.ADOPT, values).rowcount == 1:
+                    adopted.append(replace(row, identity=identity, revision=row.revision + 1))
+            return adopted
+
+        return self._write(work)
 
     def in_states(self, identity: str, *states: str) -> list[MessageRow]:
         """The messages of an account in one of these states, by number."""
@@ -180,24 +192,22 @@ class Messages(Part):
         """Of each folder, the message that is read and whose page has been owed for the longest."""
         return list(map(message_of, self._read(statements.OWED_PAGES)))
 
-    def record_page(self, row: MessageRow, page: int | None) -> bool:
-        """Write how often the page of a read message was tried (None: it is owed no more), and what its sidecar says.
 
-        Returns whether it was tried until now as often as `row` says; else nothing is written.
-        """
-        key = {name: getattr(row, name) for name in statements.MESSAGE_KEY}
-        values = key | {"page": page, "before": row.page, "sidecar": row.sidecar}
-        return self._write(lambda connection: connection.execute(statements.RECORD_PAGE, values).rowcount) == 1
+def changed(row: MessageRow) -> Changed:
+    """The error of a step from a row that has changed since."""
+    return Changed(f"message {row.msg_no} was taken a step further meanwhile")
 
-    def inbox_day(self, identity: str) -> str | None:
-        """The day from which `/messages` is searched for unread messages, for an inbox that lists only 25."""
-        day: str | None = self._value(statements.INBOX_DAY, identity=identity)
-        return day
 
-    def record_inbox_day(self, identity: str, day: str) -> None:
-        """Write that all messages before this day are known."""
-        values = {"identity": identity, "inbox_day": day}
-        self._write(lambda connection: connection.execute(statements.RECORD_INBOX_DAY, values))
+def _put(connection: Connection, row: MessageRow) -> MessageRow | None:
+    """Write a message's step within a transaction and return it with its new revision; None if it had changed."""
+    written = replace(row, revision=row.revision + 1)
+    statement = statements.UPDATE_MESSAGE if row.revision else statements.INSERT_MESSAGE
+    done = connection.execute(statement, _values(written) | {"before": row.revision})
+    return written if done.rowcount == 1 else None
+
+
+def _as_it_was(row: MessageRow) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in statements.MESSAGE_KEY} | {"before": row.revision}
 
 
 def _values(row: MessageRow) -> dict[str, Any]:

@@ -104,6 +104,10 @@ STEPS = {
         AND json_extract(history, '$[#-1][1]') IN ('{Need.IDS}', '{Need.VERDICT}', '{Need.FILE}')
         """,
     ),
+    "5": (
+        "ALTER TABLE messages ADD COLUMN revision INTEGER NOT NULL DEFAULT 1",
+        "DROP TABLE IF EXISTS accounts",  # how far the archive was read: each start reads it anew
+    ),
 }
 """The statements that lead from each older schema to the next."""
 

@@ -17,7 +17,7 @@ from filedrop.times import from_seconds
 if TYPE_CHECKING:
     from datetime import datetime
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 _ADD = """
         INSERT INTO totals VALUES (NEW.company, {}, {}, 1, {}) ON CONFLICT (company, event, code) DO UPDATE
@@ -102,6 +102,7 @@ DEFINITIONS = (
         msg_no INTEGER,
         -- The number alone would not do: a server set up anew counts from the start again (contract 6).
         received TEXT, sender TEXT, receiver TEXT,
+        revision INTEGER NOT NULL DEFAULT 1,
         state TEXT NOT NULL, company TEXT NOT NULL, folder BLOB NOT NULL, temporary BLOB NOT NULL, file BLOB NOT NULL,
         attempts INTEGER NOT NULL, due REAL, why TEXT NOT NULL,
         placed REAL, -- when it got its name, by our clock
@@ -130,7 +131,6 @@ DEFINITIONS = (
     "CREATE INDEX IF NOT EXISTS messages_state ON messages (identity, state)",
     "CREATE INDEX IF NOT EXISTS messages_drafts ON messages (folder) WHERE state IN ('named', 'placing')",
     "CREATE INDEX IF NOT EXISTS messages_pages ON messages (page) WHERE page IS NOT NULL",
-    "CREATE TABLE IF NOT EXISTS accounts (identity TEXT PRIMARY KEY, inbox_day TEXT)",
     """
     CREATE TABLE IF NOT EXISTS surplus (
         identity TEXT, msg_no INTEGER, received TEXT, document TEXT NOT NULL, PRIMARY KEY (identity, msg_no)

@@ -207,21 +207,23 @@ INSERT_RESTORED = "INSERT INTO restored VALUES (:id) ON CONFLICT DO NOTHING"
 
 MESSAGE_COLUMNS = (
     "identity", "msg_no", "received", "sender", "receiver",
-    "state", "company", "folder", "temporary", "file", "attempts", "due", "why", "placed", "page", "sidecar",
-    "sender_name", "type", "number", "issue_date", "meaning", "repeats", "wanted", "sha256",
+    "revision", "state", "company", "folder", "temporary", "file", "attempts", "due", "why", "placed", "page",
+    "sidecar", "sender_name", "type", "number", "issue_date", "meaning", "repeats", "wanted", "sha256",
 )  # fmt: skip
 MESSAGE_KEY = MESSAGE_COLUMNS[:5]
-_THIS_MESSAGE = " AND ".join(f"{name} = :{name}" for name in MESSAGE_KEY)
+_THIS_MESSAGE = " AND ".join(f"{name} = :{name}" for name in MESSAGE_KEY) + " AND revision = :before"
 _MESSAGES = f"SELECT {', '.join(MESSAGE_COLUMNS)} FROM messages WHERE"
 _OF_NUMBERS = f"msg_no IN ({_NUMBERS})"
-RECORD_MESSAGE = (
+INSERT_MESSAGE = (
     f"INSERT INTO messages ({', '.join(MESSAGE_COLUMNS)}) VALUES (:{', :'.join(MESSAGE_COLUMNS)})"
-    f" ON CONFLICT ({', '.join(MESSAGE_KEY)}) DO UPDATE SET"
-    f" {', '.join(f'{name} = excluded.{name}' for name in MESSAGE_COLUMNS[5:])}"
+    " ON CONFLICT DO NOTHING"
+)
+UPDATE_MESSAGE = (
+    f"UPDATE messages SET {', '.join(f'{name} = :{name}' for name in MESSAGE_COLUMNS[5:])} WHERE {_THIS_MESSAGE}"
 )
 _HAS_DRAFT = "folder = :folder AND state IN ('named', 'placing')"  # as its index has it
-NAME_ALL = f"UPDATE messages SET state = 'named' WHERE {_HAS_DRAFT}"
-FORGET_MESSAGE = f"DELETE FROM messages WHERE {_THIS_MESSAGE} AND state = :state"
+NAME_ALL = f"UPDATE messages SET state = 'named', revision = revision + 1 WHERE {_HAS_DRAFT} AND state = 'placing'"
+FORGET_MESSAGE = f"DELETE FROM messages WHERE {_THIS_MESSAGE}"
 NUMBERED = f"{_MESSAGES} identity = :identity AND {_OF_NUMBERS}"
 NUMBERED_ANYWHERE = f"{_MESSAGES} {_OF_NUMBERS}"
 PLACED_AS = f"{_MESSAGES} file = :file OR substr(file, CAST(length(file) + 1 - :length AS INTEGER)) = :inside"
@@ -241,24 +243,18 @@ REPEATED = f"""
 REPEATS = f"{_MESSAGES} company = :company AND repeats >= 0 AND placed >= :since ORDER BY placed DESC LIMIT 200"
 # The plus makes SQLite sort the result; else it would read all messages ever received, in the order of an index.
 IN_STATES = f"{_MESSAGES} identity = :identity AND state IN (SELECT value FROM json_each(:states)) ORDER BY +msg_no"
-ADOPT = (  # the first makes room for the second
-    f"DELETE FROM messages WHERE {_THIS_MESSAGE.replace(':identity', ':ours')} AND identity <> :identity",
-    f"UPDATE messages SET identity = :ours WHERE {_THIS_MESSAGE}",
-)
+ADOPT = f"""
+    UPDATE messages SET identity = :ours, revision = :revision WHERE {_THIS_MESSAGE} AND NOT EXISTS (
+        SELECT 1 FROM messages AS other WHERE other.identity = :ours
+        AND {" AND ".join(f"other.{name} = :{name}" for name in MESSAGE_KEY[1:])}
+    )
+"""
 DRAFTS = f"SELECT temporary FROM messages WHERE {_HAS_DRAFT}"
 OWED_PAGES = f"""
     SELECT {", ".join(MESSAGE_COLUMNS)} FROM (
         SELECT {", ".join(MESSAGE_COLUMNS)}, row_number() OVER (PARTITION BY folder ORDER BY placed) AS nth
         FROM messages WHERE page >= 0 AND state = 'read'
     ) AS owed WHERE nth = 1
-"""
-RECORD_PAGE = f"""
-    UPDATE messages SET page = :page, sidecar = :sidecar WHERE {_THIS_MESSAGE} AND state = 'read' AND page = :before
-"""
-INBOX_DAY = "SELECT inbox_day FROM accounts WHERE identity = :identity"
-RECORD_INBOX_DAY = """
-    INSERT INTO accounts VALUES (:identity, :inbox_day)
-    ON CONFLICT (identity) DO UPDATE SET inbox_day = excluded.inbox_day
 """
 
 # How many
@@ -304,7 +300,10 @@ FAILED_PER_DAY = _PER_DAY.format(of=f"documents WHERE state = '{State.FAILED}'",
 
 FOLDER_PATHS = "SELECT id, path FROM folders"
 FOLDER_PATH = "SELECT path FROM folders WHERE id = :id"
-MOVE_MESSAGES = f"UPDATE messages SET folder = :path WHERE {_HAS_DRAFT}".replace(":folder", f"({FOLDER_PATH})")
+MOVE_MESSAGES = (
+    "UPDATE messages SET folder = :path, revision = revision + 1 WHERE folder <> :path AND "
+    + _HAS_DRAFT.replace(":folder", f"({FOLDER_PATH})")
+)
 FOLDER_AT = "SELECT id FROM folders WHERE path = :path"
 RECORD_FOLDER = "INSERT INTO folders VALUES (:id, :path, FALSE) ON CONFLICT (id) DO UPDATE SET path = excluded.path"
 SETTLED = "SELECT settled FROM folders WHERE id = :id"
@@ -315,7 +314,7 @@ COUNT_ON = """
     ON CONFLICT (folder) DO UPDATE SET counted = max(changes.counted, :seen) + 1
 """
 MARK = "UPDATE changes SET marked = counted WHERE folder = :id"
-MARK_AT = "UPDATE changes SET marked = :seen WHERE folder = :id"
+MARK_AT = "UPDATE changes SET marked = :seen WHERE folder = :id AND marked < :seen"
 COUNT_AS_OLDER = """
     INSERT INTO changes SELECT id, 0, -1, 0 FROM folders WHERE TRUE
     ON CONFLICT (folder) DO UPDATE SET marked = changes.marked - 1

@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import math
 import os
+import re
 import shutil
 import sqlite3
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from support.rights import as_anyone
 from support.systems import folders_flushed, modes
 from support.unwritable import refuse_writes
 
+from filedrop.cli.archive import deliver_again
 from filedrop.errors import FolderUnavailable, JournalError
 from filedrop.files import Directory
 from filedrop.files.disk import free_space, is_local
@@ -204,6 +206,58 @@ def test_one_that_was_marked_as_read_and_is_still_listed(landing: Landing, *, ta
     assert not landing.world.sandbox.store.inbox("acme")
 
 
+def test_writes_of_our_own_that_come_late(landing: Landing) -> None:
+    """The database carries them out once more, in any order: the row stays, and the message is delivered once."""
+    landing.receive("1")
+    landing.world.front.next("POST /inbox", instead(204))
+    said: list[str] = []
+    landing.life.journal.engine._writer.set_trace_callback(said.append)
+    landing.bring()
+    landing.all()
+    landing.life.journal.engine._writer.set_trace_callback(None)
+    for name in pair(1):
+        (landing.world.inbound / name).unlink()
+    rows = landing.rows()
+    late = dict.fromkeys(statement for statement in said if re.match("(INSERT INTO|UPDATE) messages", statement))
+    assert len(late) >= len(["named", "placing", "read"])
+    with closing(sqlite3.connect(landing.life.journal.engine.path)) as connection:
+        for statement in reversed(late):
+            connection.execute(statement)
+            connection.commit()
+    assert landing.rows() == rows
+    landing.bring()
+    landing.all()
+    assert landing.lying() == []
+    assert landing.downloads() == 1
+
+
+@pytest.mark.parametrize("when", ["fetched", "reserved"])
+def test_one_that_a_command_delivers_meanwhile(landing: Landing, when: str) -> None:
+    """It lies there once, and nothing else of it is left."""
+    world = landing.world
+
+    def command(what: str = "place") -> None:
+        if what == "place" and landing.states() in ([], ["named"]):
+            configuration = world.configuration()
+            deliver_again(configuration, configuration.accounts["main"], landing.context.access_point, 1)
+
+    landing.fetched("1")
+    if when == "fetched":
+        command()
+        landing.step()
+    else:
+        with tapped(command):
+            landing.step()
+    landing.all()
+    assert landing.ended() == [(1, "message 1 was taken a step further meanwhile", False)]
+    assert landing.lying() == pair(1)
+    assert landing.states() == ["read"]
+    assert landing.downloads() == 2
+    landing.bring()
+    landing.all()
+    world.invariants()
+
+
 def test_one_that_gets_a_page(make_landing: Callable[..., Landing]) -> None:
     """It is recorded as read before its page is made, which is owed from then on, and then lies beside it."""
     landing = make_landing(readable="html")
@@ -226,9 +280,8 @@ def test_a_page_that_ends_filedrop(make_landing: Callable[..., Landing]) -> None
     landing.bring()
     landing.all()
     (row,) = landing.rows()
-    assert landing.life.journal.messages.record_page(row, 1)  # as filedrop does; then it is killed, twice
-    assert landing.life.journal.messages.record_page(replace(row, page=1), 2)
-    assert not landing.life.journal.messages.record_page(row, 1)
+    for attempt in (1, 2):  # filedrop is killed, twice
+        row = landing.life.journal.messages.record(replace(row, page=attempt))
     assert landing.make_pages() == 1
     assert landing.lying() == pair(1)
     (told,) = landing.told("page.not_made")
@@ -1005,6 +1058,21 @@ def test_two_folders_change_places(landing: Landing, state: str, first: int) -> 
         landing.step()
     assert goes_on(landing, other) == pair(1)
     assert [path.name for path in one.iterdir()] == [".filedrop"]
+
+
+def test_taken_over_before_its_mark_is_recorded(landing: Landing) -> None:
+    """A take-over sets back what is being placed: the next listing finds that it lies there, and doesn't fetch it."""
+    landing.fetched("1")
+    landing.step()
+    landing.life.do_each("mark_read")
+    landing.delivery.folder.take_over(landing.life.journal)
+    landing.read()
+    assert landing.states() == ["named"]
+    landing.bring()
+    landing.all()
+    assert landing.states() == ["read"]
+    assert landing.lying() == pair(1)
+    assert landing.downloads() == 1
 
 
 @pytest.mark.parametrize("state", ["named", "placing"])

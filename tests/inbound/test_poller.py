@@ -18,6 +18,7 @@ from filedrop.status.survey import account_status
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from support.faults import Exchange
     from support.stepping import Clock
     from support.world import World
 
@@ -261,6 +262,30 @@ def test_more_for_nobody_than_are_taken_at_once(
         world.sandbox.store.mark_read(message)
     life.go_on(130)
     assert account_status(life.service.accounts[0].report())["lists"] == []
+    life.stop()
+
+
+def test_a_message_that_is_read_while_its_fetch_fails(make_world: Callable[..., World], clock: Clock) -> None:
+    """What a command has delivered meanwhile doesn't count as stuck."""
+    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.receive(invoice("1"))
+    account = life.service.accounts[0]
+
+    def read(exchange: Exchange) -> None:
+        (delivery,) = account.poller.deliveries
+        (unread,) = account.poller._inbox.unread(lambda _: False)
+        life.journal.messages.record(account.poller._context.row_of(delivery.folder, unread.message, "read"))
+        exchange.answer(404)
+
+    world.front.next("GET /messages/1/", read)
+    life.go_on(130)
+    assert [row.state for row in life.journal.messages.in_states(account.access_point.identity, "read", "stuck")] == [
+        "read"
+    ]
+    assert account.poller.summary.stuck == {}
+    assert not [line for line in world.log() if line["level"] in ("warning", "error")]
     life.stop()
 
 
