@@ -11,8 +11,9 @@ from filedrop.errors import JournalError
 from filedrop.files import Directory
 from filedrop.journal import statements
 from filedrop.journal.connection import connect
-from filedrop.journal.schema import RESPONSES, SCHEMA_VERSION
+from filedrop.journal.schema import IS_OF_PLATFORM, SCHEMA_VERSION
 from filedrop.model.document import Need
+from filedrop.model.response import LEVEL_STATUS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +60,15 @@ STEPS = {
         )
         """,
         "ALTER TABLE responses RENAME TO responses_before",
-        RESPONSES,
+        """
+        CREATE TABLE responses (
+            identity TEXT, msg_no INTEGER, received TEXT, nth INTEGER,
+            company TEXT NOT NULL, sender TEXT NOT NULL, receiver TEXT NOT NULL, number TEXT NOT NULL,
+            type_code TEXT NOT NULL, issue_date TEXT NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL,
+            at REAL NOT NULL, document TEXT NOT NULL, owed_to TEXT NOT NULL,
+            PRIMARY KEY (identity, msg_no, received, nth)
+        )
+        """,
         """
         INSERT INTO responses
         SELECT identity, msg_no, coalesce((
@@ -107,6 +116,10 @@ STEPS = {
     "5": (
         "ALTER TABLE messages ADD COLUMN revision INTEGER NOT NULL DEFAULT 1",
         "DROP TABLE IF EXISTS accounts",  # how far the archive was read: each start reads it anew
+        "ALTER TABLE responses ADD COLUMN words TEXT NOT NULL DEFAULT 'response'",
+        # Their kind went by the sender.
+        f"UPDATE responses SET words = 'process_condition' WHERE {IS_OF_PLATFORM}",
+        f"UPDATE responses SET words = '{LEVEL_STATUS}' WHERE sender LIKE '0242:%' AND NOT {IS_OF_PLATFORM}",
     ),
 }
 """The statements that lead from each older schema to the next."""

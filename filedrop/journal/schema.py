@@ -39,16 +39,6 @@ def company(column: str) -> str:
     return expression
 
 
-RESPONSES = """
-    CREATE TABLE IF NOT EXISTS responses (
-        identity TEXT, msg_no INTEGER, received TEXT, nth INTEGER,
-        company TEXT NOT NULL, sender TEXT NOT NULL, receiver TEXT NOT NULL, number TEXT NOT NULL,
-        type_code TEXT NOT NULL, issue_date TEXT NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL,
-        document TEXT NOT NULL, owed_to TEXT NOT NULL,
-        PRIMARY KEY (identity, msg_no, received, nth)
-    )
-"""
-
 # The indexes of responses repeat these conditions letter by letter.
 IS_REJECTION = f"code IN {REJECTED}"
 IS_OF_PLATFORM = "code GLOB '[0-9][0-9][0-9]'"  # as `model.response.is_status`
@@ -172,7 +162,15 @@ DEFINITIONS = (
     """,
     # Responses to documents that we have sent: `document` is '' while it isn't known which is meant, and '?' where
     # several are. `owed_to` is the folder of the document whose row and sidecar lack the response, '' where none does.
-    RESPONSES,
+    """
+    CREATE TABLE IF NOT EXISTS responses (
+        identity TEXT, msg_no INTEGER, received TEXT, nth INTEGER,
+        company TEXT NOT NULL, sender TEXT NOT NULL, receiver TEXT NOT NULL, number TEXT NOT NULL,
+        type_code TEXT NOT NULL, issue_date TEXT NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL,
+        document TEXT NOT NULL, owed_to TEXT NOT NULL, words TEXT NOT NULL DEFAULT 'response',
+        PRIMARY KEY (identity, msg_no, received, nth)
+    )
+    """,
     # Partial indexes: however many responses name documents that aren't known, only the first two have them.
     f"""
     CREATE INDEX IF NOT EXISTS responses_waiting ON responses (number, ({company("sender")}), at)

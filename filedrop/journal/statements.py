@@ -10,7 +10,7 @@ from dataclasses import fields
 
 from filedrop.journal.schema import IS_OF_PLATFORM, IS_REJECTION, company, participant
 from filedrop.model.document import Document, State
-from filedrop.model.response import AMBIGUOUS, KEPT, REJECTED, Response
+from filedrop.model.response import AMBIGUOUS, KEPT, LEVEL_STATUS, REJECTED, Response
 
 # Documents
 
@@ -270,7 +270,7 @@ UNDER_WAY = (
 
 # With the receiver's last answer. An access point answers for the receiver only where it rejects the document.
 _ANSWER = f"""coalesce((SELECT code FROM responses WHERE document <> '' AND document = documents.id
-    AND ({IS_REJECTION} OR {participant("sender")} NOT LIKE '0242:%') ORDER BY at DESC, msg_no DESC LIMIT 1), '')"""
+    AND ({IS_REJECTION} OR words <> '{LEVEL_STATUS}') ORDER BY at DESC, msg_no DESC LIMIT 1), '')"""
 LAST_SENT = f"""SELECT accepted, company, file, type, number, receiver, receiver_name, msg_no, state, {_ANSWER}
     FROM documents WHERE company = :company AND accepted IS NOT NULL ORDER BY accepted DESC LIMIT :most"""
 LAST_RECEIVED = (

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 AMBIGUOUS = "?"  # in place of a document's id
 REJECTED = ("RE", "210", "213", "501")  # codes; of French platforms: refused, rejected, inadmissible
 KEPT = 50  # responses that a document keeps, the last ones: with thousands, its sidecar could not be read any more
+LEVEL_STATUS = "response_mls"  # the list of codes of a Message Level Status
 WAITS = timedelta(days=7)  # for which a response waits for what it is about
 _ACCESS_POINTS = "0242:"  # the scheme of service providers, which send each Message Level Status (Peppol MLS 1.0)
 _INVOICE, _CREDIT_NOTE, _ORDER = "invoice", "credit note", "order"
@@ -55,8 +56,10 @@ class Response:
     `identity`, `msg_no`, `received`, `sender` and `receiver` are the message's, and `nth` numbers what it says of
     several documents. `company` is where it was delivered. `number` is the document's number or its message's id. For
     the status of a French invoice, `sender` is the buyer, "" where the status names none.
-    `type_code` and `issue_date` are the document's as the response states them, "" where it doesn't. `document` is the
-    id of the document that it is tied to: "" until then, AMBIGUOUS where it may be about several.
+    `type_code` and `issue_date` are the document's as the response states them, "" where it doesn't. `words` is the
+    list of codes (readable) in which `code` has its meaning: by the same code, a Message Level Status says something
+    else than an Invoice Response. `document` is the id of the document that it is tied to: "" until then, AMBIGUOUS
+    where it may be about several.
     """
 
     identity: str
@@ -70,26 +73,20 @@ class Response:
     type_code: str
     issue_date: str
     code: str
+    words: str
     reason: str
     at: datetime
     document: str = ""
 
     @property
     def is_by_access_point(self) -> bool:
-        """Whether an access point has sent it: then it is a Message Level Status."""
+        """Whether an access point has sent it."""
         return participant_key(self.sender).startswith(_ACCESS_POINTS)
 
     @property
     def is_status(self) -> bool:
         """Whether it is the status of a French invoice, which a platform has sent."""
         return is_status(self.code)
-
-    @property
-    def words(self) -> str:
-        """The list of codes in which its code has its meaning."""
-        if self.is_status:
-            return "process_condition"
-        return "response_mls" if self.is_by_access_point else "response"
 
     @property
     def message_id(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from filedrop.model.response import is_status
+from filedrop.model.response import LEVEL_STATUS, is_status
 from filedrop.readable.tree import NotReadable, tree
 from filedrop.readable.values import day
 from filedrop.readable.words import meaning
@@ -38,12 +38,14 @@ _SIREN = "0002"  # the scheme of the numbers by which a status names its parties
 class Answer(NamedTuple):
     """What a response says of one document: the number that it gives (or its message's id), the code, and the reason.
 
+    `words` is the list of codes in which the code has its meaning, by the kind of the response.
     `type_code` and `issue_date` are the document's, "" where the response doesn't state them. `seller` and `buyer` are
     the parties of a French invoice whose status it is, by SIREN; "" in other responses, and where it names none.
     """
 
     number: str
     code: str
+    words: str
     reason: str
     type_code: str
     issue_date: str
@@ -68,13 +70,14 @@ def _answers(root: _Element) -> Iterator[Answer]:
         for order in root.findall("{*}OrderReference")[:1]:
             number, issued = _text(order, "{*}ID"), _text(order, "{*}IssueDate")
             reason = _joined([*_texts(root, "{*}Note"), *_reasons_of_order_lines(root)])
-            yield Answer(number, _text(root, "{*}OrderResponseCode"), reason, _ORDER, issued)
+            yield Answer(number, _text(root, "{*}OrderResponseCode"), "response", reason, _ORDER, issued)
+    words = LEVEL_STATUS if ":mls:" in _text(root, "{*}CustomizationID") else "response"
     for answer in root.findall(".//{*}DocumentResponse")[:MOST]:
         code = _text(answer, "{*}Response/{*}ResponseCode").upper()
         reason = _joined([*_reasons(answer.findall("{*}Response")), *_reasons_of_lines(answer)])
         for reference in answer.findall("{*}DocumentReference")[:MOST]:
             number, type_code = _text(reference, "{*}ID"), _text(reference, "{*}DocumentTypeCode")
-            yield Answer(number, code, reason, type_code, _text(reference, "{*}IssueDate"))
+            yield Answer(number, code, words, reason, type_code, _text(reference, "{*}IssueDate"))
 
 
 def _statuses(root: _Element) -> Iterator[Answer]:
@@ -90,6 +93,7 @@ def _statuses(root: _Element) -> Iterator[Answer]:
         yield Answer(
             number=_text(invoice, "{*}IssuerAssignedID"),
             code=code,
+            words="process_condition",
             reason=_joined(text for reason in reasons for text in _reasons_of_status(reason)),
             type_code=_text(invoice, "{*}TypeCode"),
             issue_date=day(_text(invoice, "{*}FormattedIssueDateTime/{*}DateTimeString")[: len("20261120")], "102"),

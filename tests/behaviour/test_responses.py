@@ -14,7 +14,7 @@ from support.documents import BUYER, SELLER, envelope, invoice
 from support.responses import message_level, order_response, response
 
 from filedrop.files import replace_whole
-from filedrop.journal import Journal
+from filedrop.journal.responses import Responses
 from filedrop.model.response import KEPT, Response
 from filedrop.outbound import responses
 from filedrop.process.lock import locked_state
@@ -53,7 +53,7 @@ def recorded(number: str, *, msg_no: int = -1, code: str = "AP", reason: str = "
     """A response of the buyer's to the seller about an invoice, as it is recorded."""
     return Response(
         identity="", msg_no=msg_no, received="", nth=0, company="acme", sender=BUYER, receiver=SELLER, number=number,
-        type_code="380", issue_date="", code=code, reason=reason, at=at,
+        type_code="380", issue_date="", code=code, words="response", reason=reason, at=at,
     )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def test_answers_on_the_companys_page(make_world: Callable[..., World], language
     with locked_state(world.state) as journal:
         sent = {document.number: document for document in journal.lately.last_sent("acme", 3)}
         now = datetime.now(UTC)
-        confirmed = replace(recorded("1", msg_no=-9, at=now + timedelta(hours=1)), sender="0242:123456")
+        confirmed = replace(recorded("1", msg_no=-9, at=now + timedelta(hours=1)), words="response_mls")
         codes = [("1", "AB"), ("1", "AP"), ("2", "AP"), ("2", "RE")]
         given = [
             recorded(number, msg_no=-nth, code=code, at=now + timedelta(minutes=nth))
@@ -277,7 +277,7 @@ def test_broken_off_amid_it(world: World, monkeypatch: pytest.MonkeyPatch, step:
         if step == "record":
             patch.setattr(responses, "replace_whole", die)  # after the row
         else:
-            patch.setattr(Journal, "record_written", die)  # after row and sidecar
+            patch.setattr(Responses, "record_written", die)  # after row and sidecar
         world.run_once()
         world.run_once()
     with world.service() as service:

@@ -153,10 +153,19 @@ def test_responses_that_wait(path: Path) -> None:
     at = drop(3).claimed.timestamp()
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE documents SET type = 'CrossIndustryInvoice' WHERE number = '3'")
-        for msg_no, number, document in ((90, "3", ""), (91, "3", drop(3).id), (92, "9", ""), (92, "10", "")):
-            values = (IDENTITY, msg_no, "acme", BUYER, SELLER, number, "Invoice", "RE", "No.", at, document)
+        for msg_no, number, document in (
+            (90, "3", ""),
+            (91, "3", drop(3).id),
+            (92, "9", ""),
+            (92, "10", ""),
+            (93, "11", ""),
+        ):
+            sender = "0242:000123" if msg_no == 93 else BUYER
+            values = (IDENTITY, msg_no, "acme", sender, SELLER, number, "Invoice", "RE", "No.", at, document)
             connection.execute("INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
     with locked_state(path.parent) as journal:
+        assert journal.engine.read("SELECT DISTINCT words FROM responses WHERE msg_no < 93") == [("response",)]
+        assert journal.engine.read("SELECT words FROM responses WHERE msg_no = 93") == [("response_mls",)]
         (owed,) = journal.responses.owed("f1", "acme", NOON)
         assert (owed.msg_no, owed.document, owed.type_code, owed.reason) == (90, drop(3).id, "380", "No.")
         assert journal.engine.read("SELECT msg_no FROM responses WHERE document <> '' ORDER BY msg_no") == [

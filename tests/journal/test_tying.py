@@ -29,7 +29,8 @@ def rejection(number: str = "1", **changes: Any) -> Response:
     """A rejection by the buyer of the document with this number."""
     response = Response(
         identity=IDENTITY, msg_no=100, received="2026-11-20T13:00:00+00:00", nth=0, company="acme", sender=BUYER,
-        receiver=SELLER, number=number, type_code="380", issue_date="", code="RE", reason="", at=NOON,
+        receiver=SELLER, number=number, type_code="380", issue_date="", code="RE", words="response", reason="",
+        at=NOON,
     )  # fmt: skip
     return replace(response, **changes)
 
