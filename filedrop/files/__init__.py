@@ -27,6 +27,7 @@ from filedrop.files.directory import Directory, Entry, Where
 from filedrop.files.drafts import (
     Draft,
     Drafts,
+    abandoned,
     clear_drafts,
     create_temporary,
     create_whole,
@@ -51,6 +52,7 @@ __all__ = [
     "InUse",
     "Tree",
     "Where",
+    "abandoned",
     "changed_at",
     "clear_drafts",
     "create_temporary",

@@ -22,7 +22,8 @@ from filedrop.files.refusals import meant
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DRAFT = re.compile(r"\.[0-9A-HJKMNP-TV-Z]{26}(\.[0-9]{1,3})?\.(json|why|part|tmp)")  # .json, .why: of earlier versions
+# `owner`: whose the draft is, where several write into one folder. .json, .why: of earlier versions.
+DRAFT = re.compile(r"\.(?P<id>[0-9A-HJKMNP-TV-Z]{26})(\.(?P<owner>[0-9a-f]{8}))?(\.[0-9]{1,3})?\.(json|why|part|tmp)")
 # A file on its way to `name`, on a file system that can't rename without replacing (`system.place`).
 MOVING = re.compile(r"\.(?P<name>.+)\.[0-9A-F]{26}\.moving")
 _SEPARATORS = frozenset("/\\:\0") if sys.platform == "win32" else frozenset("/\0")

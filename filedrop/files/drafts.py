@@ -13,7 +13,7 @@ from filedrop.files.moving import give_name, identity_of, place
 from filedrop.files.system import discard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container, Iterable
     from types import TracebackType
 
     from filedrop.files.directory import Directory, Entry
@@ -164,16 +164,28 @@ def make_folder(
     entry.directory.sync()
 
 
-def clear_drafts(directory: Directory, keep: frozenset[str] = frozenset()) -> None:
-    """Remove drafts that a killed process left here, except `keep`; what can't be removed stays. Raises OSError."""
-    for name in [name for name in directory.names() if DRAFT.fullmatch(name)]:
-        if name not in keep and name not in _BEGUN:
-            entry = directory / name
-            with contextlib.suppress(OSError):
-                if entry.is_folder():
-                    entry.rmdir()
-                else:
-                    entry.unlink()
+def abandoned(directory: Directory, *, named: Container[str] = (), others: Container[str | None] = ()) -> list[str]:
+    """The drafts that a killed process left here: not those that are `named`, or whose owner is one of the `others`.
+
+    Raises OSError.
+    """
+    drafts = (found for name in directory.names() if (found := DRAFT.fullmatch(name)))
+    return [
+        draft[0]
+        for draft in drafts
+        if draft["owner"] not in others and draft[0] not in named and draft[0] not in _BEGUN
+    ]
+
+
+def clear_drafts(directory: Directory, names: Iterable[str] | None = None) -> None:
+    """Remove these drafts, or all that are abandoned; what can't be removed stays. Raises OSError."""
+    for name in abandoned(directory) if names is None else names:
+        entry = directory / name
+        with contextlib.suppress(OSError):
+            if entry.is_folder():
+                entry.rmdir()
+            else:
+                entry.unlink()
 
 
 def _discard(draft: Draft) -> None:

@@ -34,6 +34,11 @@ class MessageSource:
     log: structlog.stdlib.BoundLogger
     config: Config
 
+    @property
+    def other_identities(self) -> set[str]:
+        """The identities of the other accounts of the configuration."""
+        return {account.identity for account in self.config.accounts.values()} - {self.access_point.identity}
+
     def row_of(self, folder: InboundFolder, first: Message | MessageRow, state: str) -> MessageRow:
         """The next row of a message that belongs in this folder; `first` is its row, if it has one."""
         identity = self.access_point.identity

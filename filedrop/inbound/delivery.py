@@ -26,7 +26,7 @@ from filedrop.model.report import FolderReport
 from filedrop.text import size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import structlog
 
@@ -60,7 +60,7 @@ class InboundDelivery:
         self.trouble = self.refused = ""
         self._journal = journal
         self._min_free = min_free
-        self._log = log
+        self._log = log.bind(company=folder.company, folder=str(folder.path))
         self._workers = workers
         self._mailbox: queue.SimpleQueue[Letter] = queue.SimpleQueue()
         self._is_taken_up = False
@@ -89,7 +89,7 @@ class InboundDelivery:
         self._is_taken_up = True
         try:
             with self.folder.in_use():
-                if self._is_available():
+                if self._is_available(arrivals):
                     for account in {id(arrival.context): arrival.context for arrival in arrivals}.values():
                         self._deliver(account, [arrival for arrival in arrivals if arrival.context is account], pending)
                     if self._unnamed and self._mailbox.empty() and not self._journal.trouble:
@@ -129,7 +129,7 @@ class InboundDelivery:
         said = explain(error, self.folder.path) if isinstance(error, OSError) else error
         why = f"nothing can be put into it now: {said}"
         if self.refused != why:
-            self._log_unavailable(f"{self.folder.path}: {why}")
+            self._log.error("folder.unavailable", why=f"{self.folder.path}: {why}")
         self.refused = why
 
     def _deliver(self, context: InboundContext, arrivals: Sequence[Arrival], pending: set[Arrival]) -> None:
@@ -269,17 +269,18 @@ class InboundDelivery:
                 arrival.note_fetched(fetched)
                 self.put(arrival)
 
-    def _is_available(self) -> bool:
-        folder = self.folder
+    def _is_available(self, arrivals: Iterable[Arrival]) -> bool:
+        folder, named = self.folder, lambda: self._journal.messages.drafts(str(self.folder.path))
         try:
             folder.take_up(self._journal)
             folder.see_file_system()
-            folder.clear_drafts_once(lambda: self._journal.messages.drafts(str(folder.path)))
+            for account in (arrival.context for arrival in arrivals):
+                folder.clear_drafts_once(account.access_point.identity, account.other_identities, named)
             self._clear_leftovers()
             _see_space(folder, self._min_free)
         except (FolderUnavailable, OSError) as error:
             if self.trouble != str(error):
-                self._log_unavailable(str(error))
+                self._log.error("folder.unavailable", why=str(error))
             self.trouble = str(error)
             return False
         self.trouble, self._is_silent = "", False
@@ -298,9 +299,6 @@ class InboundDelivery:
             with suppress(OSError):
                 (self.folder.at() / name).unlink(missing_ok=True)
                 self._leftovers.discard(name)
-
-    def _log_unavailable(self, why: str) -> None:
-        self._log.error("folder.unavailable", company=self.folder.company, folder=str(self.folder.path), why=why)
 
 
 def _see_space(folder: InboundFolder, least: int) -> None:

@@ -15,7 +15,7 @@ from filedrop import files, identify
 from filedrop.errors import DocumentError, FiledropError, Gone
 from filedrop.files.patience import asking
 from filedrop.inbound.attachments import pdf_alone, sharing_names, unpack
-from filedrop.inbound.temporary import DRAFT, Asked, discard
+from filedrop.inbound.temporary import Asked, discard, temporary_name
 from filedrop.model.document import local_name, new_id
 from filedrop.model.received_name import DEFAULT
 from filedrop.storage.names import inbound_name
@@ -65,7 +65,7 @@ def fetch(
     """
     ask = asking(local=folder.local)
     with folder.in_use():
-        temporary = ask(folder.at) / f".{new_id(context.now())}{DRAFT}"
+        temporary = ask(folder.at) / temporary_name(new_id(context.now()), context.access_point.identity)
         try:
             file = ask(lambda: files.create_temporary(temporary))
         except OSError:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files import Drafts, make_folder
 from filedrop.inbound.attachments import xml_name
-from filedrop.inbound.temporary import DRAFT
+from filedrop.inbound.temporary import id_in
 from filedrop.model.message import UNASSIGNED
 from filedrop.storage import sidecar
 from filedrop.storage.names import inbound_beginning, page_name
@@ -156,4 +156,4 @@ def sidecar_of(context: MessageSource, folder: InboundFolder, fetched: Fetched, 
 
 def id_of(row: MessageRow) -> str:
     """The id of a message, which its sidecar and the name of its temporary file have."""
-    return row.temporary[1:].removesuffix(DRAFT)
+    return id_in(row.temporary)

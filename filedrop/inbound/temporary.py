@@ -1,6 +1,8 @@
-"""The temporary files of a message: its document, `.{id}.part`, and what was embedded in that, `.{id}.{number}.tmp`.
+"""The temporary files of a message: its document, `.{id}.{owner}.part`, and its pieces, `.{id}.{owner}.{number}.tmp`.
 
-Only the first is named in the journal. The others are made again of it, and whatever a killed process left is removed.
+The owner is the account, of which several write into the folder of nobody's messages. Pieces are what was embedded in
+the document. Only the document is named in the journal. The pieces are made again of it, and whatever a killed process
+of the same account left is removed.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from filedrop import files
 from filedrop.errors import FolderUnavailable
+from filedrop.storage.folders import draft_owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +21,16 @@ if TYPE_CHECKING:
     from filedrop.files.patience import Ask
 
 DRAFT = ".part"
+
+
+def temporary_name(id_: str, account: str) -> str:
+    """The temporary name of a document, which an account (by its identity) has received."""
+    return f".{id_}.{draft_owner(account)}{DRAFT}"
+
+
+def id_in(temporary: str) -> str:
+    """The id in a temporary name."""
+    return temporary[1:].partition(".")[0]
 
 
 def see_there(temporary: Entry) -> None:

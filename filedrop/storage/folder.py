@@ -63,7 +63,6 @@ class Folder:
         self._tree = Tree(path)
         self._next_number: dict[tuple[Path, str], int] = {}
         self._taking_up = threading.Lock()
-        self._cleared = False  # of a killed process's drafts (storage/folders)
 
     def see_file_system(self) -> None:
         """See whether the folder lies on a local file system: another one may have been mounted."""

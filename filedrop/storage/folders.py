@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from filedrop.files import clear_drafts, finish_move, on_their_way, stamp
+from filedrop.files import abandoned, clear_drafts, finish_move, on_their_way, stamp
 from filedrop.files.directory import DRAFT
 from filedrop.model.message import UNASSIGNED
 from filedrop.storage import sidecar
@@ -22,7 +23,7 @@ from filedrop.texts.languages import ENGLISH
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Container, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from filedrop.config import Company, Config, Inbound
@@ -62,6 +63,7 @@ class OutboundFolder(Folder):
         self._expects = matcher(ignore) if ignore else None
         self._ready_suffix = ready_suffix
         self._marked_ahead = -math.inf
+        self._cleared = False  # of a killed process's drafts
         self._hold_files = HoldFiles()
 
     def mark(self, journal: Journal) -> None:
@@ -231,18 +233,24 @@ class InboundFolder(Folder):
         self.has_attachments = settings is not None and settings.attachments == "beside"
         self.has_pages = settings is not None and settings.readable == "html"
         self.has_own_names = name is not None  # by `inbound.name`
+        self._cleared_for: set[str] = set()  # accounts, of a killed process's drafts
         self._depth = (name or "").count("/")  # of the folders that names lead into
 
-    def clear_drafts_once(self, named: Callable[[], frozenset[str]]) -> None:
-        """Remove drafts that a killed process left, except those `named` in the journal. Works only once."""
+    def clear_drafts_once(self, account: str, others: Iterable[str], named: Callable[[], frozenset[str]]) -> None:
+        """Remove drafts that a killed process left, except those `named` in the journal. Once for each account.
+
+        Accounts are given by their identities. Those of the `others` stay: another process may be about to name them.
+        """
         with self._taking_up:
-            if not self._cleared:
-                here, keep = self.at(), named()
-                for draft in keep:
-                    _end_placing(here / draft)
-                self._clear_reserved({draft for draft in here.names() if DRAFT.fullmatch(draft)} - keep)
-                clear_drafts(here, keep)
-                self._cleared = True
+            if account not in self._cleared_for:
+                here, keep, spared = self.at(), named(), frozenset(map(draft_owner, others))
+                for draft in filter(None, map(DRAFT.fullmatch, keep)):
+                    if draft["owner"] not in spared:
+                        _end_placing(here / draft[0])
+                left = abandoned(here, named=keep, others=spared)
+                self._clear_reserved(left)
+                clear_drafts(here, left)
+                self._cleared_for.add(account)
 
     def places(self) -> Iterator[Directory]:
         """The folder itself, and those in it as deep as names lead, without following links. Raises OSError.
@@ -251,13 +259,14 @@ class InboundFolder(Folder):
         """
         return _within(self.at(), self._depth, without=CODES)
 
-    def _clear_reserved(self, drafts: set[str]) -> None:
+    def _clear_reserved(self, drafts: Iterable[str]) -> None:
         """Remove what another filedrop, which had the folder before us, had placed beside these drafts."""
-        for there in self.places() if drafts else ():
+        ids = {found["id"] for draft in drafts if (found := DRAFT.fullmatch(draft)) and draft.endswith(".part")}
+        for there in self.places() if ids else ():
             names = frozenset(there.names())
             waiting = (name for name in names if name.endswith(".json") and name.removesuffix(".json") not in names)
             for name in waiting:
-                if f".{sidecar.document_id_in(there / name)}.part" in drafts:
+                if sidecar.document_id_in(there / name) in ids:
                     with suppress(PermissionError):
                         withdraw(there, name.removesuffix(".json"))
 
@@ -268,6 +277,11 @@ def _within(here: Directory, depth: int, without: Container[str] = ()) -> Iterat
         if entry.is_dir(follow_symlinks=False) and entry.name not in without:
             with suppress(FileNotFoundError, NotADirectoryError, PermissionError):  # taken, or a person's own
                 yield from _within(here.folder(entry.name), depth - 1)
+
+
+def draft_owner(account: str) -> str:
+    """What the drafts of an account are marked with, which is given by its identity."""
+    return hashlib.sha256(account.encode()).hexdigest()[:8]
 
 
 def _end_placing(draft: Entry) -> None:

@@ -574,6 +574,22 @@ def test_two_accounts(landing: Landing, other: InboundContext) -> None:
     assert whose(landing) == {("main", "1"), ("other", "other")}
 
 
+def test_two_accounts_in_two_processes(landing: Landing, other: InboundContext) -> None:
+    """What one has fetched into the folder that they share, and not yet named, stays when the other begins there."""
+    landing.fetched("1")
+    fetching = landing.delivery
+    landing.start()
+    landing.bring(context=other)
+    landing.step()
+    assert len(landing.temporaries()) == 1
+    fetching.step()
+    landing.all()
+    assert landing.ended() == [(1, "", True)] * 2
+    assert landing.downloads() == 1
+    assert landing.temporaries() == []
+    assert whose(landing) == {("main", "1"), ("other", "other")}
+
+
 @pytest.mark.parametrize("later", [0, 60])
 def test_two_accounts_while_nothing_can_be_named(landing: Landing, other: InboundContext, later: int) -> None:
     """What was fetched of a message is kept for its account, and isn't taken for another's of that number."""

@@ -12,6 +12,7 @@ from support.plug import Tap
 
 from filedrop.errors import FolderUnavailable
 from filedrop.files import Directory
+from filedrop.inbound.temporary import piece_name, temporary_name
 from filedrop.journal import Journal
 from filedrop.storage.folders import PLACES, InboundFolder, OutboundFolder
 from filedrop.storage.marker import MARKER
@@ -453,10 +454,41 @@ def test_drafts_of_a_killed_process_are_cleared(root: Path) -> None:
     drafts = [f".01JD000000000000000000000{number}.part" for number in (1, 2)]
     for name in (*drafts, ".bashrc", ".01JD.part", "01JD0000000000000000000001.part"):
         (root / name).write_bytes(b"")
-    folder.clear_drafts_once(lambda: frozenset(drafts[1:]))
+    folder.clear_drafts_once("acme@ap.example.com", (), lambda: frozenset(drafts[1:]))
     assert {path.name for path in root.iterdir()} == {
         drafts[1], ".bashrc", ".01JD.part", "01JD0000000000000000000001.part",
     }  # fmt: skip
+
+
+def test_pieces_beside_a_draft_that_is_named(root: Path) -> None:
+    """They are removed, since they are made again; the sidecar that reserves the document's name stays."""
+    folder = InboundFolder(root, company="acme", below=root)
+    id_ = "01JD0000000000000000000001"
+    draft = temporary_name(id_, "acme@host")
+    for name in (draft, piece_name(draft, 1)):
+        (root / name).write_bytes(b"")
+    (root / "a.xml.json").write_text(json.dumps({"filedrop": 1, "id": id_, "direction": "IN"}))
+    folder.clear_drafts_once("acme@host", (), lambda: frozenset({draft}))
+    assert {path.name for path in root.iterdir()} == {draft, "a.xml.json"}
+
+
+def test_drafts_of_several_accounts(root: Path) -> None:
+    """Each account clears its own, once, and those of accounts that are gone: not what another is about to name."""
+    folder = InboundFolder(root, company="unassigned", below=root)
+    ids = [f"01JD000000000000000000000{number}" for number in (1, 2, 3)]
+    own, others, formers = map(temporary_name, ids, ("acme@host", "fjord@host", "before@host"))
+    for id_, draft in zip(ids, (own, others, formers), strict=True):
+        (root / draft).write_bytes(b"")
+        (root / piece_name(draft, 1)).write_bytes(b"")
+        (root / f"{id_}.xml.json").write_text(json.dumps({"filedrop": 1, "id": id_, "direction": "IN"}))
+    folder.clear_drafts_once("acme@host", {"fjord@host"}, frozenset)
+    left = {others, piece_name(others, 1), f"{ids[1]}.xml.json"}
+    assert {path.name for path in root.iterdir()} == left
+    (root / own).write_bytes(b"")
+    folder.clear_drafts_once("acme@host", {"fjord@host"}, frozenset)
+    assert {path.name for path in root.iterdir()} == {own, *left}
+    folder.clear_drafts_once("fjord@host", {"acme@host"}, frozenset)
+    assert [path.name for path in root.iterdir()] == [own]
 
 
 def test_notes_are_told_from_other_files(root: Path) -> None:
