@@ -636,7 +636,7 @@ def test_another_lies_where_the_journal_has_a_moved_document(
     """
     world.drop("moved.xml", invoice("1", receiver=receiver))
     with monkeypatch.context() as patch:
-        patch.setattr(life.journal, "record_places", not_told)
+        patch.setattr(life.journal.documents, "record_places", not_told)
         life.touch()
         life.go_on(5)
     assert world.places() == {"moved.xml": "sent" if receiver else "failed"}
@@ -660,7 +660,7 @@ def test_its_like_lies_where_the_journal_has_a_moved_document(
         world.put(world.outbound / "moved.xml", invoice(str(number)))
         with monkeypatch.context() as patch:
             if number == 1:
-                patch.setattr(life.journal, "record_places", not_told)
+                patch.setattr(life.journal.documents, "record_places", not_told)
             life.touch()
             life.go_on(5)
     assert {path.name for path in (world.outbound / "sent").glob("*.xml")} == {"moved.xml", "moved-2.xml"}
