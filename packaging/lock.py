@@ -23,7 +23,7 @@ TARGETS = {  # name: version of Python, platforms
     "debian-13": ("3.13", LINUX),
     "windows": ("3.11", ("win_amd64",)),
 }
-EXTRAS = ("alerts", "metrics", "pdf", "sandbox")
+EXTRAS = ("alerts", "metrics", "pdf", "postgres", "sandbox")
 
 
 def wanted(name: str) -> list[str]:

@@ -15,17 +15,20 @@ import pytest
 from hypothesis import settings
 from support import matrix
 from support.memory import folder_in_memory
+from support.postgres import Servers, programs
 from support.scripted import Scripted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from support.postgres import Server
     from support.stepping import Clock
     from support.world import World
 
 
 TESTS = Path(__file__).parent
+NO_POSTGRESQL = pytest.mark.skip("NO POSTGRESQL HERE: install the extra `dev`, on Linux")
 NO_DISK = {
     "accesspoint", "alerts", "cli", "config", "identify", "readable", "sandbox", "status", "test_cookbook.py",
     "test_systems.py",
@@ -87,6 +90,20 @@ def server() -> Iterator[Scripted]:
     server = Scripted()
     yield server
     server.close()
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    """The PostgreSQL servers of this run, each of which is started for the first test that asks for it."""
+    servers = Servers()
+    yield servers
+    servers.close()
+
+
+@pytest.fixture(params=list(programs()) or [pytest.param("", marks=NO_POSTGRESQL)])
+def postgres(request: pytest.FixtureRequest, servers: Servers) -> Server:
+    """A PostgreSQL server: of the oldest version that is installed here, and of the newest."""
+    return servers[request.param]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import sys
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from filedrop.cli.checking import (
     participants_found,
     validation_found,
 )
-from filedrop.cli.opening import WHO_MAY, act_as_owner, has_journal, journal_if_any, open_config
+from filedrop.cli.opening import WHO_MAY, act_as_owner, has_journal, journal_if_any, new_journal, open_config
 from filedrop.cli.service.account import kept_from
 from filedrop.cli.show import complain, show_json
 from filedrop.cli.tables import show_table
@@ -198,7 +198,7 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
                 pass  # that has been said
             elif take_over:
                 config.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-                journal = stack.enter_context(closing(Journal.at(config.state / JOURNAL)))
+                journal = stack.enter_context(new_journal(config))
             else:
                 journal = stack.enter_context(journal_if_any(config))
             if journal:
@@ -260,7 +260,9 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
     except FolderUnavailable as error:
         yield CheckResult(about, "failed", str(error))
         return
-    if is_missing(config.state / JOURNAL) and read_marker(Directory.open(folder.path)):  # a new one won't know it
+    if (
+        config.journal is None and is_missing(config.state / JOURNAL) and read_marker(Directory.open(folder.path))
+    ):  # a new one won't know it
         yield CheckResult(about, "failed", ANOTHERS)
         return
     if why := why_not_writable(folder):

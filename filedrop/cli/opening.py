@@ -15,7 +15,7 @@ from filedrop import config as configuration
 from filedrop.accesspoint import AccessPoint
 from filedrop.errors import FiledropError
 from filedrop.files import may_use
-from filedrop.journal import JOURNAL, Journal
+from filedrop.journal import JOURNAL, Database, Journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,15 +86,28 @@ def write_new(target: Path, content: BinaryIO, option: str) -> None:
 
 
 def has_journal(config: Config) -> bool:
-    """Whether there is a journal that we may use."""
-    return may_use(config.state / JOURNAL)
+    """Whether there is a journal that we may use; whether a database lets us in, opening it tells."""
+    return config.journal is not None or may_use(config.state / JOURNAL)
+
+
+def database(config: Config) -> Database | None:
+    """The database that the journal is in; None where it is in a file."""
+    if config.journal is None:
+        return None
+    return Database(config.journal, config.read_journal_password if config.journal_password_file else None)
 
 
 def open_journal(config: Config) -> closing[Journal]:
     """The journal for a `with`, beside a running daemon. Raises FiledropError where there is none that we may use."""
     if not has_journal(config):
         raise FiledropError(f"there is no journal in {config.state}, or you may not use it: run this as {WHO_MAY}")
-    return closing(Journal.at(config.state / JOURNAL))
+    return new_journal(config)
+
+
+def new_journal(config: Config) -> closing[Journal]:
+    """The journal for a `with`, which is made where there is none. Raises FiledropError."""
+    place = database(config)
+    return closing(Journal.in_database(place) if place else Journal.at(config.state / JOURNAL))
 
 
 def journal_if_any(config: Config) -> AbstractContextManager[Journal | None]:

@@ -18,7 +18,7 @@ import click
 
 from filedrop import config as configuration
 from filedrop.cli import FAILED, UNREACHABLE, exit_status
-from filedrop.cli.opening import open_config
+from filedrop.cli.opening import database, open_config
 from filedrop.cli.serving import serve
 from filedrop.cli.show import complain, say, tell
 from filedrop.daemon.daemon import Daemon
@@ -195,7 +195,7 @@ def run_once(config: Config, stopped: threading.Event) -> int:
         how = config.log.model_copy(update={"level": "error"}) if said_anyway else config.log
         log = logs.open_log(how, tally.hear)
         logs.log_libraries(log)
-        with locked_state(config.state) as journal:
+        with locked_state(config.state, database(config)) as journal:
             daemon = Daemon(config, journal, stopped=stopped, log=log, watch=False)
             done = daemon.run_once(progress)
             for account in config.accounts.values():

@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from filedrop.alerts.teller import Teller
+from filedrop.cli.opening import database
 from filedrop.daemon.change import Change, change_to, check_changed_files, hung_folder
 from filedrop.daemon.daemon import TICK_EVERY, Configured, Daemon
 from filedrop.errors import ConfigError, FiledropError
@@ -62,7 +63,7 @@ def serve(
     log = logs.open_log(config.log, hear)
     _begin_log(log, config)
     try:
-        with locked_state(config.state) as journal:
+        with locked_state(config.state, database(config)) as journal:
             daemon = Daemon(config, journal, stopped=threading.Event(), log=log)
             Process(Serving(config, daemon, log), control, reread, hear, is_up).run()
     except FiledropError as error:
@@ -270,6 +271,10 @@ class Process:
         if config.state != current.state:
             why = f"state: {config.state} is another folder; stop filedrop, move {current.state} there, and start again"
             raise ConfigError([why])
+        if config.journal != current.journal:
+            raise ConfigError(
+                ["journal: it can't be another one while filedrop runs; stop filedrop, and start it again"]
+            )
         if daemon.journal.trouble:
             raise FiledropError(f"the journal can't be written now, so reload again later: {daemon.journal.trouble}")
         change = change_to(config, daemon)

@@ -18,8 +18,9 @@ import re
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
-from filedrop.config.account import Account, why_exposed
+from filedrop.config.account import READABLE_BY_ALL, Account, why_exposed
 from filedrop.config.agreement import check_agreement
 from filedrop.config.alerts import Alerts, Heartbeat, Mail, Metrics
 from filedrop.config.complaints import Complaints
@@ -148,6 +149,10 @@ def parse(text: str, name: str = "config.yaml", *, keys_only: bool = False) -> C
     ]
     if config.alerts.mail and (exposed_to_all := why_exposed(config.alerts.mail.password_file)):
         warnings.append(f"{complaints.place(('alerts', 'mail', 'password_file'))}: {exposed_to_all}")
+    if config.journal and urlsplit(config.journal).password:
+        warnings.append(f"{complaints.place(('journal',))}: {READABLE_BY_ALL}, with journal_password_file")
+    if exposed_to_all := why_exposed(config.journal_password_file):
+        warnings.append(f"{complaints.place(('journal_password_file',))}: {exposed_to_all}")
     return config.model_copy(update={"warnings": tuple(warnings)})
 
 

@@ -24,6 +24,7 @@ from filedrop.files.rights import explain, how_to_hide
 
 _PASSWORDS = ("password_file", "password_env", "password_credential", "password")
 PATIENCE = 2.0  # seconds for a password's file to tell its rights: it may be on a share that hangs
+READABLE_BY_ALL = "everybody who may read this file can read it; move it to a file"
 _A_VARIABLE = re.compile(r"[A-Z]+(_[A-Z]+)+")
 
 
@@ -70,7 +71,7 @@ class Account(Section):
     def exposed(self) -> tuple[str, str] | None:
         """Which key lets others see the password, and what to do about it; None where nothing does."""
         if self.password is not None:
-            return "password", "everybody who may read this file can read it; move it to a file, with password_file"
+            return "password", f"{READABLE_BY_ALL}, with password_file"
         exposed = why_exposed(self.password_file)
         return ("password_file", exposed) if exposed else None
 

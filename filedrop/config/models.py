@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from filedrop.config.account import Account
+from filedrop.config.account import Account, read_secret
 from filedrop.config.alerts import Alerts, Heartbeat, Metrics
 from filedrop.config.mapping import AnyTable, Rule
 from filedrop.config.section import TOLD, Section
@@ -31,6 +31,7 @@ from filedrop.config.values import (
     FullPath,
     IgnoredNames,
     Interval,
+    JournalAddress,
     KeptFor,
     MaxSize,
     OneOrSeveral,
@@ -43,6 +44,7 @@ from filedrop.config.values import (
     VariableName,
     one_or_several,
 )
+from filedrop.errors import ConfigError
 from filedrop.model.document import same_participant
 from filedrop.model.twins import twin
 from filedrop.texts.languages import ENGLISH, Language
@@ -235,6 +237,8 @@ class Config(Section):
     accounts: Annotated[Mapping[str, Account], Field(examples=["and an account below it"])]
     root: FullPath = _ROOT
     state: FullPath = _STATE
+    journal: Annotated[JournalAddress | None, Field(repr=False)] = None
+    journal_password_file: BesideConfiguration | None = None
     outbound: Outbound = Outbound()
     inbound: Inbound = Inbound()
     keep: Keep = Keep()
@@ -260,6 +264,11 @@ class Config(Section):
         paths = {path for company in companies for path in company.outbound}
         paths |= {company.inbound for company in companies if company.may_receive}
         return frozenset(paths | ({self.unassigned} if self.unassigned else set()))
+
+    def read_journal_password(self) -> str:
+        """The password of the journal's database as it is now, "" where none is named. Raises `ConfigError`."""
+        file = self.journal_password_file
+        return read_secret(file, lambda why: ConfigError([f"journal_password_file: {why}"])) if file else ""
 
     @property
     def password_variables(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ from datetime import date, time, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -112,6 +112,16 @@ def proxy(value: str) -> str:
     url = _address(value)
     if url.scheme not in ("http", "https") or url.path.strip("/") or url.query or url.fragment:
         raise ValueError("is not the address of a proxy; write one like http://proxy.example.com:3128")
+    return value
+
+
+def journal_address(value: str) -> str:
+    """The address of a PostgreSQL database. Host and name are in it, so that no variable of libpq's decides them."""
+    found = re.fullmatch(r"postgres(?:ql)?://(?:[^/?#\s]*@)?([^/?#@\s]*)/[^/?#\s]+(?:\?(\S*))?", value)
+    if not found or not (found[1] or "host" in parse_qs(found[2] or "")):
+        raise ValueError(
+            "is not the address of a database; write one like postgresql://filedrop@db.example.com/filedrop"
+        )
     return value
 
 
@@ -287,6 +297,11 @@ MaxSize = Annotated[Size, Field(gt=0), _SIZE]
 Participant = Annotated[str, AfterValidator(participant)]
 BaseUrl = Annotated[str, AfterValidator(base_url)]
 Proxy = Annotated[str, AfterValidator(proxy), in_words(lambda address: re.sub(r"//[^/]*@", f"//{HIDDEN}@", address))]
+JournalAddress = Annotated[
+    str,
+    AfterValidator(journal_address),
+    in_words(lambda address: re.sub(r"//([^/@:]*):[^/]*@", rf"//\1:{HIDDEN}@", address)),
+]
 Secret = Annotated[SecretStr, in_words(lambda _: HIDDEN)]
 HeartbeatUrl = Annotated[Secret, AfterValidator(heartbeat_url)]
 SecretUrl = Annotated[Secret, AfterValidator(alert_url)]

@@ -1,4 +1,4 @@
-"""The journal: a durable record of all requests to the access point and its answers, in one SQLite file.
+"""The journal: a durable record of all requests to the access point and its answers, in one SQLite file or PostgreSQL.
 
 A record is on the disk when its call returns. Rows carry a revision, so that a step from a stale row (after a person's
 command) is refused with `Changed` and overwrites nothing. No other package but the sandbox contains SQL.
@@ -26,11 +26,13 @@ command) is refused with `Changed` and overwrites nothing. No other package but 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from filedrop.errors import JournalError
 from filedrop.journal.answering import Answering, InvoiceAnswer
 from filedrop.journal.copies import Copies
 from filedrop.journal.documents import Documents, Drop, Duplicate, Newest
+from filedrop.journal.engine import Holder
 from filedrop.journal.errands import Errand, Errands
 from filedrop.journal.folders import Folders
 from filedrop.journal.lately import Days, Lately, Received, Sent
@@ -44,6 +46,7 @@ from filedrop.journal.totals import Total, Totals, UnderWay
 from filedrop.journal.waivers import Waiver, Waivers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from filedrop.journal.engine import Engine
@@ -51,10 +54,12 @@ if TYPE_CHECKING:
 __all__ = [
     "JOURNAL",
     "Answer",
+    "Database",
     "Days",
     "Drop",
     "Duplicate",
     "Errand",
+    "Holder",
     "InvoiceAnswer",
     "Journal",
     "Known",
@@ -70,6 +75,13 @@ __all__ = [
 ]
 
 JOURNAL = "journal.sqlite"  # in the state folder
+
+
+class Database(NamedTuple):
+    """Where the journal is if it isn't in a file: an address of PostgreSQL, and what reads the password, if any."""
+
+    address: str
+    password: Callable[[], str] | None = None
 
 
 class Journal:
@@ -93,6 +105,18 @@ class Journal:
     def at(cls, path: Path, *, migrates: bool = False) -> Journal:
         """The journal in a file. `migrates`: it is the daemon's, which brings an older one up to date."""
         return cls(Sqlite(path, migrates=migrates))
+
+    @classmethod
+    def in_database(cls, database: Database, holder: Holder | None = None) -> Journal:
+        """The journal in a database. With a `holder` it is the daemon's, which keeps other hosts' daemons out."""
+        try:
+            from filedrop.journal.postgres import Postgres  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise JournalError(
+                f"`journal` is a PostgreSQL database, and {error.name} isn't installed: in the folder of filedrop's "
+                "source run: pip install '.[postgres]'"
+            ) from error
+        return cls(Postgres(database.address, database.password, holder=holder))
 
     @property
     def id(self) -> str:

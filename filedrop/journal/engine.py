@@ -9,7 +9,7 @@ import secrets
 import threading
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from filedrop.errors import FiledropError, JournalError
 from filedrop.journal import statements
@@ -43,6 +43,17 @@ class Connection(Protocol):
 
     def executemany(self, statement: str, rows: Iterable[Mapping[str, Any]], /) -> Cursor:
         """Run a statement for each of these values."""
+
+
+class Holder(NamedTuple):
+    """The daemon that a database is for: the name of its host, for people, and the id of its state folder.
+
+    A state folder is locked by the one daemon that uses it. So whoever has the same id, and the lock, is that daemon's
+    successor.
+    """
+
+    host: str
+    state: str
 
 
 class UnclearCommit(JournalError):

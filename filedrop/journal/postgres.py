@@ -18,12 +18,12 @@ import secrets
 import threading
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg import pq
 
-from filedrop.errors import DamagedJournal, JournalError
+from filedrop.errors import DamagedJournal, FiledropError, JournalError
 from filedrop.journal import statements
 from filedrop.journal.engine import Engine, UnclearCommit
 from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEMA
@@ -33,8 +33,9 @@ from filedrop.text import printable
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from filedrop.journal.engine import Holder
     from filedrop.journal.postgres_session import Session
 
 _LEASE = "journal"
@@ -66,17 +67,6 @@ _TAKE = """
 _RELEASE = "UPDATE leases SET incarnation = '' WHERE name = %(name)s AND incarnation = %(mine)s AND epoch = %(epoch)s"
 
 
-class Holder(NamedTuple):
-    """Who takes the lease: the name of a host, for people, and the id of its state folder.
-
-    A state folder is locked by the one daemon that uses it: so whoever has the same id, and the lock, is that daemon's
-    successor.
-    """
-
-    host: str
-    state: str
-
-
 class Postgres(Engine):
     """The open database. With a `holder` it has the lease until it is closed: that is the daemon's.
 
@@ -87,7 +77,7 @@ class Postgres(Engine):
     def __init__(
         self,
         address: str,
-        password: str | None = None,
+        password: Callable[[], str] | None = None,
         *,
         holder: Holder | None = None,
         accepts: bool = False,
@@ -158,7 +148,7 @@ class Postgres(Engine):
             self._lose_writer()
             try:
                 is_done = self._is_committed(lineage)
-            except (psycopg.Error, JournalError) as unknown:
+            except (psycopg.Error, FiledropError) as unknown:
                 raise UnclearCommit(
                     f"the journal {self.address} didn't say whether it has kept the last records: "
                     f"{self.address.reason(error)}; then: {unknown}"
@@ -270,10 +260,13 @@ class Postgres(Engine):
                     "the database from its latest backup"
                 )
                 raise DamagedJournal(self.trouble) from error
-            raise JournalError(
+            sentence = (
                 f"the journal {self.address} can't be used: {reason}; nothing is posted until it can: "
                 "see that the server runs and lets filedrop in"
-            ) from error
+            )
+            if isinstance(error, psycopg.OperationalError):
+                self.trouble = sentence  # what can't be read can't be written
+            raise JournalError(sentence) from error
 
     def _take_up(self) -> str:
         """Make the tables in a new database. Returns the journal's id. Raises JournalError, psycopg.Error."""

@@ -19,7 +19,7 @@ from filedrop.errors import JournalError
 from filedrop.journal.postgres_schema import SCHEMA, in_postgres
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from psycopg.abc import PQGen
 
@@ -90,17 +90,20 @@ class Statements:
 
 
 class Address:
-    """Where the database is, and how to log in: an address as libpq has it, and a password that isn't shown."""
+    """Where the database is, and how to log in: an address as libpq has it, and a password that isn't shown.
 
-    def __init__(self, address: str, password: str | None = None) -> None:
+    `password` returns it as it is now, for each new session.
+    """
+
+    def __init__(self, address: str, password: Callable[[], str] | None = None) -> None:
         try:
             values = conninfo.conninfo_to_dict(address)
         except psycopg.Error as error:
             raise JournalError(
                 "`journal` is no address of a PostgreSQL database: write postgresql://USER@HOST/DATABASE"
             ) from error
-        self._secrets = [str(secret) for secret in (password, values.get("password")) if secret]
-        self._values: dict[str, Any] = values | ({"password": password} if password else {})
+        self._values: dict[str, Any] = dict(values)
+        self._password = password
 
     def __str__(self) -> str:
         user, host, port, name = (self._values.get(key) for key in ("user", "host", "port", "dbname"))
@@ -110,12 +113,15 @@ class Address:
         """What an error says, in one line and without a password."""
         said = (error.diag.message_primary or str(error) or type(error).__name__).strip()
         said = "; ".join(line.strip() for line in said.splitlines())
-        for secret in self._secrets:
-            said = said.replace(secret, "***")
-        return said
+        return said.replace(str(self._values["password"]), "***") if self._values.get("password") else said
 
     def connect(self, name: str, patience: float) -> Session:
-        """A new session with this application name; it commits each statement by itself. Raises psycopg.Error."""
+        """A new session with this application name; it commits each statement by itself.
+
+        Raises psycopg.Error, and FiledropError where it is too old or the password can't be read.
+        """
+        if self._password is not None:
+            self._values["password"] = self._password()
         seconds = max(2, round(patience))
         session = Session.connect(
             **self._values
@@ -131,6 +137,8 @@ class Address:
             if session.info.server_version < _OLDEST:
                 version = session.info.parameter_status("server_version")
                 raise JournalError(f"{self} is PostgreSQL {version}: filedrop needs 15 or later")
+            if (encoding := session.info.parameter_status("server_encoding")) != "UTF8":
+                raise JournalError(f"{self} has the encoding {encoding}: create the database with --encoding=UTF8")
             session.execute(_SETTINGS.format(limit=round(800 * patience), schema=SCHEMA))
         except BaseException:
             session.close()

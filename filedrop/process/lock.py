@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import socket
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -11,15 +13,18 @@ from filelock import FileLock, Timeout
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.files.disk import file_system
 from filedrop.files.rights import explain
-from filedrop.journal import JOURNAL, Journal
+from filedrop.journal import JOURNAL, Holder, Journal
 from filedrop.validation import clear_copies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from filedrop.journal import Database
+
 LOCK = "lock"
 PROCESS = "pid"
+ID = "id"  # of the state folder, in a database
 A_GLANCE = 1.0  # seconds: `is_running` in another process may hold the lock for a moment
 
 
@@ -48,8 +53,8 @@ def running_process(state: Path) -> int | None:
 
 
 @contextmanager
-def locked_state(state: Path) -> Iterator[Journal]:
-    """The journal of a state folder, locked for other processes meanwhile.
+def locked_state(state: Path, database: Database | None = None) -> Iterator[Journal]:
+    """The journal of a state folder, or in a `database`, with the folder locked for other processes meanwhile.
 
     Raises ConfigError where another filedrop uses it; FiledropError where the folder or the journal can't be used.
     """
@@ -57,13 +62,14 @@ def locked_state(state: Path) -> Iterator[Journal]:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(PermissionError):
             state.chmod(0o700)
-            for name in (JOURNAL, LOCK):  # SQLite gives its other files the journal's mode
+            for name in (LOCK,) if database else (JOURNAL, LOCK):  # SQLite gives its other files the journal's mode
                 (state / name).touch(mode=0o600)
                 (state / name).chmod(0o600)
         lies_on = file_system(state)
         if lies_on.network:
-            damaged = f"is on a network file system ({lies_on.kind}), where the journal can be damaged"
-            raise ConfigError([f"the state folder {state} {damaged}: set `state` to a folder on a local disk"])
+            danger = "its lock isn't sure" if database else "the journal can be damaged"
+            there = f"is on a network file system ({lies_on.kind}), where {danger}"
+            raise ConfigError([f"the state folder {state} {there}: set `state` to a folder on a local disk"])
         held = FileLock(state / LOCK, mode=0o600).acquire(timeout=A_GLANCE)
     except Timeout:
         raise ConfigError(
@@ -79,9 +85,22 @@ def locked_state(state: Path) -> Iterator[Journal]:
                 (state / PROCESS).write_text(str(os.getpid()))
                 (state / PROCESS).chmod(0o600)
             clear_copies(state)
-            with closing(Journal.at(state / JOURNAL, migrates=True)) as journal:
+            with closing(_opened(state, database)) as journal:
                 journal.check_integrity()
                 yield journal
         finally:
             with suppress(OSError):
                 (state / PROCESS).unlink()
+
+
+def _opened(state: Path, database: Database | None) -> Journal:
+    """The daemon's journal. Raises FiledropError where it can't be used, or is another host's."""
+    if database is None:
+        return Journal.at(state / JOURNAL, migrates=True)
+    file = state / ID
+    try:
+        if not file.exists():
+            file.write_text(secrets.token_hex(8), "ascii")
+        return Journal.in_database(database, Holder(socket.gethostname(), file.read_text("ascii")))
+    except (OSError, UnicodeDecodeError) as error:
+        raise FiledropError(f"{file} can't be used: {error}") from error

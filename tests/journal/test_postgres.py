@@ -16,7 +16,7 @@ from support.drops import NOON, drop, posted
 from support.proxy import Proxy
 
 from filedrop.errors import Changed, JournalError
-from filedrop.journal import Journal
+from filedrop.journal import Holder, Journal
 from filedrop.journal.engine import UnclearCommit
 from filedrop.model.fault import Fault
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 pytest.importorskip("psycopg", reason="NOT TRIED ON POSTGRESQL: install the extra `dev`")
 
-from filedrop.journal.postgres import Holder, Postgres
+from filedrop.journal.postgres import Postgres
 from filedrop.journal.postgres_session import Address
 
 PACKAGE = Path(__file__).parents[2]
@@ -330,3 +330,11 @@ def test_another_version_is_refused(postgres: Server) -> None:
         postgres.sql("UPDATE filedrop.about SET value = '99' WHERE key = 'schema'", database)
     with pytest.raises(JournalError, match=r"another version of filedrop \(schema 99"):
         Postgres(postgres.address(database))
+
+
+def test_database_of_another_encoding(postgres: Server) -> None:
+    """A database that can't hold every name is refused before anything is in it."""
+    postgres.sql("DROP DATABASE IF EXISTS latin")
+    postgres.sql("CREATE DATABASE latin OWNER filedrop ENCODING LATIN1 LOCALE 'C' TEMPLATE template0")
+    with pytest.raises(JournalError, match="has the encoding LATIN1: create the database with --encoding=UTF8"):
+        Postgres(postgres.address("latin"))

@@ -36,6 +36,7 @@ from support.memory import folder_in_memory
 from werkzeug.http import http_date
 
 from filedrop import config, files
+from filedrop.cli.opening import database
 from filedrop.daemon.daemon import Daemon
 from filedrop.process.lock import locked_state
 from filedrop.sandbox import Sandbox, SandboxAccount
@@ -44,8 +45,10 @@ from filedrop.sandbox.store import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from datetime import datetime
 
+    from filedrop.journal import Journal
     from filedrop.outbound.pipeline import OutboundPipeline
     from filedrop.sandbox.dialect import Dialect
 
@@ -236,10 +239,14 @@ inbound:{keys["inbound"]}
         speaks = AccessPoint(self.sandbox.store, self._accounts, dialect, after, self.clock)
         self.front.application = self.sandbox.app = speaks.flask
 
+    def locked(self) -> AbstractContextManager[Journal]:
+        """The daemon's journal."""
+        return locked_state(self.state, database(self.configuration()))
+
     @contextmanager
     def service(self, *, watch: bool = False) -> Iterator[Daemon]:
         """A daemon in this process, with a state and threads of its own, for as long as the `with` lasts."""
-        with locked_state(self.state) as journal:
+        with self.locked() as journal:
             stopped = threading.Event()
             service = Daemon(self.configuration(), journal, stopped=stopped, log=self._log, watch=watch)
             service.start()
@@ -253,7 +260,7 @@ inbound:{keys["inbound"]}
 
     def run_once(self) -> None:
         """What `filedrop run --once` does, in this process."""
-        with locked_state(self.state) as journal:
+        with self.locked() as journal:
             service = Daemon(self.configuration(), journal, stopped=threading.Event(), log=self._log, watch=False)
             service.run_once(lambda _service: None)
 

@@ -1,0 +1,97 @@
+"""A filedrop whose journal is in PostgreSQL keeps the same promises as one that has it in a file."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from support.documents import invoice
+
+from filedrop.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.postgres import Server
+    from support.world import World
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World], postgres: Server) -> World:
+    return make_world(more=f"journal: {postgres.address(postgres.emptied())}")
+
+
+def test_both_ways_through_a_kill(world: World) -> None:
+    """Each document is sent once and each message received once, also where the daemon is killed amid its work."""
+    for number in range(1, 13):
+        world.drop(f"invoice-{number}.xml", invoice(str(number)))
+        world.receive(invoice(f"in-{number}"))
+    with world.daemon():
+        world.until(lambda: world.sandbox.store.sent("acme"))
+    for number in range(13, 17):
+        world.drop(f"invoice-{number}.xml", invoice(str(number)))
+    with world.daemon() as daemon:
+        world.until(world.settled)
+        world.stop(daemon)
+    world.invariants()
+    assert not list(world.state.glob("*.sqlite*"))
+
+
+def test_commands(world: World) -> None:
+    """Commands work beside the daemon, and say which database it is where they would name a file."""
+    world.drop("invoice-1.xml", invoice("1"))
+    world.settle()
+    assert json.loads(world.filedrop("status", "--json").stdout)["journal"] == ""
+    checked = world.filedrop("check")
+    assert "the journal is intact (PostgreSQL 1" in checked.stdout
+    assert "invoice-1.xml" in world.filedrop("history", "invoice-1.xml").stdout
+    refused = world.filedrop("backup", str(world.base / "copy"))
+    assert refused.returncode != 0
+    assert "copy it with pg_dump" in refused.stderr
+
+
+def test_database_that_is_away(world: World, postgres: Server) -> None:
+    """Nothing is posted meanwhile, `status` says why, and afterwards all goes on without anybody's help."""
+    with world.service() as service:
+        postgres.stop()
+        try:
+            world.drop("invoice-1.xml", invoice("1"))
+            world.until(lambda: service.journal.trouble)
+            assert "can't be used" in world.filedrop("status").stdout
+        finally:
+            postgres.start()
+        world.until(world.settled)
+    world.invariants()
+
+
+def test_two_states(world: World) -> None:
+    """A filedrop with another state folder, as on another host, doesn't start while one has the journal."""
+    with world.service():
+        world.state = world.base / "another state"
+        other = world.process("run", "--once")
+    assert other.returncode != 0
+    assert "is used by filedrop on host" in other.stderr
+
+
+def test_reload_to_another_journal(world: World) -> None:
+    """The journal can't be another one while filedrop runs."""
+    with world.daemon():
+        world.until(lambda: world.filedrop("reload").returncode == 0)
+        world.more = ""
+        assert "journal: it can't be another one while filedrop runs" in world.filedrop("reload").stderr
+
+
+@pytest.mark.parametrize("address", ["/srv/journal", "postgresql:///filedrop", "postgresql://db/", "https://db/x"])
+def test_addresses_that_are_none(make_world: Callable[..., World], address: str) -> None:
+    """A database is named with its host, so that nothing else decides where the journal is."""
+    world = make_world(more=f"journal: {address}")
+    with pytest.raises(ConfigError, match=r"journal: .*postgresql://filedrop@db\.example\.com/filedrop"):
+        world.configuration()
+
+
+def test_password_in_the_address(make_world: Callable[..., World]) -> None:
+    """It works and is warned about, and is shown nowhere."""
+    world = make_world(more="journal: postgresql://filedrop:hunter2@db.example.com/filedrop")
+    assert any("journal: everybody who may read this file" in warning for warning in world.configuration().warnings)
+    assert "hunter2" not in world.filedrop("config", "show").stdout + repr(world.configuration())
