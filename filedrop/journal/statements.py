@@ -137,9 +137,9 @@ OWNED = (
     f" UNION ALL SELECT msg_no, received FROM surplus WHERE {_NUMBERED}"
 )
 OWNED_BY_ANY = """
-    SELECT asked FROM (SELECT CAST(value AS BIGINT) AS asked FROM json_each(:numbers)) AS numbers
-    WHERE EXISTS (SELECT 1 FROM documents WHERE identity = :identity AND msg_no = asked)
-        OR EXISTS (SELECT 1 FROM surplus WHERE identity = :identity AND msg_no = asked)
+    SELECT one FROM (SELECT CAST(value AS BIGINT) AS one FROM json_each(:numbers)) AS numbers
+    WHERE EXISTS (SELECT 1 FROM documents WHERE identity = :identity AND msg_no = one)
+        OR EXISTS (SELECT 1 FROM surplus WHERE identity = :identity AND msg_no = one)
 """
 ELSEWHERE = (
     "SELECT identity, company, state, count(*) FROM documents"

@@ -18,10 +18,11 @@ from support import sql
 from support.drops import IDENTITY, NOON, accepted, drop, posted
 
 from filedrop.errors import Changed, FiledropError, JournalError
-from filedrop.journal import Drop, Duplicate, Journal, MessageRow, Waiver, schema
+from filedrop.journal import Answer, Drop, Duplicate, Journal, MessageRow, Waiver, schema
 from filedrop.journal.connection import CAN_SHRINK, UNUSED
 from filedrop.model.document import LET_THROUGH, Document, Event, State
 from filedrop.model.fault import Fault
+from filedrop.model.message import Message
 from filedrop.texts import Text
 
 if TYPE_CHECKING:
@@ -562,6 +563,21 @@ def test_whose_a_message_number_is(journal: Journal) -> None:
     journal.numbers.record_surplus(IDENTITY, 8, "2026-11-20T12:00:09Z", document)
     assert journal.numbers.owned(IDENTITY, range(2000)) == {7: [document.received], 8: ["2026-11-20T12:00:09Z"]}
     assert journal.numbers.owned("another@ap.example.com", [7, 8]) == {}
+
+
+@pytest.mark.parametrize("received", ["2026-11-20T12:00:01Z", None])
+def test_answer_with_the_number_of_another(journal: Journal, received: str | None) -> None:
+    """Of two documents for which the access point names one message, the first keeps it, whatever is known of it."""
+    first = journal.documents.record(accepted(journal.documents.record(drop(1))).but(received=received))
+    doubtful = journal.documents.record(posted(journal.documents.record(drop(2))).doubted(NOON, "no answer"))
+    message = Message(
+        msg_no=7, sender=first.sender, receiver=first.receiver, document_id=first.document_id,
+        process_id=first.process_id, received="2026-11-20T12:00:01Z",
+    )  # fmt: skip
+    sent = doubtful.sent(NOON, 7, received=message.received, uuid=None, event="found")
+    (after,) = journal.numbers.record_answers([Answer(sent, message, otherwise=doubtful)])
+    assert isinstance(after, Document)
+    assert (after.state, after.msg_no) == (State.DOUBT, None)
 
 
 def test_what_a_sidecar_claims(journal: Journal) -> None:
