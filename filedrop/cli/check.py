@@ -202,13 +202,9 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
             else:
                 journal = stack.enter_context(journal_if_any(config))
             if journal:
-                journal.check_integrity()
-                intact = f"the journal is intact ({journal.engine.describe()})"
-                yield CheckResult(STATE, "ok", "; ".join(filter(None, (intact, _newest_copy(journal)))))
-                for name, sentences in left_behind(config, journal).items():
-                    yield from (CheckResult(f"account {name}", "warning", why) for why in sentences)
-                if why := left_in_folders(served_folders(config, journal), journal):
-                    yield CheckResult("folders", "warning", why)
+                yield from _journal(config, journal)
+            elif config.journal and has_state:
+                yield CheckResult(STATE, "ok", "the journal's database is empty; filedrop fills it when it starts")
         except JournalError as error:
             journal = None
             yield CheckResult(STATE, "failed", str(error))
@@ -219,6 +215,18 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
             if folder.path in take_over and journal:
                 yield from _patiently(folder, _take_over, folder, journal)
             yield from _patiently(folder, _folder, config, folder, journal)
+
+
+def _journal(config: Config, journal: Journal) -> Iterator[CheckResult]:
+    """The journal itself, and what it knows of that nobody serves."""
+    journal.check_integrity()
+    intact = f"the journal is intact ({journal.engine.describe()})"
+    yield CheckResult(STATE, "ok", "; ".join(filter(None, (intact, _newest_copy(journal)))))
+    yield from (CheckResult(STATE, "warning", why) for why in journal.engine.doubts())
+    for name, sentences in left_behind(config, journal).items():
+        yield from (CheckResult(f"account {name}", "warning", why) for why in sentences)
+    if why := left_in_folders(served_folders(config, journal), journal):
+        yield CheckResult("folders", "warning", why)
 
 
 def _newest_copy(journal: Journal) -> str:

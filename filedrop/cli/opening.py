@@ -15,7 +15,7 @@ from filedrop import config as configuration
 from filedrop.accesspoint import AccessPoint
 from filedrop.errors import FiledropError
 from filedrop.files import may_use
-from filedrop.journal import JOURNAL, Database, Journal
+from filedrop.journal import JOURNAL, Database, Journal, NoJournal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,9 +99,11 @@ def database(config: Config) -> Database | None:
 
 def open_journal(config: Config) -> closing[Journal]:
     """The journal for a `with`, beside a running daemon. Raises FiledropError where there is none that we may use."""
+    if place := database(config):
+        return closing(Journal.in_database(place, creates=False))
     if not has_journal(config):
         raise FiledropError(f"there is no journal in {config.state}, or you may not use it: run this as {WHO_MAY}")
-    return new_journal(config)
+    return closing(Journal.at(config.state / JOURNAL))
 
 
 def new_journal(config: Config) -> closing[Journal]:
@@ -112,7 +114,10 @@ def new_journal(config: Config) -> closing[Journal]:
 
 def journal_if_any(config: Config) -> AbstractContextManager[Journal | None]:
     """The journal for a `with`; None where there is none that we may use."""
-    return open_journal(config) if has_journal(config) else nullcontext()
+    try:
+        return open_journal(config) if has_journal(config) else nullcontext()
+    except NoJournal:
+        return nullcontext()
 
 
 def open_access_point(account: Account) -> closing[AccessPoint]:

@@ -18,6 +18,7 @@ command) is refused with `Changed` and overwrites nothing. No other package but 
     sqlite                          the engine in a file: connections, errors, upkeep
     postgres                        the engine in a PostgreSQL database: the lease, the fence, errors
     postgres_session                its sessions: their settings, and the end of each wait
+    postgres_doubts                 how a server is set up other than filedrop needs it
     postgres_schema                 the same tables and triggers there
     connection                      how the file is opened, and when it may checkpoint
     migration                       older schemas, and the steps from each to the next
@@ -32,7 +33,7 @@ from filedrop.errors import JournalError
 from filedrop.journal.answering import Answering, InvoiceAnswer
 from filedrop.journal.copies import Copies
 from filedrop.journal.documents import Documents, Drop, Duplicate, Newest
-from filedrop.journal.engine import Holder
+from filedrop.journal.engine import Holder, NoJournal
 from filedrop.journal.errands import Errand, Errands
 from filedrop.journal.folders import Folders
 from filedrop.journal.lately import Days, Lately, Received, Sent
@@ -65,6 +66,7 @@ __all__ = [
     "Known",
     "MessageRow",
     "Newest",
+    "NoJournal",
     "Received",
     "Sent",
     "Total",
@@ -107,8 +109,11 @@ class Journal:
         return cls(Sqlite(path, migrates=migrates))
 
     @classmethod
-    def in_database(cls, database: Database, holder: Holder | None = None) -> Journal:
-        """The journal in a database. With a `holder` it is the daemon's, which keeps other hosts' daemons out."""
+    def in_database(cls, database: Database, holder: Holder | None = None, *, creates: bool = True) -> Journal:
+        """The journal in a database. With a `holder` it is the daemon's, which keeps other hosts' daemons out.
+
+        Raises NoJournal where the database is empty, unless this `creates` the tables.
+        """
         try:
             from filedrop.journal.postgres import Postgres  # noqa: PLC0415 - an extra
         except ImportError as error:
@@ -116,7 +121,7 @@ class Journal:
                 f"`journal` is a PostgreSQL database, and {error.name} isn't installed: in the folder of filedrop's "
                 "source run: pip install '.[postgres]'"
             ) from error
-        return cls(Postgres(database.address, database.password, holder=holder))
+        return cls(Postgres(database.address, database.password, holder=holder, creates=creates))
 
     @property
     def id(self) -> str:

@@ -56,6 +56,10 @@ class Holder(NamedTuple):
     state: str
 
 
+class NoJournal(JournalError):
+    """The database is empty: no daemon has used it yet."""
+
+
 class UnclearCommit(JournalError):
     """It isn't known whether a commit has happened: what was written in it may be there."""
 
@@ -100,6 +104,10 @@ class Engine(ABC):
     @abstractmethod
     def check_integrity(self) -> None:
         """Look for damage, as far as that is ours to see. Raises JournalError, and the journal is in trouble then."""
+
+    def doubts(self) -> Iterator[str]:
+        """What an administrator should know of how it is set up. Raises JournalError."""
+        return iter(())
 
     def keep_up(self) -> None:  # noqa: B027 - most engines need none
         """Do what keeps it small and fast; the daemon calls this each second. Never raises."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -25,7 +25,8 @@ from psycopg import pq
 
 from filedrop.errors import DamagedJournal, FiledropError, JournalError
 from filedrop.journal import statements
-from filedrop.journal.engine import Engine, UnclearCommit
+from filedrop.journal.engine import Engine, NoJournal, UnclearCommit
+from filedrop.journal.postgres_doubts import doubts
 from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEMA
 from filedrop.journal.postgres_session import Address, Statements
 from filedrop.journal.schema import SCHEMA_VERSION
@@ -70,6 +71,7 @@ _RELEASE = "UPDATE leases SET incarnation = '' WHERE name = %(name)s AND incarna
 class Postgres(Engine):
     """The open database. With a `holder` it has the lease until it is closed: that is the daemon's.
 
+    `creates`: it makes the tables where there are none; else that is NoJournal.
     `accepts`: it takes the lease from whichever host has it, which a person says is gone for good. `patience` is how
     many seconds each wait for the server may take.
     """
@@ -80,6 +82,7 @@ class Postgres(Engine):
         password: Callable[[], str] | None = None,
         *,
         holder: Holder | None = None,
+        creates: bool = True,
         accepts: bool = False,
         patience: float = _PATIENCE,
     ) -> None:
@@ -98,7 +101,7 @@ class Postgres(Engine):
         with self._translated():
             self._writer = self._connect_again()
             try:
-                self.id = self._take_up()
+                self.id = self._take_up(creates=creates)
                 if holder is not None:
                     self.epoch = self._take(holder, accepts=accepts)
             except BaseException:
@@ -121,6 +124,11 @@ class Postgres(Engine):
     def check_integrity(self) -> None:
         """Whether it can be read: damage is the server's to find (`pg_amcheck`), and comes as an error."""
         self.value(statements.ABOUT)
+
+    def doubts(self) -> Iterator[str]:
+        """How the server is set up other than filedrop needs it, and how slow it is."""
+        with self._translated(), closing(self._connect()) as session:
+            yield from doubts(session)
 
     def _begin(self) -> Statements:
         if self._writer.has_gone:
@@ -268,12 +276,15 @@ class Postgres(Engine):
                 self.trouble = sentence  # what can't be read can't be written
             raise JournalError(sentence) from error
 
-    def _take_up(self) -> str:
+    def _take_up(self, *, creates: bool) -> str:
         """Make the tables in a new database. Returns the journal's id. Raises JournalError, psycopg.Error."""
         with self._writer.transaction():
             self._writer.execute(_CREATING)
             connection = Statements(self._writer)
-            if not self._writer.execute(_EXISTS).fetchall()[0][0]:
+            exists = self._writer.execute(_EXISTS).fetchall()[0][0]
+            if not exists and not creates:
+                raise NoJournal(f"there is no journal in {self.address} yet: start filedrop first")
+            if not exists:
                 for definition in POSTGRES_DEFINITIONS:
                     self._writer.execute(definition)
                 for key, value in (("schema", str(SCHEMA_VERSION)), ("id", secrets.token_hex(8))):

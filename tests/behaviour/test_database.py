@@ -51,6 +51,14 @@ def test_commands(world: World) -> None:
     assert "copy it with pg_dump" in refused.stderr
 
 
+def test_check_of_an_empty_database(make_world: Callable[..., World], postgres: Server) -> None:
+    """It says so, and leaves nothing behind."""
+    database = postgres.database()
+    world = make_world(more=f"journal: {postgres.address(database)}")
+    assert "the journal's database is empty" in world.filedrop("check").stdout
+    assert postgres.sql("SELECT 1 FROM pg_namespace WHERE nspname = 'filedrop'", database) == []
+
+
 def test_database_that_is_away(world: World, postgres: Server) -> None:
     """Nothing is posted meanwhile, `status` says why, and afterwards all goes on without anybody's help."""
     with world.service() as service:

@@ -338,3 +338,13 @@ def test_database_of_another_encoding(postgres: Server) -> None:
     postgres.sql("CREATE DATABASE latin OWNER filedrop ENCODING LATIN1 LOCALE 'C' TEMPLATE template0")
     with pytest.raises(JournalError, match="has the encoding LATIN1: create the database with --encoding=UTF8"):
         Postgres(postgres.address("latin"))
+
+
+def test_doubts_of_a_server(postgres: Server, database: str, proxy: Proxy) -> None:
+    """A clear text connection is one; a socket of the same computer is none."""
+    with opened(postgres.address(database)) as journal:
+        assert not [
+            why for why in journal.engine.doubts() if " ms for each record" not in why
+        ]  # how slow this machine is
+    with opened(through(proxy, database)) as journal:
+        assert any("isn't encrypted" in why for why in journal.engine.doubts())
