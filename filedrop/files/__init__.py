@@ -7,6 +7,7 @@ a folder, which its users may have made, are never followed: see `Directory`.
     drafts      new files, which get their names when they are whole and on the disk
     moving      moves without overwriting
     system      differences between operating systems
+    certainty   whether this process may change files that other hosts may serve by now
     refusals    what the system's errors mean
     rights      whether everybody may read a file
     disk        a folder's file system, and whether it has room

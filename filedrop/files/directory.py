@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filedrop.files.certainty import CERTAINTY
 from filedrop.files.refusals import meant
 
 if TYPE_CHECKING:
@@ -224,6 +225,7 @@ class Entry:
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Remove a file. Raises OSError."""
+        CERTAINTY.wait()
         try:
             _unlink(self)
         except OSError as error:
@@ -233,6 +235,7 @@ class Entry:
 
     def rmdir(self) -> None:
         """Remove an empty folder. Raises OSError."""
+        CERTAINTY.wait()
         os.rmdir(self.address, dir_fd=self.descriptor)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from filedrop.files import system
+from filedrop.files.certainty import CERTAINTY
 from filedrop.files.directory import DRAFT
 from filedrop.files.moving import give_name, identity_of, place
 from filedrop.files.system import discard
@@ -149,6 +150,7 @@ def make_folder(
         draft = (draft_in or entry.directory).draft()
         _BEGUN.add(draft.name)
         try:
+            CERTAINTY.wait()
             os.mkdir(draft.address, 0o700, dir_fd=draft.descriptor)
             try:
                 identity = system.inherit_folder(draft)
@@ -194,6 +196,7 @@ def _discard(draft: Draft) -> None:
 
 
 def _create(entry: Entry) -> tuple[int, Identity]:
+    CERTAINTY.wait()
     descriptor = os.open(entry.address, _NEW, 0o666, dir_fd=entry.descriptor)
     try:
         status = os.fstat(descriptor)

@@ -10,6 +10,7 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
+from filedrop.files.certainty import CERTAINTY
 from filedrop.files.directory import DRAFT, MOVING, Entry
 from filedrop.files.refusals import meant
 
@@ -50,6 +51,7 @@ if sys.platform == "win32":
 
     def replace(source: Entry, target: Entry) -> None:
         """Rename within one file system, over an older file of the name. Raises OSError; then that one stays."""
+        CERTAINTY.wait()
         try:
             os.replace(source.address, target.address)  # noqa: PTH105 - no Path
         except PermissionError as error:
@@ -126,6 +128,7 @@ else:
 
     def place(source: Entry, target: Entry) -> None:
         """Rename within one file system without overwriting. Raises FileExistsError where the name is taken."""
+        CERTAINTY.wait()
         if _renameat2 is not None:
             names = os.fsencode(source.name), os.fsencode(target.name)
             if _renameat2(source.descriptor, names[0], target.descriptor, names[1], _RENAME_NOREPLACE) == 0:
@@ -137,6 +140,7 @@ else:
 
     def replace(source: Entry, target: Entry) -> None:
         """Rename within one file system, over an older file of the name. Raises OSError; then that one stays."""
+        CERTAINTY.wait()
         try:
             os.replace(source.name, target.name, src_dir_fd=source.descriptor, dst_dir_fd=target.descriptor)
         except OSError as error:
@@ -196,6 +200,7 @@ else:
     def _link(own: Entry, target: Entry) -> None:
         """Move a file from a name of its own to one that others may use. Raises FileExistsError: that one is taken."""
         try:
+            CERTAINTY.wait()
             folders = {"src_dir_fd": own.descriptor, "dst_dir_fd": target.descriptor}
             os.link(own.name, target.name, **folders, follow_symlinks=False)
         except OSError as error:
@@ -212,6 +217,7 @@ else:
                 own.unlink(missing_ok=True)
 
     def _rename(source: Entry, target: Entry) -> None:
+        CERTAINTY.wait()
         os.rename(source.name, target.name, src_dir_fd=source.descriptor, dst_dir_fd=target.descriptor)
 
     def _taken(source: Entry, target: Entry) -> FileExistsError:

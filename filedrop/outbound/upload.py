@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from filedrop import files, identify
 from filedrop.errors import DocumentError
 from filedrop.files import FileStamp
+from filedrop.files.certainty import CERTAINTY
 from filedrop.files.patience import asking
 from filedrop.files.rights import denied
 from filedrop.texts import Text
@@ -115,7 +116,9 @@ class Upload:
 
     def unchanged(self) -> bool:
         """Whether what was sent is what was read, and the file looks the same; asked before the last bytes leave."""
-        return self._digest == self._reading.sha256 and self._ask(self._opened.unchanged)
+        is_unchanged = self._digest == self._reading.sha256 and self._ask(self._opened.unchanged)
+        CERTAINTY.wait()
+        return is_unchanged
 
 
 class _Digested:
