@@ -32,7 +32,7 @@ DOORS = {
     "pydantic": ("config/",),
     "regex": ("config/",),
     "pydantic_core": ("config/",),
-    "psycopg": ("journal/postgres.py", "journal/postgres_session.py"),
+    "psycopg": ("journal/postgres",),
     "sqlite3": ("journal/", "sandbox/store.py"),
     "flask": ("sandbox/",),
     "waitress": ("sandbox/",),

@@ -1,4 +1,4 @@
-"""What has been told, and what is still to be sent: one small file in `state`, written whole.
+"""What has been told, and what is still to be sent: one small file in `state`, or a row of a journal that hosts share.
 
 It is on the disk before anything is sent: a process that is killed between the two sends it after its next start. One
 that is killed between sending and writing sends it once too often, under the same Message-ID.
@@ -7,17 +7,20 @@ that is killed between sending and writing sends it once too often, under the sa
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from filedrop.alerts.bundling import Known
-from filedrop.errors import FiledropError
+from filedrop.errors import FiledropError, JournalError
 from filedrop.files import Directory, clear_drafts, replace_whole
 from filedrop.status.matters import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from filedrop.journal import Journal
 
 NAME = "alerts.json"
 VERSION = 1
@@ -66,8 +69,53 @@ class Memory:
     totals: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
-def save(state: Path, memory: Memory) -> None:
-    """Write it. Raises OSError; then the former one stays."""
+class InState:
+    """The memory in a file of the state folder. Each call raises OSError where it can't be read or written."""
+
+    def __init__(self, state: Path) -> None:
+        self.path = state / NAME
+
+    def save(self, memory: Memory) -> None:
+        """Write it; where that fails, the former one stays."""
+        replace_whole(Directory.open(self.path.parent) / NAME, _encoded(memory))
+
+    def load(self) -> Memory:
+        """Read it; an empty one where there is none, or it isn't ours. What is unsent is tried at once."""
+        clear_drafts(Directory.open(self.path.parent))
+        try:
+            return _decoded(self.path.read_bytes())
+        except FileNotFoundError:
+            return Memory()
+
+
+class InJournal:
+    """The memory in the journal that several hosts share: one of them tells, now this one, then another."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.path = NAME
+        self._journal = journal
+
+    def save(self, memory: Memory) -> None:
+        """Write it. Raises OSError."""
+        with _as_files_do():
+            self._journal.engine.keep(NAME, _encoded(memory).decode())
+
+    def load(self) -> Memory:
+        """Read it; an empty one where there is none. Raises OSError."""
+        with _as_files_do():
+            said = self._journal.engine.kept(NAME)
+        return _decoded(said) if said else Memory()
+
+
+@contextmanager
+def _as_files_do() -> Iterator[None]:
+    try:
+        yield
+    except JournalError as error:
+        raise OSError(None, str(error)) from error
+
+
+def _encoded(memory: Memory) -> bytes:
     content = {
         "filedrop": VERSION,
         "known": {
@@ -77,19 +125,14 @@ def save(state: Path, memory: Memory) -> None:
         "digest": memory.digest,
         "totals": {company: dict(totals) for company, totals in memory.totals.items()},
     }
-    replace_whole(Directory.open(state) / NAME, json.dumps(content, indent=1).encode() + b"\n")
+    return json.dumps(content, indent=1).encode() + b"\n"
 
 
-def load(state: Path) -> Memory:
-    """Read it; an empty one where there is none, or it isn't ours. What is unsent is tried at once.
-
-    Raises OSError where it can't be read.
-    """
-    clear_drafts(Directory.open(state))
+def _decoded(said: str | bytes) -> Memory:
     try:
-        content = json.loads((state / NAME).read_bytes())
+        content = json.loads(said)
         return _memory(content) if content["filedrop"] == VERSION else Memory()
-    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):  # at most, something is told once more
+    except (ValueError, KeyError, TypeError, AttributeError):  # at most, something is told once more
         return Memory()
 
 

@@ -24,6 +24,7 @@ from filedrop.process.loop import Loop
 from filedrop.status.company import in_plain_words
 from filedrop.status.matters import unseen
 from filedrop.status.survey import Survey, part_of
+from filedrop.status.together import AmongHosts, together
 from filedrop.texts.languages import ENGLISH
 from filedrop.times import from_seconds
 
@@ -51,12 +52,20 @@ class Teller:
     """Tells people, where the configuration says whom. `turn` is for one thread; the rest is thread-safe."""
 
     def __init__(
-        self, config: Config, journal: Journal, log: structlog.stdlib.BoundLogger, *, clockwork: Clockwork = REAL
+        self,
+        config: Config,
+        journal: Journal,
+        log: structlog.stdlib.BoundLogger,
+        *,
+        clockwork: Clockwork = REAL,
+        hosting: AmongHosts | None = None,
     ) -> None:
         self._config = config
         self._journal = journal
         self._log = log
         self._clock = clockwork
+        self._hosting = hosting
+        self._memory_in = memory.InJournal(journal) if hosting else memory.InState(config.state)
         self._survey = Survey(config, journal, ages=config.metrics.textfile is not None)
         self._readers = unsent.readers(config)
         self._heartbeat = HeartbeatSender(config.heartbeat, steady=self._clock.steady, log=log)
@@ -108,7 +117,10 @@ class Teller:
         """Look, and tell what is to be told. Returns the seconds until the next turn."""
         begun = self._clock.steady()
         now = self._clock.now()
-        status = self._survey.take(part_of(report), running=True, now=now)
+        part = part_of(report)
+        if hosting := self._hosting:
+            part = together(self._config, part, hosting.name, hosting.seen, hosting.reports)
+        status = self._survey.take(part, running=True, now=now)
         took = self._clock.steady() - begun
         if self._metrics:
             self._metrics.write(status, self._survey.snapshots)
@@ -212,9 +224,9 @@ class Teller:
     def _remembered(self) -> Memory:
         if self._memory is None:
             try:
-                self._memory = self._saved = memory.load(self._config.state)
+                self._memory = self._saved = self._memory_in.load()
             except OSError as error:
-                self._log.error("alerts.not_kept", why=explain(error, self._config.state / memory.NAME))
+                self._log.error("alerts.not_kept", why=self._why_not(error))
                 self._memory = memory.Memory()
         return self._memory
 
@@ -224,12 +236,15 @@ class Teller:
         if wanted == self._saved:
             return
         try:
-            memory.save(self._config.state, wanted)
+            self._memory_in.save(wanted)
         except OSError as error:
-            said = explain(error, self._config.state)
+            said = self._why_not(error)
             if not self._not_kept:
                 self._log.error("alerts.not_kept", why=said)
-            file, risk = self._config.state / memory.NAME, "alerts may be repeated after a restart"
-            self._not_kept = (f"{file} can't be written: {said}; {risk}",)
+            risk = "alerts may be repeated after a restart"
+            self._not_kept = (f"{self._memory_in.path} can't be written: {said}; {risk}",)
         else:
             self._saved, self._not_kept = wanted, ()
+
+    def _why_not(self, error: OSError) -> str:
+        return str(error.strerror) if self._hosting else explain(error, self._config.state)

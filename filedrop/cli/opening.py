@@ -7,7 +7,7 @@ import shutil
 import sys
 import threading
 from contextlib import ExitStack, closing, contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from filedrop.config import Account, Config
+    from filedrop.journal.postgres import Postgres
 
 
 def open_config(option: str | None) -> Config:
@@ -110,6 +111,13 @@ def new_journal(config: Config) -> closing[Journal]:
     """The journal for a `with`, which is made where there is none. Raises FiledropError."""
     place = database(config)
     return closing(Journal.in_database(place) if place else Journal.at(config.state / JOURNAL))
+
+
+def shared(journal: Journal) -> Postgres:
+    """The database of a journal that several hosts can share. Raises FiledropError where it is in a file."""
+    if not hasattr(journal.engine, "hosts"):
+        raise FiledropError("the journal is in a file, which only this host can use: see filedrop manual hosts")
+    return cast("Postgres", journal.engine)
 
 
 def journal_if_any(config: Config) -> AbstractContextManager[Journal | None]:

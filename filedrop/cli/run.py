@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +19,7 @@ import click
 from filedrop import config as configuration
 from filedrop.cli import FAILED, UNREACHABLE, exit_status
 from filedrop.cli.opening import database, open_config
-from filedrop.cli.serving import serve
+from filedrop.cli.serving import hosting_of, serve
 from filedrop.cli.show import complain, say, tell
 from filedrop.daemon.daemon import Daemon
 from filedrop.errors import FiledropError
@@ -195,13 +195,18 @@ def run_once(config: Config, stopped: threading.Event) -> int:
         how = config.log.model_copy(update={"level": "error"}) if said_anyway else config.log
         log = logs.open_log(how, tally.hear)
         logs.log_libraries(log)
-        with locked_state(config.state, database(config)) as journal:
-            daemon = Daemon(config, journal, stopped=stopped, log=log, watch=False)
+        with ExitStack() as stack:
+            journal = stack.enter_context(locked_state(config.state, database(config)))
+            hosting = hosting_of(config, journal, log)
+            if hosting:
+                stack.enter_context(hosting.for_one_run(stopped))
+            daemon = Daemon(config, journal, stopped=stopped, log=log, hosting=hosting, watch=False)
             done = daemon.run_once(progress)
             for account in config.accounts.values():
                 tally.hear_of_stuck(journal.messages.in_states(account.identity, "stuck"))
             report = daemon.report()
-            status = StatusFile(config, journal, log, tables=lambda: daemon.mapping.troubles).close(report)
+            tables = lambda: daemon.mapping.troubles  # noqa: E731
+            status = StatusFile(config, journal, log, tables=tables, hosting=hosting).close(report)
             is_left = _leaves(report, journal)
     companies = status["companies"] if status else {}
     for name, company in companies.items():

@@ -9,6 +9,7 @@ configuration can't be used, the daemon that is there goes on.
 from __future__ import annotations
 
 import ctypes
+import socket
 import threading
 import time
 from contextlib import suppress
@@ -17,13 +18,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from filedrop.alerts.teller import Teller
-from filedrop.cli.opening import database
+from filedrop.cli.opening import database, shared
 from filedrop.daemon.change import Change, change_to, check_changed_files, hung_folder
 from filedrop.daemon.daemon import TICK_EVERY, Configured, Daemon
+from filedrop.daemon.hosting import Hosting
 from filedrop.errors import ConfigError, FiledropError
+from filedrop.model.hosts import CHORES, lease_of
 from filedrop.process import logs
 from filedrop.process.clock import now
-from filedrop.process.lock import locked_state
+from filedrop.process.lock import boot_id, locked_state, state_id
 from filedrop.process.loop import attempt
 from filedrop.process.systemd import notify, watchdog_interval
 from filedrop.status.status_file import StatusFile
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
     from filedrop.config import Config
     from filedrop.daemon.account import Account
+    from filedrop.journal import Journal
     from filedrop.model.report import DaemonReport
     from filedrop.process.control import Control
 
@@ -64,11 +68,23 @@ def serve(
     _begin_log(log, config)
     try:
         with locked_state(config.state, database(config)) as journal:
-            daemon = Daemon(config, journal, stopped=threading.Event(), log=log)
+            hosting = hosting_of(config, journal, log)
+            if hosting and not hosting.enter(control.stopped):
+                return
+            daemon = Daemon(config, journal, stopped=threading.Event(), log=log, hosting=hosting)
             Process(Serving(config, daemon, log), control, reread, hear, is_up).run()
     except FiledropError as error:
         log.error("service.failed", why=str(error))  # noqa: TRY400 - a sentence says it
         raise
+
+
+def hosting_of(config: Config, journal: Journal, log: structlog.stdlib.BoundLogger) -> Hosting | None:
+    """This host among those that share the journal; None where the journal is this host's alone."""
+    if config.journal is None:
+        return None
+    name, takeover = config.host or socket.gethostname(), config.takeover.total_seconds()
+    hosts = shared(journal).hosts(name, takeover=takeover, state=state_id(config.state), boot=boot_id())
+    return Hosting(hosts, config, log)
 
 
 def _share_one_heap() -> None:
@@ -93,8 +109,8 @@ class Serving:
 
     def __post_init__(self) -> None:
         """Tell by this configuration."""
-        journal = self.daemon.journal
-        self._teller = Teller(self.config, journal, self.log)
+        journal, self.hosting = self.daemon.journal, self.daemon.hosting
+        self._teller = Teller(self.config, journal, self.log, hosting=self.hosting)
         self._status_file = StatusFile(
             self.config,
             journal,
@@ -102,6 +118,7 @@ class Serving:
             alerts=self._teller.troubles,
             tables=lambda: self.daemon.mapping.troubles,
             reported=self._teller.reported,
+            hosting=self.hosting,
         )
 
     def start(self) -> None:
@@ -115,14 +132,39 @@ class Serving:
         attempt(self.log, "report", lambda: self._pass_on(self.daemon.report()))
 
     def _pass_on(self, report: DaemonReport) -> None:
-        for receiver in (self._status_file, self._teller):
+        for receiver in (self._status_file, self._teller) if self._tells() else (self._status_file,):
             attempt(self.log, "report", partial(receiver.report, report))
+
+    def _tells(self) -> bool:
+        return self.hosting is None or self.hosting.does_chores
+
+    def share(self) -> None:
+        """Serve what this host has among several, and give up what it isn't to serve. Called each second."""
+        if self.hosting is None:
+            return
+        daemon, hosting = self.daemon, self.hosting
+        for account in daemon.accounts:
+            if not hosting.serves(account.name) and daemon.give_up(account):
+                hosting.give_back(lease_of(account.name))
+        served = {account.name for account in daemon.accounts}
+        for name in self.config.accounts:
+            if hosting.serves(name) and name not in served:
+                daemon.take(daemon.build(self.config, name))
+        left = {lease_of(account.name) for account in daemon.accounts} | {CHORES}
+        for lease in hosting.mine - left - hosting.known:  # the configuration has it no longer
+            hosting.give_back(lease)
+        if CHORES in hosting.mine and hosting.is_draining:
+            self._teller.close()
+            self._teller = Teller(self.config, daemon.journal, self.log, hosting=hosting)
+            hosting.give_back(CHORES)
 
     def close(self) -> None:
         """Stop."""
         self.daemon.close()
         self._teller.close()
         self._status_file.close(self.daemon.report())
+        if self.hosting is not None:
+            self.hosting.close(is_clean=not self.daemon.workers.is_alive())
         self.log.info("service.stopped")
 
     def follow(self, former: Serving) -> None:
@@ -175,11 +217,13 @@ class Process:
     def _tick(self) -> None:
         self._looked = time.monotonic()
         self.current.daemon.tick()
+        attempt(self.current.log, "share", self.current.share)
         self._show_life()
         self.current.report()
 
     def _show_life(self) -> None:
-        if self.interval and self.current.daemon.is_healthy():
+        hosting = self.current.hosting
+        if self.interval and self.current.daemon.is_healthy() and (hosting is None or hosting.is_alive()):
             notify("WATCHDOG=1")
         if self.is_up:
             self.is_up()
@@ -253,6 +297,8 @@ class Process:
         following.start()
 
     def _follow(self, following: Serving) -> None:
+        if following.hosting is not None:
+            following.hosting.configure(following.config)
         following.follow(self.current)
         self.current = following
         _begin_log(following.log, following.config)
@@ -271,10 +317,10 @@ class Process:
         if config.state != current.state:
             why = f"state: {config.state} is another folder; stop filedrop, move {current.state} there, and start again"
             raise ConfigError([why])
-        if config.journal != current.journal:
-            raise ConfigError(
-                ["journal: it can't be another one while filedrop runs; stop filedrop, and start it again"]
-            )
+        for name in ("journal", "host", "takeover"):
+            if getattr(config, name) != getattr(current, name):
+                why = f"{name}: it can't be changed while filedrop runs; stop filedrop, and start it again"
+                raise ConfigError([why])
         if daemon.journal.trouble:
             raise FiledropError(f"the journal can't be written now, so reload again later: {daemon.journal.trouble}")
         change = change_to(config, daemon)
@@ -285,6 +331,8 @@ class Process:
             check_changed_files(change.taken, config, current)
             return change
         log = logs.open_log(config.log, self.hear)
-        following = Daemon(config, daemon.journal, stopped=threading.Event(), log=log, former=daemon.mapping)
+        following = Daemon(
+            config, daemon.journal, stopped=threading.Event(), log=log, hosting=daemon.hosting, former=daemon.mapping
+        )
         check_changed_files(following.accounts, config, current)
         return Serving(config, following, log)

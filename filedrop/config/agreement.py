@@ -20,6 +20,7 @@ from filedrop.config.section import advise
 from filedrop.files.patience import within
 from filedrop.model.document import participant_key
 
+TAKEOVERS = 10  # as long as a doubt lasts, a host that is cut off must have been replaced by far
 PATIENCE = 2.0  # seconds for all links to be followed
 # Namespaces in XML, NCName; `[^\x00-\x7f]`, because a range up to the last character takes Python 10 ms to compile.
 _LOCAL_NAME = re.compile(r"(?:[A-Za-z_]|[^\x00-\x7f])(?:[\w.-]|[^\x00-\x7f])*", re.ASCII)
@@ -39,6 +40,9 @@ def check_agreement(config: Config, complaints: Complaints) -> None:
     _check_validation(config, complaints)
     _check_passed(config, complaints)
     check_effect(config.mapping, complaints)
+    if config.journal and config.outbound.doubt < TAKEOVERS * config.takeover:
+        shorter = f"shorter than {TAKEOVERS} times takeover; write a longer one"
+        complaints.add(shorter, ("outbound", "doubt"), ("takeover",))
     if config.outbound.retry.longest < config.outbound.retry.first:
         retry: Keys = ("outbound", "retry")
         complaints.add("shorter than first; write a longer one", (*retry, "longest"), (*retry, "first"))

@@ -39,6 +39,7 @@ from filedrop.config.values import (
     ReceivedName,
     Size,
     Suffix,
+    Takeover,
     Text,
     TimeOfDay,
     VariableName,
@@ -239,6 +240,8 @@ class Config(Section):
     state: FullPath = _STATE
     journal: Annotated[JournalAddress | None, Field(repr=False)] = None
     journal_password_file: BesideConfiguration | None = None
+    host: Text | None = None
+    takeover: Takeover = timedelta(seconds=15)
     outbound: Outbound = Outbound()
     inbound: Inbound = Inbound()
     keep: Keep = Keep()

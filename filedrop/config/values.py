@@ -284,6 +284,7 @@ Several = Annotated[tuple[T, ...], AfterValidator(not_empty)]
 OneOrSeveral = Annotated[Several[T], BeforeValidator(one_or_several), _ONE_OR_SEVERAL]
 CommandLine = Annotated[OneOrSeveral[str], AfterValidator(command_line)]
 Duration = Annotated[timedelta, read_by(duration), Strict(), in_words(as_duration), _DURATION]
+Takeover = Annotated[Duration, Field(ge=timedelta(seconds=15), le=timedelta(minutes=5)), _DURATION]
 Interval = Annotated[Duration, Field(gt=timedelta(0)), _DURATION]
 KeptFor = Annotated[
     timedelta | Literal["forever"],

@@ -45,7 +45,8 @@ def change_to(config: Config, daemon: Daemon) -> Change | None:
     names = dict.fromkeys((*config.accounts, *daemon.config.accounts))
     changed = {name for name in names if config.part_of(name) != daemon.config.part_of(name)}
     given_up = tuple(account for account in daemon.accounts if account.name in changed)
-    return Change(config, given_up, tuple(daemon.build(config, name) for name in config.accounts if name in changed))
+    taken = [name for name in config.accounts if name in changed and daemon.serves(name)]
+    return Change(config, given_up, tuple(daemon.build(config, name) for name in taken))
 
 
 def hung_folder(accounts: Iterable[Account], daemon: Daemon) -> Path | None:

@@ -92,8 +92,8 @@ class CommandRunner:
         self._journal.errands.want(self._programs)
         self._is_told = True
 
-    def tick(self) -> None:
-        """Begin what is due. Called each second."""
+    def tick(self, serves: Callable[[str], bool]) -> None:
+        """Begin what is due for the companies that this host serves. Called each second."""
         self._pool.tick()
         if not self._is_told:
             with suppress(JournalError):  # `status` says so
@@ -106,11 +106,13 @@ class CommandRunner:
         self._seen, self._anyway = commits, now + AGAIN
         with suppress(JournalError):  # `status` says so
             for errand in self._journal.errands.first():
-                self._begin(errand)
+                if serves(errand.company):
+                    self._begin(errand)
 
-    def is_done(self) -> bool:
-        """Whether nothing is left that can be run now. Raises JournalError."""
-        return not self._busy and all(errand.company in self._not_before for errand in self._journal.errands.first())
+    def is_done(self, serves: Callable[[str], bool]) -> bool:
+        """Whether nothing is left that can be run here now. Raises JournalError."""
+        left = {errand.company for errand in self._journal.errands.first() if serves(errand.company)}
+        return not self._busy and left <= self._not_before.keys()
 
     def close(self, patience: float) -> None:
         """End: what runs has so many seconds, and is run again after the next start where that isn't enough."""

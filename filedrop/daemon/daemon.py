@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.config import Config
+    from filedrop.daemon.hosting import Hosting
     from filedrop.inbound.answers import AnswersByMoving
     from filedrop.journal import Journal
     from filedrop.process.clock import Clockwork
@@ -62,8 +63,8 @@ class Configured:
 class Daemon:
     """All accounts with one journal, until `stopped` is set. Raises FiledropError when it can't be set up.
 
-    `watch` is False where files are to be found by scanning alone, as in a single run. `former`: the mapping rules of
-    the daemon before a reload, whose tables have been read.
+    `hosting`: this host among several that share the journal. `watch` is False where files are to be found by scanning
+    alone, as in a single run. `former`: the mapping rules of the daemon before a reload, whose tables have been read.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Daemon:
         *,
         stopped: threading.Event,
         log: structlog.stdlib.BoundLogger,
+        hosting: Hosting | None = None,
         watch: bool = True,
         clockwork: Clockwork = REAL,
         former: Rules | None = None,
@@ -80,6 +82,7 @@ class Daemon:
         survive = partial(attempt, log)
         self.config = config
         self.journal = journal
+        self.hosting = hosting
         self.configured = Configured(clockwork.now().isoformat())
         self._stopped = stopped
         self._now = clockwork.now
@@ -125,8 +128,12 @@ class Daemon:
             log=log,
         )
         self.accounts: list[Account] = []  # replaced, never changed: other threads read it
-        for name in config.accounts:
+        for name in filter(self.serves, config.accounts):
             self.take(self.build(config, name))
+
+    def serves(self, account: str | None) -> bool:
+        """Whether this host is to serve an account, or what no account has (None)."""
+        return self.hosting is None or self.hosting.serves(account)
 
     def build(self, config: Config, name: str) -> Account:
         """An account by a configuration, which isn't served yet. Raises FiledropError when it can't be set up."""
@@ -213,7 +220,7 @@ class Daemon:
             self.validating.end_if_idle()
             self.validators.tick()
         self.pages.end_if_idle()
-        self.commands.tick()
+        self.commands.tick(partial(_serves_company, self))
         self.journal.engine.keep_up()
         self.copies.tick()
         for account in self.accounts:
@@ -245,9 +252,8 @@ class Daemon:
 
     def follow(self, former: Daemon) -> None:
         """Take over the commands of a daemon that has given way. Before the start."""
-        passed, survive = self.config.pass_environment, partial(attempt, self._log)
-        former.commands.configure(self.config.commands, passed=passed, attempt=survive, log=self._log)
-        self.commands = former.commands
+        self.commands, passed = former.commands, self.config.pass_environment
+        self.commands.configure(self.config.commands, passed=passed, attempt=partial(attempt, self._log), log=self._log)
 
     def stop_but_commands(self) -> None:
         """Stop all but the commands, which another daemon takes over (`follow`)."""
@@ -287,7 +293,11 @@ class Daemon:
         deliveries = self._deliveries()
         if any(map(self.workers.is_serving, deliveries)) or not all(delivery.is_idle() for delivery in deliveries):
             return False
-        return all(account.is_done() for account in self.accounts) and self.pages.is_done() and self.commands.is_done()
+        return (
+            all(account.is_done() for account in self.accounts)
+            and self.pages.is_done()
+            and self.commands.is_done(partial(_serves_company, self))
+        )
 
     def report(self) -> DaemonReport:
         """What is known of all that is served now, without a look at a disk but the journal's."""
@@ -295,18 +305,10 @@ class Daemon:
             self._now(),
             accounts=tuple(account.report() for account in self.accounts),
             unassigned=self.unassigned.report if self.unassigned else None,
-            troubles=self._troubles(),
+            troubles=_troubles(self),
             journal=self.journal.trouble,
             configured=self.configured.read,
         )
-
-    def _troubles(self) -> dict[str, str]:
-        """What keeps work from being done that no account or folder says, each as a sentence, by what it is about."""
-        unvalidated = _unvalidated(self.validating, self.accounts, self.journal) if self.validating else ""
-        troubles = {"validation": unvalidated, "configuration": self.configured.why}
-        if self.copies.trouble != self.journal.trouble:  # which is told by itself
-            troubles["backup"] = self.copies.trouble
-        return {about: why for about, why in troubles.items() if why} | self.commands.troubles
 
     def is_healthy(self) -> bool:
         """Whether folders are served, answers recorded, and all loops alive."""
@@ -340,3 +342,17 @@ def _unvalidated(validating: Validating, accounts: Iterable[Account], journal: J
         return validating.trouble
     more = f", and {number - 1} more" if number > 1 else ""
     return f"documents can't be validated, and wait: {first.company}: {first.file}: {first.needs_why}{more}"
+
+
+def _serves_company(daemon: Daemon, name: str) -> bool:
+    company = daemon.config.companies.get(name)
+    return daemon.serves(company.account if company else None)
+
+
+def _troubles(daemon: Daemon) -> dict[str, str]:
+    """What keeps work from being done that no account or folder says, each as a sentence, by what it is about."""
+    unvalidated = _unvalidated(daemon.validating, daemon.accounts, daemon.journal) if daemon.validating else ""
+    troubles = {"validation": unvalidated, "configuration": daemon.configured.why}
+    if daemon.copies.trouble != daemon.journal.trouble:  # which is told by itself
+        troubles["backup"] = daemon.copies.trouble
+    return {about: why for about, why in troubles.items() if why} | daemon.commands.troubles

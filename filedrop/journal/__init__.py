@@ -21,6 +21,7 @@ command) is refused with `Changed` and overwrites nothing. No other package but 
     postgres_doubts                 how a server is set up other than filedrop needs it
     postgres_schema                 the same tables and triggers there
     connection                      how the file is opened, and when it may checkpoint
+    postgres_hosts                  which hosts share a journal in PostgreSQL, and what each of them serves
     migration                       older schemas, and the steps from each to the next
     copies                          copies of the file, by a command or each day
 """
@@ -33,7 +34,7 @@ from filedrop.errors import JournalError
 from filedrop.journal.answering import Answering, InvoiceAnswer
 from filedrop.journal.copies import Copies
 from filedrop.journal.documents import Documents, Drop, Duplicate, Newest
-from filedrop.journal.engine import Holder, NoJournal
+from filedrop.journal.engine import NoJournal
 from filedrop.journal.errands import Errand, Errands
 from filedrop.journal.folders import Folders
 from filedrop.journal.lately import Days, Lately, Received, Sent
@@ -60,7 +61,6 @@ __all__ = [
     "Drop",
     "Duplicate",
     "Errand",
-    "Holder",
     "InvoiceAnswer",
     "Journal",
     "Known",
@@ -109,8 +109,8 @@ class Journal:
         return cls(Sqlite(path, migrates=migrates))
 
     @classmethod
-    def in_database(cls, database: Database, holder: Holder | None = None, *, creates: bool = True) -> Journal:
-        """The journal in a database. With a `holder` it is the daemon's, which keeps other hosts' daemons out.
+    def in_database(cls, database: Database, *, is_daemons: bool = False, creates: bool = True) -> Journal:
+        """The journal in a database. `is_daemons`: it writes only while its process is one of the hosts.
 
         Raises NoJournal where the database is empty, unless this `creates` the tables.
         """
@@ -121,7 +121,7 @@ class Journal:
                 f"`journal` is a PostgreSQL database, and {error.name} isn't installed: in the folder of filedrop's "
                 "source run: pip install '.[postgres]'"
             ) from error
-        return cls(Postgres(database.address, database.password, holder=holder, creates=creates))
+        return cls(Postgres(database.address, database.password, is_daemons=is_daemons, creates=creates))
 
     @property
     def id(self) -> str:

@@ -9,7 +9,7 @@ import secrets
 import threading
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from filedrop.errors import FiledropError, JournalError
 from filedrop.journal import statements
@@ -43,17 +43,6 @@ class Connection(Protocol):
 
     def executemany(self, statement: str, rows: Iterable[Mapping[str, Any]], /) -> Cursor:
         """Run a statement for each of these values."""
-
-
-class Holder(NamedTuple):
-    """The daemon that a database is for: the name of its host, for people, and the id of its state folder.
-
-    A state folder is locked by the one daemon that uses it. So whoever has the same id, and the lock, is that daemon's
-    successor.
-    """
-
-    host: str
-    state: str
 
 
 class NoJournal(JournalError):
@@ -138,7 +127,16 @@ class Engine(ABC):
 
     def check_writable(self) -> None:
         """Write a test value. Raises JournalError."""
-        self.write(lambda connection: connection.execute(statements.TRY, {"value": secrets.token_hex(8)}))
+        self.keep("tried", secrets.token_hex(8))
+
+    def keep(self, key: str, value: str) -> None:
+        """Keep a text under a key."""
+        self.write(lambda connection: connection.execute(statements.KEEP, {"key": key, "value": value}))
+
+    def kept(self, key: str) -> str | None:
+        """The text that is kept under a key; None where there is none."""
+        value: str | None = self.value(statements.KEPT_TEXT, key=key)
+        return value
 
     def write(self, work: Callable[[Connection], _T]) -> _T:
         """Do `work` in a transaction, and return its result when the commit is on the disk.

@@ -1,9 +1,8 @@
-"""The journal in a PostgreSQL database: one daemon writes, and several hosts may read.
+"""The journal in a PostgreSQL database, which several hosts share.
 
-The daemon has a lease, the row `journal` in `leases`. Each of its transactions first calls the fence, which raises
-unless the row still is as it was taken (incarnation and epoch), and then waits for the row of `writers`: so there is
-one transaction after the other, as in SQLite. Commands have no lease and wait for that row alone; revisions refuse what
-is stale.
+Each transaction of a daemon first calls the fence, which raises where its process was replaced (postgres_hosts), and
+then waits for the row of `writers`: so there is one transaction after the other, as in SQLite. Commands wait for that
+row alone; revisions refuse what is stale.
 
 A session whose server doesn't answer in time is never used again. It is ended in the server before anything is
 repeated, because what it was asked may still be done, long after. A commit without an answer may have happened: the
@@ -23,23 +22,23 @@ from typing import TYPE_CHECKING
 import psycopg
 from psycopg import pq
 
+from filedrop import __version__
 from filedrop.errors import DamagedJournal, FiledropError, JournalError
 from filedrop.journal import statements
 from filedrop.journal.engine import Engine, NoJournal, UnclearCommit
 from filedrop.journal.postgres_doubts import doubts
+from filedrop.journal.postgres_hosts import Hosts, drain, hosts_of
 from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEMA
-from filedrop.journal.postgres_session import Address, Statements
+from filedrop.journal.postgres_session import Address, Statements, end_sessions
 from filedrop.journal.schema import SCHEMA_VERSION
-from filedrop.text import printable
-from filedrop.times import from_seconds
+from filedrop.model.hosts import Me
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filedrop.journal.engine import Holder
     from filedrop.journal.postgres_session import Session
+    from filedrop.model.hosts import Seen
 
-_LEASE = "journal"
 _READERS = 4  # sessions for threads that read; with the writer's they are all
 _PATIENCE = 10.0  # seconds
 _AGAIN = 0.2  # seconds between attempts to reach a server that restarts
@@ -48,32 +47,20 @@ _DAMAGE = ("XX001", "XX002")  # data or an index is corrupted
 
 _EXISTS = f"SELECT to_regclass('{SCHEMA}.about') IS NOT NULL"
 _CREATING = "SELECT pg_advisory_xact_lock(hashtext('filedrop'))"
-_END_SESSIONS = """
-    SELECT pg_terminate_backend(pid, %(wait)s) FROM pg_stat_activity
-    WHERE application_name = %(name)s AND usename = current_user AND pid <> pg_backend_pid()
-    AND (%(pids)s::bigint[] IS NULL OR pid = ANY(%(pids)s))
-"""
 # The server, and its history: another one doesn't know what has become of a transaction here.
 _LINEAGE = """
     SELECT (SELECT system_identifier FROM pg_control_system()), substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
 """
 _STATUS = "SELECT pg_xact_status(CAST(%s AS text)::xid8)"
-_BEGIN = "BEGIN; {fence}; SELECT pg_current_xact_id()::text"
-_HELD = "SELECT incarnation, epoch, host, state, since FROM leases WHERE name = %(name)s"
-_FIRST = "INSERT INTO leases VALUES (%(name)s, '', 0, '', '', 0) ON CONFLICT DO NOTHING"
-_TAKE = """
-    UPDATE leases SET incarnation = %(mine)s, epoch = epoch + 1, host = %(host)s, state = %(state)s, since = %(since)s
-    WHERE name = %(name)s AND incarnation = %(incarnation)s AND epoch = %(epoch)s RETURNING epoch
-"""
-_RELEASE = "UPDATE leases SET incarnation = '' WHERE name = %(name)s AND incarnation = %(mine)s AND epoch = %(epoch)s"
+_FENCE = "SELECT fence('{}'); "
+_BEGIN = "BEGIN; {}SELECT 1 FROM writers FOR UPDATE; SELECT pg_current_xact_id()::text"
 
 
 class Postgres(Engine):
-    """The open database. With a `holder` it has the lease until it is closed: that is the daemon's.
+    """The open database. `is_daemons`: it writes only while its process is one of the `hosts`.
 
-    `creates`: it makes the tables where there are none; else that is NoJournal.
-    `accepts`: it takes the lease from whichever host has it, which a person says is gone for good. `patience` is how
-    many seconds each wait for the server may take.
+    `creates`: it makes the tables where there are none; else that is NoJournal. `incarnation` is the process's name in
+    the database. `patience` is how many seconds each wait for the server may take.
     """
 
     def __init__(
@@ -81,15 +68,14 @@ class Postgres(Engine):
         address: str,
         password: Callable[[], str] | None = None,
         *,
-        holder: Holder | None = None,
+        is_daemons: bool = False,
         creates: bool = True,
-        accepts: bool = False,
         patience: float = _PATIENCE,
     ) -> None:
         super().__init__()
         self.address = Address(address, password)
         self.incarnation = f"filedrop-{secrets.token_hex(8)}"
-        self.epoch: int | None = None  # of the lease, while it is ours
+        self._begins = _BEGIN.format(_FENCE.format(self.incarnation) if is_daemons else "")
         self._patience = patience
         self._lost: list[int] = []  # sessions that may go on in the server
         self._transaction = ""  # the writer's last, by its id in the server
@@ -102,24 +88,31 @@ class Postgres(Engine):
             self._writer = self._connect_again()
             try:
                 self.id = self._take_up(creates=creates)
-                if holder is not None:
-                    self.epoch = self._take(holder, accepts=accepts)
             except BaseException:
                 self._writer.close()
                 raise
 
     def close(self) -> None:
-        """Give the lease back, and end all sessions."""
-        with self._writer_lock, suppress(psycopg.Error):
-            if self.epoch is not None and not self._writer.has_gone:
-                values = {"name": _LEASE, "mine": self.incarnation, "epoch": self.epoch}
-                self._writer.execute(_RELEASE, values)
+        """End all sessions."""
         for session in (*self._idle, self._writer):
             session.close()
 
     def describe(self) -> str:
         """The server's version."""
         return f"PostgreSQL {self._writer.info.parameter_status('server_version')}"
+
+    def hosts(self, name: str, *, takeover: float, state: str, boot: str) -> Hosts:
+        """The hosts that share the database, for this process; the rest is as `Me` has it."""
+        me = Me(name, self.incarnation, takeover, state, boot, __version__, settings="{}")
+        return Hosts(self.address, me, patience=min(self._patience, takeover / 5))
+
+    def who_serves(self) -> tuple[Seen, dict[str, str]]:
+        """The hosts and what they serve; and by their names, what they have reported. Raises JournalError."""
+        return hosts_of(self)
+
+    def drain(self, host: str, *, is_draining: bool) -> bool:
+        """Have a host serve nothing, or serve again. Returns whether there is one of this name. Raises JournalError."""
+        return drain(self, host, is_draining=is_draining)
 
     def check_integrity(self) -> None:
         """Whether it can be read: damage is the server's to find (`pg_amcheck`), and comes as an error."""
@@ -134,11 +127,7 @@ class Postgres(Engine):
         if self._writer.has_gone:
             self._lose_writer()
             self._writer = self._connect_again()
-        if self.epoch is None:
-            fence = "SELECT 1 FROM writers FOR UPDATE"
-        else:
-            fence = f"SELECT fence('{_LEASE}', '{self.incarnation}', {self.epoch})"
-        cursor = self._writer.execute(_BEGIN.format(fence=fence))
+        cursor = self._writer.execute(self._begins)
         while cursor.nextset():
             pass
         ((self._transaction,),) = cursor.fetchall()
@@ -205,19 +194,13 @@ class Postgres(Engine):
             self._refused, self._not_before = error, time.monotonic() + _AGAIN
             raise
         try:
-            self._end_sessions(session, self.incarnation, self._lost)
+            end_sessions(session, self.incarnation, self._patience, self._lost)
             self._lineage = self._asked_lineage(session)
         except BaseException:
             session.close()
             raise
         self._lost, self._refused = [], None
         return session
-
-    def _end_sessions(self, session: Session, name: str, pids: list[int] | None = None) -> None:
-        """End sessions with this application name in the server; `pids`: only these. Raises JournalError."""
-        values = {"name": name, "pids": pids, "wait": round(800 * self._patience)}
-        if not all(has_ended for (has_ended,) in session.execute(_END_SESSIONS, values).fetchall()):
-            raise JournalError(f"the journal {self.address} has a session of filedrop that can't be ended: {name}")
 
     def _asked_lineage(self, session: Session) -> object:
         with suppress(psycopg.Error):  # some databases that are offered as a service refuse these functions
@@ -259,8 +242,7 @@ class Postgres(Engine):
             reason = self.address.reason(error)
             if error.sqlstate == FENCED:
                 raise JournalError(
-                    f"the journal {self.address} is written by another filedrop now: nothing is posted here. "
-                    "Stop this one, or run it with a journal of its own"
+                    f"another host has replaced this one in the journal {self.address}: nothing is posted here"
                 ) from error
             if error.sqlstate in _DAMAGE:
                 self._damage = self.trouble = (
@@ -296,23 +278,3 @@ class Postgres(Engine):
                 f"{SCHEMA_VERSION}): install that version again, or a newer one"
             )
         return str(found["id"])
-
-    def _take(self, holder: Holder, *, accepts: bool) -> int:
-        """Take the lease; returns its epoch. Whoever had it has no session any more. Raises JournalError."""
-        values = {"name": _LEASE, "mine": self.incarnation, "since": time.time(), **holder._asdict()}
-        self._writer.execute(_FIRST, values)
-        ((incarnation, epoch, host, state, since),) = self._writer.execute(_HELD, values).fetchall()
-        if incarnation and state != holder.state and not accepts:
-            raise JournalError(
-                f"the journal {self.address} is used by filedrop on host {printable(host)} since "
-                f"{from_seconds(since):%Y-%m-%d %H:%M}: stop it there. If that host is gone for good, run here: "
-                "filedrop journal accept"
-            )
-        if incarnation:
-            self._end_sessions(self._writer, incarnation)
-        taken = self._writer.execute(_TAKE, values | {"incarnation": incarnation, "epoch": epoch}).fetchall()
-        if not taken:
-            raise JournalError(
-                f"another filedrop has taken the journal {self.address} at this moment: stop one of them"
-            )
-        return int(taken[0][0])

@@ -13,7 +13,7 @@ from filedrop.journal.schema import DEFINITIONS
 from filedrop.model.document import State
 
 SCHEMA = "filedrop"  # of the database, not a version
-FENCED = "FD001"  # the SQLSTATE of a write by a daemon that no longer has the lease
+FENCED = "FD001"  # the SQLSTATE of a write by a process that was replaced
 
 _WITH_ROWID = ("documents", "messages", "responses")  # whose order of insertion is asked for
 _GLOB = (r"\bGLOB '\[0-9\]\[0-9\]\[0-9\]'", "~ '^[0-9]{3}$'")
@@ -115,26 +115,32 @@ _TRIGGERS = (
     """,
 )
 
-# Who may write: the daemon that has the lease, one transaction after the other. `host`, `state` (the id of its state
-# folder) and `since` are for people; the incarnation is the daemon's process, which also names its sessions.
-_LEASES = (
-    """
-    CREATE TABLE leases (
-        name TEXT COLLATE "C" PRIMARY KEY, incarnation TEXT COLLATE "C" NOT NULL, epoch BIGINT NOT NULL,
-        host TEXT NOT NULL, state TEXT COLLATE "C" NOT NULL, since DOUBLE PRECISION NOT NULL
+# postgres_hosts says what they are for. `processes` is apart from `hosts`: a sign of life must not wait for a writer.
+_NAME, _MOMENT = 'TEXT COLLATE "C" NOT NULL', "DOUBLE PRECISION NOT NULL"
+_HOSTS = (
+    f"""
+    CREATE TABLE hosts (
+        name {_NAME} PRIMARY KEY, incarnation {_NAME}, beat BIGINT NOT NULL, takeover {_MOMENT},
+        state {_NAME}, boot {_NAME}, version {_NAME}, settings TEXT NOT NULL, is_draining BOOLEAN NOT NULL, at {_MOMENT}
     ) WITH (fillfactor = 50)
     """,
+    f"CREATE TABLE processes (incarnation {_NAME} PRIMARY KEY) WITH (fillfactor = 50)",
+    f"""
+    CREATE TABLE leases (
+        name {_NAME} PRIMARY KEY, incarnation {_NAME}, host {_NAME}, since {_MOMENT}, before {_NAME}
+    ) WITH (fillfactor = 50)
+    """,
+    f"CREATE TABLE reports (host {_NAME} PRIMARY KEY, incarnation {_NAME}, content TEXT NOT NULL)",
     "CREATE TABLE writers (only_one BOOLEAN PRIMARY KEY CHECK (only_one))",
     "INSERT INTO writers VALUES (TRUE)",
-    # It raises, so that what is sent behind it in a pipeline isn't done. Then it waits for the writer before.
+    # It raises, so that what is sent behind it in a pipeline isn't done.
     f"""
-    CREATE FUNCTION fence(wanted TEXT, mine TEXT, under BIGINT) RETURNS void LANGUAGE plpgsql AS $$
+    CREATE FUNCTION fence(mine TEXT) RETURNS void LANGUAGE plpgsql AS $$
     BEGIN
-        PERFORM 1 FROM leases WHERE name = wanted AND incarnation = mine AND epoch = under FOR SHARE;
+        PERFORM 1 FROM processes WHERE incarnation = mine FOR SHARE;
         IF NOT FOUND THEN
-            RAISE EXCEPTION 'another daemon has the lease %', wanted USING ERRCODE = '{FENCED}';
+            RAISE EXCEPTION 'the process % was replaced', mine USING ERRCODE = '{FENCED}';
         END IF;
-        PERFORM 1 FROM writers FOR UPDATE;
     END $$
     """,
 )
@@ -144,6 +150,6 @@ POSTGRES_DEFINITIONS = (
     *_FUNCTIONS,
     *(_defined(definition) for definition in DEFINITIONS if "CREATE TRIGGER" not in definition),
     *_TRIGGERS,
-    *_LEASES,
+    *_HOSTS,
 )
 """The statements that make the schema with its tables, indexes, functions and triggers; `SCHEMA` is the search path."""

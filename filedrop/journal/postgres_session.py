@@ -48,6 +48,13 @@ class _Text(StrDumperUnknown):
         return super().dump(obj)
 
 
+_END_SESSIONS = """
+    SELECT pg_terminate_backend(pid, %(wait)s) FROM pg_stat_activity
+    WHERE application_name = %(name)s AND usename = current_user AND pid <> pg_backend_pid()
+    AND (%(pids)s::bigint[] IS NULL OR pid = ANY(%(pids)s))
+"""
+
+
 class Session(psycopg.Connection[tuple[Any, ...]]):
     """A session, each wait of which ends after `patience` seconds with an OperationalError."""
 
@@ -144,3 +151,10 @@ class Address:
             session.close()
             raise
         return session
+
+
+def end_sessions(session: Session, name: str, patience: float, pids: list[int] | None = None) -> None:
+    """End sessions with this application name in the server; `pids`: only these. Raises JournalError, psycopg.Error."""
+    values = {"name": name, "pids": pids, "wait": round(800 * patience)}
+    if not all(has_ended for (has_ended,) in session.execute(_END_SESSIONS, values).fetchall()):
+        raise JournalError(f"a session of {name} can't be ended")

@@ -386,7 +386,8 @@ END_ERRAND = "DELETE FROM errands WHERE number = :number"
 
 # About the journal itself
 
-TRY = "INSERT INTO about VALUES ('tried', :value) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+KEEP = "INSERT INTO about VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+KEPT_TEXT = "SELECT value FROM about WHERE key = :key"
 SAY_ABOUT = "INSERT INTO about VALUES (:key, :value) ON CONFLICT DO NOTHING"
 SAY_SCHEMA = "UPDATE about SET value = :value WHERE key = 'schema'"
 ABOUT = "SELECT key, value FROM about"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
@@ -13,18 +13,18 @@ from filelock import FileLock, Timeout
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.files.disk import file_system
 from filedrop.files.rights import explain
-from filedrop.journal import JOURNAL, Holder, Journal
+from filedrop.journal import JOURNAL, Journal
 from filedrop.validation import clear_copies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from filedrop.journal import Database
 
 LOCK = "lock"
 PROCESS = "pid"
 ID = "id"  # of the state folder, in a database
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 A_GLANCE = 1.0  # seconds: `is_running` in another process may hold the lock for a moment
 
 
@@ -94,13 +94,26 @@ def locked_state(state: Path, database: Database | None = None) -> Iterator[Jour
 
 
 def _opened(state: Path, database: Database | None) -> Journal:
-    """The daemon's journal. Raises FiledropError where it can't be used, or is another host's."""
-    if database is None:
-        return Journal.at(state / JOURNAL, migrates=True)
+    """The daemon's journal. Raises FiledropError where it can't be used."""
+    return Journal.in_database(database, is_daemons=True) if database else Journal.at(state / JOURNAL, migrates=True)
+
+
+def state_id(state: Path) -> str:
+    """The id of a state folder, by which a host knows its own former process: made when it is first asked for.
+
+    Raises FiledropError.
+    """
     file = state / ID
     try:
         if not file.exists():
             file.write_text(secrets.token_hex(8), "ascii")
-        return Journal.in_database(database, Holder(socket.gethostname(), file.read_text("ascii")))
+        return file.read_text("ascii")
     except (OSError, UnicodeDecodeError) as error:
         raise FiledropError(f"{file} can't be used: {error}") from error
+
+
+def boot_id() -> str:
+    """The id of this machine's start; "" where the system has none."""
+    with suppress(OSError):
+        return _BOOT_ID.read_text().strip()
+    return ""

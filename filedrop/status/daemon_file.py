@@ -40,18 +40,30 @@ class DaemonFile:
         state = Directory.open(self._state)
         if self._written is None:
             clear_drafts(state)
-        waiting = [(str(path), *left) for path, left in part.waiting.items()]
-        content = {"filedrop": VERSION, **asdict(replace(part, waiting={})), "waiting": waiting}
-        replace_whole(state / NAME, json.dumps(content).encode() + b"\n")
+        replace_whole(state / NAME, encoded(part).encode() + b"\n")
         self._written, self._next = news, time.monotonic() + ANYWAY
 
 
 def read(state: Path) -> DaemonPart:
     """What the daemon wrote last; nothing where it has written nothing, or a later version has."""
     try:
-        content = json.loads((state / NAME).read_bytes())
+        return decoded((state / NAME).read_bytes())
+    except OSError:
+        return DaemonPart()
+
+
+def encoded(part: DaemonPart) -> str:
+    """A daemon's part as JSON."""
+    waiting = [(str(path), *left) for path, left in part.waiting.items()]
+    return json.dumps({"filedrop": VERSION, **asdict(replace(part, waiting={})), "waiting": waiting})
+
+
+def decoded(said: str | bytes) -> DaemonPart:
+    """A daemon's part from JSON; nothing where a later version has written it."""
+    try:
+        content = json.loads(said)
         return _part(content) if content.pop("filedrop") == VERSION else DaemonPart()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return DaemonPart()
 
 

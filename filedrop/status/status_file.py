@@ -21,11 +21,12 @@ from filedrop.files.patience import within
 from filedrop.files.rights import explain
 from filedrop.process.loop import attempt
 from filedrop.process.systemd import notify
-from filedrop.status.daemon_file import DaemonFile
+from filedrop.status.daemon_file import DaemonFile, encoded
 from filedrop.status.matters import in_a_line
 from filedrop.status.model import VERSION, Status
 from filedrop.status.page_file import ANYWAY, Pages, is_at_home, without_trifles
 from filedrop.status.survey import Survey, part_of
+from filedrop.status.together import AmongHosts, together
 from filedrop.storage import checked
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class StatusFile:
     """Keeps status.json up to date while a daemon works. `alerts` says what couldn't be sent of mails and the like.
 
     `tables` says what is wrong with the mapping's tables, and may take long. `reported`: the matters that an alert has
-    reported to the administrator.
+    reported to the administrator. `hosting`: this host among several; only the one that does the chores writes into the
+    root, for all.
     """
 
     def __init__(
@@ -61,10 +63,13 @@ class StatusFile:
         alerts: Callable[[], Sequence[str]] = tuple,
         tables: Callable[[], Sequence[str]] = tuple,
         reported: Callable[[], Container[Key]] = frozenset,
+        hosting: AmongHosts | None = None,
     ) -> None:
         self._alerts = alerts
         self._tables = tables
         self._reported = reported
+        self._hosting = hosting
+        self._config = config
         self._root = config.root
         self._journal = journal
         self._survey = Survey(config, journal)
@@ -127,6 +132,11 @@ class StatusFile:
             part = replace(part, troubles={**part.troubles, NAME: self._trouble})
         with suppress(OSError):  # the journal, which is there, too, reports a disk that is full
             self._daemon_file.write(part)
+        if self._hosting:
+            self._hosting.report(encoded(part))
+            if not self._hosting.does_chores:
+                return
+            part = together(self._config, part, self._hosting.name, self._hosting.seen, self._hosting.reports)
         asked_for = self._pages.readable(now).values()
         self._last = status = self._survey.take(part, running=running, now=now, asked_for=asked_for)
         self._tell_manager(status)

@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.postgres import programs
+from support.postgres import be_a_host, programs
 
-from filedrop.journal import JOURNAL, Holder, Journal
+from filedrop.journal import JOURNAL, Journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +31,7 @@ def journal(request: pytest.FixtureRequest, servers: Servers, path: Path) -> Ite
         from filedrop.journal.postgres import Postgres  # noqa: PLC0415 - an extra
 
         server = servers[request.param]
-        journal = Journal(Postgres(server.address(server.emptied()), holder=Holder("a", "state-a")))
+        journal = Journal(Postgres(server.address(server.emptied()), is_daemons=True))
+        be_a_host(journal, "here")
     yield journal
     journal.close()

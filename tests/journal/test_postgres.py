@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.drops import NOON, drop, posted
+from support.postgres import be_a_host
 from support.proxy import Proxy
 
 from filedrop.errors import Changed, JournalError
-from filedrop.journal import Holder, Journal
+from filedrop.journal import Journal
 from filedrop.journal.engine import UnclearCommit
 from filedrop.model.fault import Fault
 
@@ -33,7 +34,6 @@ from filedrop.journal.postgres import Postgres
 from filedrop.journal.postgres_session import Address
 
 PACKAGE = Path(__file__).parents[2]
-HERE, THERE = Holder("here", "state-1"), Holder("there", "state-2")
 PATIENCE = 2.0  # seconds: that of a session is rounded up to two
 
 
@@ -49,9 +49,11 @@ def proxy(postgres: Server) -> Iterator[Proxy]:
 
 
 @contextmanager
-def opened(address: str, holder: Holder | None = HERE, **changes: bool) -> Iterator[Journal]:
-    """A journal, by default the daemon's."""
-    with closing(Journal(Postgres(address, holder=holder, patience=PATIENCE, **changes))) as journal:
+def opened(address: str, host: str | None = "here") -> Iterator[Journal]:
+    """A journal, by default the daemon's of a host; None: a command's."""
+    with closing(Journal(Postgres(address, is_daemons=host is not None, patience=PATIENCE))) as journal:
+        if host:
+            be_a_host(journal, host)
         yield journal
 
 
@@ -69,54 +71,33 @@ def test_psycopg_is_an_extra() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=PACKAGE, check=False).returncode == 0
 
 
-# The lease
+# The fence
 
 
-def test_journal_of_another_host(postgres: Server, database: str) -> None:
-    """A second daemon is refused by a sentence that names the first one's host, until that has stopped."""
-    address = postgres.address(database)
-    refused = pytest.raises(JournalError, match=r"is used by filedrop on host there since .*filedrop journal accept")
-    with opened(address, THERE), refused:
-        Postgres(address, holder=HERE)
-    with opened(address, HERE) as journal:
-        journal.documents.record(drop(1))
+def writes(former: Journal) -> bool:
+    """Whether a daemon that was replaced still writes."""
+    try:
+        former.documents.record(drop(2))
+    except JournalError as error:
+        assert "another host has replaced this one" in str(error)  # noqa: PT017 - its absence is a result, too
+    return former.documents.by_id(drop(2).id) is not None
 
 
-def test_start_after_a_kill(postgres: Server, database: str) -> None:
-    """Whoever has the state folder needs nobody's leave, and whoever had it before writes nothing any more."""
+def test_process_that_was_replaced(postgres: Server, database: str) -> None:
+    """It writes nothing any more, whatever it had begun; whoever has replaced it does."""
     with opened(postgres.address(database)) as former, opened(postgres.address(database)) as journal:
         journal.documents.record(drop(1))
         assert not writes(former)
         assert files(former) == {"invoice-1.xml"}, "it may read"
 
 
-def writes(former: Journal) -> bool:
-    """Whether a daemon that has lost the lease still writes."""
-    try:
-        former.documents.record(drop(2))
-    except JournalError as error:
-        assert "is written by another filedrop now" in str(error)  # noqa: PT017 - its absence is a result, too
-    return former.documents.by_id(drop(2).id) is not None
-
-
 def test_a_fence_that_does_not_raise(postgres: Server) -> None:
     """The test before finds it: with a fence that only returns, the former daemon writes."""
     database = postgres.database()
     with opened(postgres.address(database)) as former, opened(postgres.address(database)):
-        postgres.sql(
-            "CREATE OR REPLACE FUNCTION filedrop.fence(wanted TEXT, mine TEXT, under BIGINT) RETURNS void"
-            " LANGUAGE sql AS 'SELECT'",
-            database,
-        )
+        returning = "CREATE OR REPLACE FUNCTION filedrop.fence(mine TEXT) RETURNS void LANGUAGE sql AS 'SELECT'"
+        postgres.sql(returning, database)
         assert writes(former)
-
-
-def test_host_that_is_gone_for_good(postgres: Server, database: str) -> None:
-    """A person's word takes the journal from a host that still has it, and ends its sessions."""
-    address = postgres.address(database)
-    with opened(address, THERE) as former, opened(address, HERE, accepts=True) as journal:
-        journal.documents.record(drop(1))
-        assert not writes(former)
 
 
 def test_command_beside_the_daemon(postgres: Server, database: str) -> None:

@@ -13,9 +13,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from filedrop.journal import Journal
 
 _USERS = ("postgres", "nobody")  # who the server is where the tests are root
 _SETTINGS = """
@@ -64,6 +68,15 @@ def _as_user() -> dict[str, Any]:
     known = {entry.pw_name: entry for entry in pwd.getpwall()}
     entry = next(known[name] for name in _USERS if name in known)
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": [], "env": {"PATH": os.environ["PATH"]}}
+
+
+def be_a_host(journal: Journal, name: str) -> None:
+    """Make a daemon's journal that of a host, in the place of one of the same name that is there."""
+    hosts = journal.engine.hosts(name, takeover=15.0, state=name, boot="")  # type: ignore[attr-defined] # PostgreSQL's
+    with closing(hosts):
+        if before := hosts.look().hosts.get(name):
+            assert hosts.replace(before)
+        assert hosts.enter(is_draining=False)
 
 
 class Server:

@@ -33,6 +33,7 @@ from support.commands import run_here
 from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice, listed_as
 from support.faults import Front
 from support.memory import folder_in_memory
+from support.postgres import be_a_host
 from werkzeug.http import http_date
 
 from filedrop import config, files
@@ -45,7 +46,6 @@ from filedrop.sandbox.store import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
     from datetime import datetime
 
     from filedrop.journal import Journal
@@ -239,9 +239,13 @@ inbound:{keys["inbound"]}
         speaks = AccessPoint(self.sandbox.store, self._accounts, dialect, after, self.clock)
         self.front.application = self.sandbox.app = speaks.flask
 
-    def locked(self) -> AbstractContextManager[Journal]:
-        """The daemon's journal."""
-        return locked_state(self.state, database(self.configuration()))
+    @contextmanager
+    def locked(self) -> Iterator[Journal]:
+        """The daemon's journal; in a database, that of the only host."""
+        with locked_state(self.state, database(self.configuration())) as journal:
+            if self.configuration().journal:
+                be_a_host(journal, "here")
+            yield journal
 
     @contextmanager
     def service(self, *, watch: bool = False) -> Iterator[Daemon]:

@@ -1,0 +1,267 @@
+"""This host among those that share the journal: its signs of life, and what it serves.
+
+A thread gives a sign of life every few seconds, replaces a host that gives none any more, and takes what is free. As
+long as the database answers, this process is certain that nobody has replaced it (files/certainty). If it was replaced,
+the process ends at once, with all that it was about to do: it is started again by its service manager.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+from filedrop.errors import JournalError
+from filedrop.files.certainty import CERTAINTY, elapsed
+from filedrop.model.hosts import CHORES, lease_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import structlog
+
+    from filedrop.config import Config
+    from filedrop.journal.postgres_hosts import Hosts
+    from filedrop.model.hosts import Host, Seen
+
+BEATS = 7.5  # signs of life within the time after which a host is replaced
+MARGIN = 0.2  # of that time, before whose end a host stops changing anything
+A_GLANCE = 0.02  # seconds between two looks whether the first sign of life was answered
+REPLACED = 1  # exit status: a service manager starts it again
+
+
+class Watch:
+    """Since when the counts of the others have stood still, by this process's own clock."""
+
+    def __init__(self) -> None:
+        self._stood: dict[str, tuple[Host, float]] = {}  # by incarnation
+
+    def see(self, hosts: Mapping[str, Host]) -> None:
+        """What was read just now."""
+        now, before = elapsed(), self._stood
+        self._stood = {}
+        for host in hosts.values():
+            seen, since = before.get(host.incarnation, (host, now))
+            self._stood[host.incarnation] = (host, since if seen.beat == host.beat else now)
+
+    def forget(self) -> None:
+        """Nothing could be read: whoever stood still may have done so for want of a database."""
+        self._stood.clear()
+
+    def stood_still(self, host: Host) -> float:
+        """For how many seconds a host has given no sign of life, as far as we have watched."""
+        seen, since = self._stood.get(host.incarnation, (host, elapsed()))
+        return elapsed() - since if seen.beat == host.beat else 0.0
+
+
+class Hosting:
+    """Keeps this host alive among the others, by a configuration.
+
+    `known`: the leases that the configuration is good for.
+
+    `mine`: the leases that this host has. `trouble`: why it takes none, as a sentence, "" where it does. `reports`:
+    what the hosts have reported last, by their names, as far as this host does the chores.
+    """
+
+    def __init__(
+        self,
+        hosts: Hosts,
+        config: Config,
+        log: structlog.stdlib.BoundLogger,
+    ) -> None:
+        self.name = hosts.me.name
+        self.mine: frozenset[str] = frozenset()
+        self.is_draining = False
+        self.trouble = ""
+        self.seen: Seen | None = None
+        self._hosts = hosts
+        self._takeover = hosts.me.takeover
+        self._log = log
+        self._watch = Watch()
+        self._free_since: dict[str, float] = {}
+        self._asked = 0  # signs of life
+        self._given_up: set[str] = set()
+        self._report = self._reported = ""
+        self.reports: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="hosting", daemon=True)
+        self._is_heard = True
+        self.configure(config)
+
+    def configure(self, config: Config) -> None:
+        """Go by this configuration from now on; what the others must know of it is in the next sign of life."""
+        self.known = frozenset({*map(lease_of, config.accounts), CHORES})
+        self._hosts.say(settings_of(config))
+
+    def serves(self, account: str | None) -> bool:
+        """Whether this host is to serve an account, or what no account has (None)."""
+        return not self.is_draining and (CHORES if account is None else lease_of(account)) in self.mine
+
+    def enter(self, stopped: threading.Event) -> bool:
+        """Become one of the hosts; False if stopped meanwhile. Raises JournalError.
+
+        Where another process has our name, it is replaced: at once if it was started with our state folder since this
+        machine has started, since we have the lock on that; else when it gives no sign of life.
+        """
+        me, is_draining = self._hosts.me, False
+        while not stopped.is_set():
+            seen = self._hosts.look()
+            self._watch.see(seen.hosts)
+            before = seen.hosts.get(me.name)
+            if before is None:
+                if self._hosts.enter(is_draining=is_draining):
+                    CERTAINTY.last_until(-math.inf)  # until the first sign of life is answered
+                    self._thread.start()
+                    return True
+            elif (before.state, before.boot) == (me.state, me.boot) or self._stands_still(before):
+                is_draining = before.is_draining
+                self._replace(before)
+                continue
+            stopped.wait(self._takeover / BEATS)
+        return False
+
+    @contextmanager
+    def for_one_run(self, stopped: threading.Event) -> Iterator[None]:
+        """A context in which this host serves what was free at its beginning. Raises JournalError."""
+        try:
+            if self.enter(stopped):
+                while self.seen is None and not stopped.wait(A_GLANCE):
+                    pass
+            yield
+        finally:
+            self.close(is_clean=True)
+
+    def give_back(self, lease: str) -> None:
+        """Nothing of it is left here: another host may serve it."""
+        with self._lock:
+            self.mine -= {lease}
+            self._given_up.add(lease)
+        self._wake.set()
+
+    def report(self, content: str) -> None:
+        """Have the others know this of this host, with its next sign of life."""
+        self._report = content
+
+    def close(self, *, is_clean: bool) -> None:
+        """Stop; where nothing is left here (`is_clean`), the others may take all at once."""
+        self._stopped.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        if is_clean:
+            self._hosts.leave()
+        self._hosts.close()
+
+    @property
+    def does_chores(self) -> bool:
+        """Whether this host tells people about all: status, pages, alerts."""
+        return CHORES in self.mine and not self.is_draining
+
+    def is_alive(self) -> bool:
+        """Whether signs of life are given."""
+        return self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._turn()
+            except JournalError as error:
+                self._watch.forget()
+                self._free_since.clear()
+                if self._is_heard:
+                    self._log.warning("host.unheard", why=str(error))
+                self._is_heard = False
+            self._wake.wait(self._takeover / BEATS)
+            self._wake.clear()
+
+    def _turn(self) -> None:
+        asked = elapsed()
+        self._asked += 1
+        seen = self._hosts.beat()
+        if seen.beat is None or seen.beat > 1 + self._asked:
+            self._lose("another host has replaced it" if seen.beat is None else "another process goes by its name")
+        CERTAINTY.last_until(asked + self._takeover * (1 - MARGIN))
+        if not self._is_heard:
+            self._log.info("host.heard")
+        self._is_heard = True
+        self._watch.see(seen.hosts)
+        self.is_draining = seen.hosts[self._hosts.me.name].is_draining
+        for host in seen.hosts.values():
+            if host.incarnation != self._hosts.me.incarnation and self._stands_still(host):
+                self._replace(host)
+        with self._lock:
+            given_up, self._given_up = self._given_up, set()
+        for lease in sorted(given_up):
+            self._hosts.give_back(lease)
+            self._log.info("lease.given_back", lease=lease)
+        self._take(seen)
+        if self._report != self._reported:
+            report = self._report
+            self._hosts.report(report)
+            self._reported = report
+        if CHORES in self.mine:
+            self.reports = self._hosts.reports()
+        self.seen = seen
+
+    def _take(self, seen: Seen) -> None:
+        """Take what is free, as far as this host serves less than the others; what nobody takes, after a while."""
+        known, now = sorted(self.known), elapsed()
+        taken = {name for name, lease in seen.leases.items() if lease.incarnation}
+        free = [name for name in known if name not in taken]
+        self._free_since = {name: self._free_since.get(name, now) for name in free}
+        self.trouble = self._objection(seen)
+        if self.is_draining or self.trouble:
+            return
+        living = [host for host in seen.hosts.values() if not host.is_draining and not self._stands_still(host)]
+        room = math.ceil(len({*known, *seen.leases}) / max(1, len(living))) - len(self.mine)
+        for name in free:
+            if room > 0 or now - self._free_since[name] > 2 * self._takeover:
+                if self._hosts.take(name):
+                    with self._lock:
+                        self.mine |= {name}
+                    self._log.info("lease.taken", lease=name)
+                room -= 1
+
+    def _objection(self, seen: Seen) -> str:
+        """Why nothing may be taken: a host that serves has other settings, by which it works in the same folders."""
+        serving = {lease.incarnation for lease in seen.leases.values()}
+        ours = json.loads(self._hosts.me.settings)
+        for host in seen.hosts.values():
+            theirs = json.loads(host.settings)
+            differ = sorted(key for key in {*ours, *theirs} if ours.get(key) != theirs.get(key))
+            if differ and host.incarnation in serving and host.incarnation != self._hosts.me.incarnation:
+                return (
+                    f"this host takes nothing, because host {host.name} has another configuration: "
+                    f"{', '.join(differ)}. Make them the same, and run on both: filedrop reload"
+                )
+        return ""
+
+    def _stands_still(self, host: Host) -> bool:
+        return self._watch.stood_still(host) >= max(self._takeover, host.takeover)
+
+    def _replace(self, host: Host) -> None:
+        if self._hosts.replace(host):
+            self._log.warning("host.replaced", host=host.name, beat=host.beat)
+
+    def _lose(self, why: str) -> NoReturn:
+        self._log.error("host.lost", why=why)
+        os._exit(REPLACED)
+
+
+def settings_of(config: Config) -> str:
+    """The settings that all hosts must have alike, as JSON: by another, one would work against the others."""
+    folders = sorted(map(str, config.folders))
+    return json.dumps(
+        {
+            "doubt": config.outbound.doubt.total_seconds(),
+            "duplicates": {name: company.duplicates for name, company in sorted(config.companies.items())},
+            "folders": hashlib.sha256("\n".join(folders).encode(errors="surrogateescape")).hexdigest(),
+            "root": str(config.root),
+        }
+    )

@@ -1,0 +1,198 @@
+"""Which hosts share a journal in PostgreSQL, and which of them serves what: signs of life, and leases.
+
+Each host counts its signs of life in its row. No clock is compared with another, not even the database's: the others
+watch a count by their own clocks (daemon/hosting), and replace a host whose count has stood still for so long. First
+its sessions are ended, so it is amid no write; then, in one transaction in which the count is still as it was watched,
+its process may write no more (the fence reads `processes`) and what it served is free. A host that finds that it was
+replaced ends its process: nothing that was made before lives on.
+
+An account, with all its companies, is leased as a whole, and so are the chores of all hosts (status, alerts). What is
+free is taken by the host that serves least.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from filedrop.errors import JournalError
+from filedrop.journal.postgres_session import end_sessions
+from filedrop.model.hosts import Host, Lease, Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from filedrop.journal.engine import Engine
+    from filedrop.journal.postgres_session import Address, Session
+    from filedrop.model.hosts import Me
+
+_HOSTS = """
+    SELECT name, incarnation, beat, takeover, state, boot, version, settings, is_draining, at FROM hosts ORDER BY name
+"""
+_LEASES = "SELECT name, incarnation, host, since, before FROM leases ORDER BY name"
+_ENTER = """
+    INSERT INTO hosts VALUES
+        (%(name)s, %(mine)s, 1, %(takeover)s, %(state)s, %(boot)s, %(version)s, %(settings)s, %(is_draining)s, %(at)s)
+    ON CONFLICT DO NOTHING RETURNING name
+"""
+_MAY_WRITE = "INSERT INTO processes VALUES (%(mine)s)"
+# Three statements: one that writes and reads would show what was there before it had waited for another's write.
+_BEAT = f"""
+    UPDATE hosts SET beat = beat + 1, settings = %(settings)s, at = %(at)s
+    WHERE name = %(name)s AND incarnation = %(mine)s RETURNING beat;
+    {_HOSTS};
+    {_LEASES}
+"""
+_AS_WATCHED = """
+    SELECT 1 FROM hosts WHERE name = %(name)s AND incarnation = %(incarnation)s AND beat = %(beat)s FOR UPDATE
+"""
+_REPLACE = (
+    "DELETE FROM processes WHERE incarnation = %(incarnation)s",
+    "UPDATE leases SET incarnation = '', before = host WHERE incarnation = %(incarnation)s",
+    "DELETE FROM reports WHERE incarnation = %(incarnation)s",
+    "DELETE FROM hosts WHERE incarnation = %(incarnation)s",
+)
+_KNOW = "INSERT INTO leases VALUES (%(lease)s, '', '', %(at)s, '') ON CONFLICT DO NOTHING"
+_FENCE = "SELECT fence(%(mine)s)"
+_TAKE = """
+    UPDATE leases SET incarnation = %(mine)s, host = %(name)s, since = %(at)s
+    WHERE name = %(lease)s AND incarnation = ''
+"""
+_GIVE_BACK = "UPDATE leases SET incarnation = '', before = host WHERE name = %(lease)s AND incarnation = %(mine)s"
+_REPORT = """
+    INSERT INTO reports VALUES (%(name)s, %(mine)s, %(content)s)
+    ON CONFLICT (host) DO UPDATE SET incarnation = excluded.incarnation, content = excluded.content
+"""
+_REPORTS = "SELECT host, content FROM reports ORDER BY host"
+_DRAIN = "UPDATE hosts SET is_draining = :is_draining WHERE name = :name"
+
+
+class Hosts:
+    """The hosts of a journal, by a session of its own: a sign of life must wait for no other work.
+
+    Each call raises JournalError where the database doesn't answer in time; the next one connects anew.
+    """
+
+    def __init__(self, address: Address, me: Me, *, patience: float) -> None:
+        self.me = me
+        self._address = address
+        self._patience = patience
+        self._session: Session | None = None
+
+    def say(self, settings: str) -> None:
+        """Have the next sign of life say these settings."""
+        self.me = self.me._replace(settings=settings)
+
+    def close(self) -> None:
+        """End the session."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def look(self) -> Seen:
+        """What is there, without a sign of life."""
+        with self._open() as session:
+            return _seen([], session.execute(_HOSTS).fetchall(), session.execute(_LEASES).fetchall())
+
+    def enter(self, *, is_draining: bool) -> bool:
+        """Be one of the hosts. Returns whether that is possible: another process may have the name."""
+        values = self._values(is_draining=is_draining)
+        with self._open() as session, session.transaction():
+            entered = bool(session.execute(_ENTER, values).fetchall())
+            if entered:
+                session.execute(_MAY_WRITE, values)
+        return entered
+
+    def beat(self) -> Seen:
+        """Give a sign of life, and see what is there."""
+        with self._open() as session:
+            cursor = psycopg.ClientCursor(session)
+            cursor.execute(_BEAT, self._values())
+            own = cursor.fetchall()
+            cursor.nextset()
+            hosts = cursor.fetchall()
+            cursor.nextset()
+            return _seen(own, hosts, cursor.fetchall())
+
+    def replace(self, host: Host) -> bool:
+        """Have a host serve nothing and write no more, if it is still as it was seen. Returns whether it was."""
+        with self._open() as session:
+            end_sessions(session, host.incarnation, self._patience)
+            with session.transaction():
+                if not session.execute(_AS_WATCHED, host._asdict()).fetchall():
+                    return False
+                _remove(session, host.incarnation)
+        return True
+
+    def take(self, lease: str) -> bool:
+        """Take what is free. Returns whether it was, and is ours now."""
+        values = self._values(lease=lease)
+        with self._open() as session, session.transaction():
+            session.execute(_FENCE, values)
+            session.execute(_KNOW, values)
+            return session.execute(_TAKE, values).rowcount == 1
+
+    def give_back(self, lease: str) -> None:
+        """Have something free for the others: nothing of it is left here."""
+        with self._open() as session:
+            session.execute(_GIVE_BACK, self._values(lease=lease))
+
+    def leave(self) -> None:
+        """Be no host any more, after all was given up; where that can't be said, the others watch."""
+        with suppress(JournalError), self._open() as session, session.transaction():
+            _remove(session, self.me.incarnation)
+
+    def report(self, content: str) -> None:
+        """Write what this host reports of itself, for the one that does the chores and for commands."""
+        values = self._values(content=content)
+        with self._open() as session, session.transaction():
+            session.execute(_FENCE, values)
+            session.execute(_REPORT, values)
+
+    def reports(self) -> dict[str, str]:
+        """What each host has reported last, by its name."""
+        with self._open() as session:
+            return dict(session.execute(_REPORTS).fetchall())
+
+    def _values(self, **more: Any) -> dict[str, Any]:
+        return self.me._asdict() | {"mine": self.me.incarnation, "at": time.time()} | more
+
+    @contextmanager
+    def _open(self) -> Iterator[Session]:
+        try:
+            if self._session is None or not self._session.is_clear:
+                self.close()
+                self._session = self._address.connect(self.me.incarnation, self._patience)
+            yield self._session
+        except psycopg.Error as error:
+            raise JournalError(f"{self._address}: {self._address.reason(error)}") from error
+
+
+def _remove(session: Session, incarnation: str) -> None:
+    for statement in _REPLACE:
+        session.execute(statement, {"incarnation": incarnation})
+
+
+def drain(engine: Engine, host: str, *, is_draining: bool) -> bool:
+    """Have a host serve nothing, or serve again. Returns whether there is one of this name. Raises JournalError."""
+    values = {"name": host, "is_draining": is_draining}
+    return engine.write(lambda connection: connection.execute(_DRAIN, values).rowcount) == 1
+
+
+def hosts_of(engine: Engine) -> tuple[Seen, dict[str, str]]:
+    """The hosts of a journal and their reports, for a command. Raises JournalError."""
+    with engine.reading() as connection:
+        seen = _seen([], connection.execute(_HOSTS).fetchall(), connection.execute(_LEASES).fetchall())
+        return seen, dict(connection.execute(_REPORTS).fetchall())
+
+
+def _seen(own: list[Any], hosts: Iterable[Any], leases: Iterable[Any]) -> Seen:
+    return Seen(
+        own[0][0] if own else None,
+        {row[0]: Host(*row) for row in hosts},
+        {row[0]: Lease(*row) for row in leases},
+    )

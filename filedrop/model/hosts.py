@@ -1,0 +1,58 @@
+"""Hosts that share a journal, and what each of them serves."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+CHORES = "chores"
+"""The lease of what is done once for all hosts: status, pages, alerts."""
+
+
+def lease_of(account: str) -> str:
+    """The name of an account's lease, which is that of all its companies."""
+    return f"account/{account}"
+
+
+class Host(NamedTuple):
+    """A host's row. `takeover`: after so many seconds without a sign of life it is replaced. `at`: by its own clock."""
+
+    name: str
+    incarnation: str  # of its process
+    beat: int
+    takeover: float
+    state: str  # the id of its state folder
+    boot: str  # the id of the start of its machine
+    version: str
+    settings: str  # those that all hosts must have alike, as JSON
+    is_draining: bool  # it is to serve nothing
+    at: float
+
+
+class Lease(NamedTuple):
+    """What is leased, by which process ("" where it is free), on which host, since when, and which had it before."""
+
+    name: str
+    incarnation: str
+    host: str
+    since: float
+    before: str
+
+
+class Seen(NamedTuple):
+    """What a sign of life was answered with: one's own count (None where one was replaced), and all that is there."""
+
+    beat: int | None
+    hosts: dict[str, Host]
+    leases: dict[str, Lease]
+
+
+class Me(NamedTuple):
+    """This process, as the others see it (`Host`)."""
+
+    name: str
+    incarnation: str
+    takeover: float
+    state: str
+    boot: str
+    version: str
+    settings: str
