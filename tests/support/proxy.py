@@ -51,7 +51,12 @@ class Proxy:
             while True:
                 client, _ = self._listener.accept()
                 server = socket.socket(socket.AF_UNIX)
-                server.connect(self._target)
+                try:
+                    server.connect(self._target)
+                except OSError:  # the server is stopped
+                    client.close()
+                    server.close()
+                    continue
                 link = _Link(client, server)
                 link.requests = link.answers = not self.is_silent
                 self._links.append(link)
@@ -62,7 +67,12 @@ class Proxy:
             link.requests = link.requests and not requests
             link.answers = link.answers and not answers
 
+    def cut(self) -> None:
+        """End all connections; new ones are carried."""
+        links, self._links = self._links, []
+        for link in links:
+            link.close()
+
     def close(self) -> None:
         self._listener.close()
-        for link in self._links:
-            link.close()
+        self.cut()

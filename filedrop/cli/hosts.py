@@ -1,0 +1,120 @@
+"""`filedrop hosts`, `hosts drain` and `hosts resume`: which hosts share the journal, and which of them serves what."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from filedrop.cli import FAILED
+from filedrop.cli.opening import open_config, open_journal, shared
+from filedrop.cli.show import complain, say, show_json
+from filedrop.cli.tables import show_table
+from filedrop.model.hosts import CHORES, lease_of
+from filedrop.times import from_seconds, local
+
+if TYPE_CHECKING:
+    from filedrop.config import Config
+    from filedrop.model.hosts import Host, Seen
+
+SILENT = 2  # times as long as until it is replaced: then somebody should have replaced it
+
+
+@click.group(invoke_without_command=True, epilog="\b\nExample: filedrop hosts")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def hosts(context: click.Context, *, as_json: bool) -> None:
+    """Show the hosts that share the journal, and which of them serves which account.
+
+    The exit status is 1 if an account is served by no host.
+    """
+    if context.invoked_subcommand is None:
+        config = open_config(context.obj)
+        with open_journal(config) as journal:
+            seen, _ = shared(journal).who_serves()
+        if as_json:
+            show_json(_as_json(seen))
+        else:
+            _show(seen)
+        if unserved := _unserved(config, seen):
+            if not as_json:
+                complain(f"served by no host: {', '.join(unserved)}")
+            raise SystemExit(FAILED)
+
+
+@hosts.command(epilog="\b\nExample: filedrop hosts drain b")
+@click.argument("host")
+@click.pass_obj
+def drain(config_option: str | None, host: str) -> None:
+    """Let the other hosts serve what HOST serves, until `hosts resume`.
+
+    HOST finishes the requests that are under way first. It goes on running, so you can stop or restart it afterwards.
+    """
+    _set_draining(config_option, host, is_draining=True)
+    say(f"{host} gives up its accounts; to see how far that is: filedrop hosts")
+
+
+@hosts.command(epilog="\b\nExample: filedrop hosts resume b")
+@click.argument("host")
+@click.pass_obj
+def resume(config_option: str | None, host: str) -> None:
+    """Let HOST serve accounts again. It takes those that no other host serves."""
+    _set_draining(config_option, host, is_draining=False)
+    say(f"{host} serves again what no other host serves")
+
+
+def _set_draining(config_option: str | None, host: str, *, is_draining: bool) -> None:
+    with open_journal(open_config(config_option)) as journal:
+        database = shared(journal)
+        if not database.drain(host, is_draining=is_draining):
+            names = ", ".join(database.who_serves()[0].hosts) or "none is running"
+            raise click.UsageError(f"there is no host {host}; the hosts are: {names}")
+
+
+def _as_json(seen: Seen) -> dict[str, Any]:
+    return {
+        "hosts": {
+            host.name: {
+                "version": host.version,
+                "heard": from_seconds(host.at).isoformat(timespec="seconds"),
+                "draining": host.is_draining,
+                "serves": _served(seen, host),
+            }
+            for host in seen.hosts.values()
+        },
+        "leases": {
+            lease.name: {
+                "host": lease.host if lease.incarnation else None,
+                "since": from_seconds(lease.since).isoformat(timespec="seconds"),
+                "before": lease.before or None,
+            }
+            for lease in seen.leases.values()
+        },
+    }
+
+
+def _show(seen: Seen) -> None:
+    rows = [
+        [host.name, _condition(host), local(from_seconds(host.at)), host.version, ", ".join(_served(seen, host)) or "-"]
+        for host in seen.hosts.values()
+    ]
+    show_table(["host", "condition", "last sign of life", "version", "serves"], rows)
+    if not rows:
+        say("no host is running")
+
+
+def _condition(host: Host) -> str:
+    if time.time() - host.at > SILENT * host.takeover:  # told to people alone, so the clocks may be compared
+        return "silent"
+    return "drained" if host.is_draining else "ok"
+
+
+def _served(seen: Seen, host: Host) -> list[str]:
+    return [lease.name for lease in seen.leases.values() if lease.incarnation == host.incarnation]
+
+
+def _unserved(config: Config, seen: Seen) -> list[str]:
+    serving = {host.incarnation for host in seen.hosts.values()}
+    served = {lease.name for lease in seen.leases.values() if lease.incarnation in serving}
+    return [name for name in (*map(lease_of, config.accounts), CHORES) if name not in served]

@@ -1,0 +1,61 @@
+"""Several hosts: what one served is another's when it is killed, hangs or stops, and each document goes out once."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+from support.postgres import programs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from support.hosts import SharedTree
+    from support.postgres import Servers
+
+if not programs():
+    pytest.skip("NO POSTGRESQL HERE: install the extra `dev`, on Linux", allow_module_level=True)
+
+
+@pytest.fixture
+def tree(servers: Servers, tmp_path: Path) -> Iterator[SharedTree]:
+    """Two accounts, and a new database."""
+    from support.hosts import SharedTree  # noqa: PLC0415 - it needs an extra
+
+    server = servers[next(iter(programs()))]
+    address = server.address(server.database())
+    with SharedTree(tmp_path, [address] * 3) as tree:
+        yield tree
+
+
+def test_one_host_serves_all(tree: SharedTree) -> None:
+    tree.start("a")
+    tree.drop(3)
+    tree.until(tree.is_settled, what="all is delivered")
+    assert tree.are_served("a")
+    assert not tree.wrong()
+
+
+@pytest.mark.parametrize("fault", ["kill", "hang", "stop"])
+def test_another_goes_on(tree: SharedTree, fault: str) -> None:
+    tree.start("a")
+    tree.until(lambda: tree.are_served("a"), what="a serves all")
+    tree.start("b")
+    tree.until(lambda: "b" in tree.seen().hosts, what="b is there")
+    tree.drop(10)
+    tree.until(lambda: len(tree.sent()) > 3, what="some are sent")
+    if fault == "kill":
+        tree.kill("a")
+    elif fault == "stop":
+        tree.stop("a")
+    else:
+        tree.daemons["a"].send_signal(signal.SIGSTOP)
+    tree.until(lambda: tree.are_served("b"), what="b serves all")
+    tree.drop(5)
+    if fault == "hang":
+        tree.daemons["a"].send_signal(signal.SIGCONT)
+        assert tree.daemons["a"].wait(60) == 1
+    tree.until(tree.is_settled, 300, what="all is delivered")
+    assert not tree.wrong()

@@ -1,0 +1,236 @@
+"""Several filedrops as real processes on one tree of folders, with one journal in PostgreSQL and one access point.
+
+Each account has one company, and each company sends to the next one. What counts in the end is `wrong`: which documents
+the access point has not exactly once, and which were not delivered exactly once.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import ExitStack, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from support.documents import invoice
+from support.faults import Front
+from support.memory import folder_in_memory
+from werkzeug.http import http_date
+
+from filedrop.daemon.hosting import REPLACED
+from filedrop.journal.postgres import Postgres
+from filedrop.model.hosts import CHORES, lease_of
+from filedrop.sandbox import Sandbox, SandboxAccount
+from filedrop.sandbox.store import utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from filedrop.model.hosts import Seen
+
+PROJECT = Path(__file__).parents[2]
+NUMBERS = ("987654325", "810418052", "991825827", "974760673")  # organisations, by their check digits
+PATIENCE = 120.0  # seconds: bounds only what has gone wrong
+# As `filedrop run`, but for a shorter time until a host is replaced than a configuration may have.
+RUN = """
+import sys
+from datetime import timedelta
+from pathlib import Path
+from filedrop import config
+from filedrop.cli.serving import serve
+from filedrop.config.agreement import TAKEOVERS
+from filedrop.process.control import Control, reload_on_signal, stop_on_signals
+
+def load():
+    read, takeover = config.load(Path(sys.argv[1])), timedelta(seconds=float(sys.argv[2]))
+    outbound = read.outbound.model_copy(update={"doubt": TAKEOVERS * takeover})
+    return read.model_copy(update={"takeover": takeover, "outbound": outbound})
+
+control = Control()
+stop_on_signals(control.stopped)
+reload_on_signal(control)
+serve(load(), control, reread=load)
+"""
+_NUMBER = re.compile(rb"<cbc:ID>(N-\d+-\d+)</cbc:ID>")
+
+
+class SharedTree:
+    """The folders, the access point and the hosts `a`, `b` ... It ends with its `with`: all hosts are killed.
+
+    `addresses`: of the database, as each host reaches it; `own`, as the test does. `takeover` is in seconds.
+    """
+
+    def __init__(
+        self,
+        base: Path,
+        addresses: Iterable[str],
+        *,
+        own: str = "",
+        accounts: int = 2,
+        takeover: float = 3.0,
+        latency: float = 0.0,
+    ) -> None:
+        self.base = base
+        self.root = base / "root"
+        self.takeover = takeover
+        self.names = [f"acc{nth}" for nth in range(accounts)]
+        self.addresses = dict(zip("abcdef", addresses, strict=False))
+        self.dropped: list[str] = []
+        self.daemons: dict[str, subprocess.Popen[bytes]] = {}
+        self._ends = ExitStack()
+        self._accounts = [
+            SandboxAccount(name, "secret", (f"0192:{number}",))
+            for name, number in zip(self.names, NUMBERS, strict=False)
+        ]
+        elsewhere = self._ends.enter_context(folder_in_memory(base))
+        self.sandbox = Sandbox(elsewhere / "access point", self._accounts, deliver_after=timedelta(seconds=latency))
+        self.front = Front(self.sandbox.app, date=lambda: http_date(utc_now()))
+        for nth in range(accounts):
+            (self.root / f"c{nth}" / "outbound").mkdir(parents=True)
+        (base / "password").write_text("secret\n")
+        (base / "password").chmod(0o600)
+        self.engine = Postgres(own or self.addresses["a"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in list(self.daemons):
+            self.kill(name)
+        self.engine.close()
+        self.front.close()
+        self.sandbox.store.close()
+        self._ends.close()
+
+    def config_file(self, host: str, more: str = "") -> Path:
+        """The configuration of a host."""
+        accounts = "\n".join(
+            f'  {name}: {{base_url: "{self.front.url}", username: {name}, password_file: "{self.base}/password"}}'
+            for name in self.names
+        )
+        companies = "\n".join(
+            f'  c{nth}: {{participants: ["0192:{NUMBERS[nth]}"], account: {name}}}'
+            for nth, name in enumerate(self.names)
+        )
+        path = self.base / f"{host}.yaml"
+        path.write_text(
+            f"""
+accounts:
+{accounts}
+root: {self.root}
+state: {self.base / host}
+journal: "{self.addresses[host]}"
+host: {host}
+companies:
+{companies}
+outbound: {{settle: 0s, rescan: 500ms, watch: scan, doubt: 150s, track: 200ms, directory: "off",
+  retry: {{first: 200ms, longest: 1s}}}}
+inbound: {{poll: 500ms, min_free: 1KB}}
+log: {{format: json}}
+{more}
+"""
+        )
+        return path
+
+    def start(self, host: str, more: str = "") -> subprocess.Popen[bytes]:
+        """Start a host's daemon."""
+        with (self.base / f"{host}.log").open("ab") as log:
+            command = [sys.executable, "-c", RUN, str(self.config_file(host, more)), str(self.takeover)]
+            self.daemons[host] = subprocess.Popen(command, stdout=log, stderr=log, cwd=PROJECT)
+        return self.daemons[host]
+
+    def kill(self, host: str) -> None:
+        """Kill a host's daemon, also one that is stopped or has ended."""
+        daemon = self.daemons.pop(host)
+        with suppress(ProcessLookupError):
+            daemon.kill()
+        daemon.wait()
+
+    def stop(self, host: str) -> None:
+        """Stop a host's daemon, which ends well."""
+        daemon = self.daemons.pop(host)
+        daemon.send_signal(signal.SIGTERM)
+        assert daemon.wait(PATIENCE) in (0, REPLACED), self.log_of(host)
+
+    def log_of(self, host: str) -> str:
+        """What a host has logged."""
+        return (self.base / f"{host}.log").read_text()
+
+    def seen(self) -> Seen:
+        """The hosts and leases now."""
+        return self.engine.who_serves()[0]
+
+    def serving(self) -> dict[str, str]:
+        """Which host has which lease now, "" where none has."""
+        return {name: lease.host if lease.incarnation else "" for name, lease in self.seen().leases.items()}
+
+    def leases(self) -> set[str]:
+        """All that is leased."""
+        return {CHORES, *map(lease_of, self.names)}
+
+    def are_served(self, by: Iterable[str] = "abcdef") -> bool:
+        """Whether each lease is one of these hosts'."""
+        now = self.serving()
+        return now.keys() == self.leases() and all(host and host in set(by) for host in now.values())
+
+    def until(self, condition: Callable[[], object], seconds: float = PATIENCE, *, what: str = "") -> None:
+        """Wait until a condition holds; seconds only bound what has gone wrong."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                logs = "\n".join(f"{host}: {self.log_of(host)[-3000:]}" for host in self.daemons)
+                raise AssertionError(f"not within {seconds:.0f} s: {what}\n{self.serving()}\n{logs}")
+            time.sleep(0.05)
+
+    def drop(self, count: int = 1) -> None:
+        """Drop so many documents into each company's folder, whole."""
+        for _ in range(count):
+            for nth in range(len(self.names)):
+                number = f"N-{nth}-{len(self.dropped)}"
+                receiver = NUMBERS[(nth + 1) % len(self.names)]
+                content = invoice(number, sender=f"0192:{NUMBERS[nth]}", receiver=f"0192:{receiver}")
+                draft = self.root / "draft"
+                draft.write_bytes(content)
+                draft.rename(self.root / f"c{nth}" / "outbound" / f"{number}.xml")
+                self.dropped.append(number)
+
+    def sent(self) -> Counter[str]:
+        """How often the access point has each document."""
+        store = self.sandbox.store
+        return Counter(
+            number.decode()
+            for name in self.names
+            for message in store.sent(name)
+            for number in _NUMBER.findall(store.document(message.uuid).read_bytes())[:1]
+        )
+
+    def delivered(self) -> Counter[str]:
+        """How often each document lies in an inbound folder."""
+        return Counter(
+            number.decode()
+            for path in self.root.glob("c*/inbound/*.xml")
+            for number in _NUMBER.findall(path.read_bytes())[:1]
+        )
+
+    def filed(self) -> Counter[str]:
+        """How often each document lies in an archive."""
+        return Counter(path.stem for path in self.root.glob("c*/outbound/archive/*/*.xml"))
+
+    def is_settled(self) -> bool:
+        """Whether each document was sent, delivered and archived, as far as it is missing nowhere."""
+        dropped = set(self.dropped)
+        return dropped <= set(self.delivered()) and dropped <= set(self.filed())
+
+    def wrong(self) -> dict[str, list[str]]:
+        """What isn't there exactly once: at the access point, in the inbound folders, in the archives."""
+        found = {"sent": self.sent(), "delivered": self.delivered(), "filed": self.filed()}
+        return {
+            where: wrong
+            for where, counts in found.items()
+            if (wrong := [f"{number}: {counts[number]}" for number in self.dropped if counts[number] != 1])
+        }
