@@ -38,7 +38,7 @@ def test_commands(world: World) -> None:
 def test_check_of_an_empty_database(make_world: Callable[..., World], postgres: Server) -> None:
     """It says so, and leaves nothing behind."""
     database = postgres.database()
-    world = make_world(more=f"journal: {postgres.address(database)}")
+    world = make_world(more=f"journal: {postgres.address(database)}", outbound={"doubt": "150s"})
     assert "the journal's database is empty" in world.filedrop("check").stdout
     assert postgres.sql("SELECT 1 FROM pg_namespace WHERE nspname = 'filedrop'", database) == []
 
