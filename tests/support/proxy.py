@@ -8,14 +8,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
 class _Link:
     """One connection, with the directions in which it still carries something."""
 
-    def __init__(self, client: socket.socket, server: socket.socket) -> None:
+    def __init__(self, client: socket.socket, server: socket.socket, heard: Callable[[], None]) -> None:
         self.requests = self.answers = True
+        self._heard = heard
         self._ends = (client, server)
         threading.Thread(target=self._carry, args=(client, server, "requests"), daemon=True).start()
         threading.Thread(target=self._carry, args=(server, client, "answers"), daemon=True).start()
@@ -23,6 +25,8 @@ class _Link:
     def _carry(self, source: socket.socket, target: socket.socket, direction: str) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
+                if direction == "requests":
+                    self._heard()
                 if getattr(self, direction):
                     target.sendall(data)
             if getattr(self, direction):  # else the other end never hears of it
@@ -41,6 +45,7 @@ class Proxy:
     def __init__(self, target: Path) -> None:
         self._target = str(target)
         self._links: list[_Link] = []
+        self.requests = 0  # messages of clients
         self.is_silent = False  # new connections get no answer either
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
@@ -57,9 +62,12 @@ class Proxy:
                     client.close()
                     server.close()
                     continue
-                link = _Link(client, server)
+                link = _Link(client, server, self._count)
                 link.requests = link.answers = not self.is_silent
                 self._links.append(link)
+
+    def _count(self) -> None:
+        self.requests += 1
 
     def lose(self, *, requests: bool = False, answers: bool = False) -> None:
         """Lose what comes from now on, in these directions."""
