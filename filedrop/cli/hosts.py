@@ -16,6 +16,7 @@ from filedrop.times import from_seconds, local
 
 if TYPE_CHECKING:
     from filedrop.config import Config
+    from filedrop.journal.postgres import Postgres
     from filedrop.model.hosts import Host, Seen
 
 SILENT = 2  # times as long as until it is replaced: then somebody should have replaced it
@@ -45,14 +46,18 @@ def hosts(context: click.Context, *, as_json: bool) -> None:
 
 @hosts.command(epilog="\b\nExample: filedrop hosts drain b")
 @click.argument("host")
+@click.option("--account", "accounts", multiple=True, help="Only this account. It can be repeated.")
 @click.pass_obj
-def drain(config_option: str | None, host: str) -> None:
+def drain(config_option: str | None, host: str, accounts: tuple[str, ...]) -> None:
     """Let the other hosts serve what HOST serves, until `hosts resume`.
 
     HOST finishes the requests that are under way first. It goes on running, so you can stop or restart it afterwards.
     """
-    _set_draining(config_option, host, is_draining=True)
-    say(f"{host} gives up its accounts; to see how far that is: filedrop hosts")
+    with open_journal(open_config(config_option)) as journal:
+        database = shared(journal)
+        if not database.drain(host, *map(lease_of, accounts)):
+            raise click.UsageError(_unknown(database, host, accounts))
+    say(f"{host} gives up {', '.join(accounts) or 'all accounts'}; to see how far that is: filedrop hosts")
 
 
 @hosts.command(epilog="\b\nExample: filedrop hosts resume b")
@@ -60,16 +65,18 @@ def drain(config_option: str | None, host: str) -> None:
 @click.pass_obj
 def resume(config_option: str | None, host: str) -> None:
     """Let HOST serve accounts again. It takes those that no other host serves."""
-    _set_draining(config_option, host, is_draining=False)
+    with open_journal(open_config(config_option)) as journal:
+        database = shared(journal)
+        if not database.resume(host):
+            raise click.UsageError(_unknown(database, host))
     say(f"{host} serves again what no other host serves")
 
 
-def _set_draining(config_option: str | None, host: str, *, is_draining: bool) -> None:
-    with open_journal(open_config(config_option)) as journal:
-        database = shared(journal)
-        if not database.drain(host, is_draining=is_draining):
-            names = ", ".join(database.who_serves()[0].hosts) or "none is running"
-            raise click.UsageError(f"there is no host {host}; the hosts are: {names}")
+def _unknown(database: Postgres, host: str, accounts: tuple[str, ...] = ()) -> str:
+    seen, _ = database.who_serves()
+    if host in seen.hosts:
+        return f"{host} doesn't serve {' and '.join(accounts)}: see filedrop hosts"
+    return f"there is no host {host}; the hosts are: {', '.join(seen.hosts) or 'none is running'}"
 
 
 def _as_json(seen: Seen) -> dict[str, Any]:

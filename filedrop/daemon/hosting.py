@@ -82,6 +82,7 @@ class Hosting:
         self._takeover = hosts.me.takeover
         self._log = log
         self._watch = Watch()
+        self._drained: frozenset[str] = frozenset()
         self._free_since: dict[str, float] = {}
         self._asked = 0  # signs of life
         self._given_up: set[str] = set()
@@ -101,7 +102,8 @@ class Hosting:
 
     def serves(self, account: str | None) -> bool:
         """Whether this host is to serve an account, or what no account has (None)."""
-        return not self.is_draining and (CHORES if account is None else lease_of(account)) in self.mine
+        lease = CHORES if account is None else lease_of(account)
+        return lease in self.mine and lease not in self._drained and not self.is_draining
 
     def enter(self, stopped: threading.Event) -> bool:
         """Become one of the hosts; False if stopped meanwhile. Raises JournalError.
@@ -191,7 +193,8 @@ class Hosting:
             self._log.info("host.heard")
         self._is_heard = True
         self._watch.see(seen.hosts)
-        self.is_draining = seen.hosts[self._hosts.me.name].is_draining
+        self.is_draining = seen.hosts[self.name].is_draining
+        self._drained = frozenset(name for name, lease in seen.leases.items() if lease.drained == self.name)
         for host in seen.hosts.values():
             if host.incarnation != self._hosts.me.incarnation and self._stands_still(host):
                 self._replace(host)
@@ -221,7 +224,7 @@ class Hosting:
         living = [host for host in seen.hosts.values() if not host.is_draining and not self._stands_still(host)]
         room = math.ceil(len({*known, *seen.leases}) / max(1, len(living))) - len(self.mine)
         for name in free:
-            if room > 0 or now - self._free_since[name] > 2 * self._takeover:
+            if (room > 0 and name not in self._drained) or now - self._free_since[name] > 2 * self._takeover:
                 if self._hosts.take(name):
                     with self._lock:
                         self.mine |= {name}

@@ -27,7 +27,7 @@ from filedrop.errors import DamagedJournal, FiledropError, JournalError
 from filedrop.journal import statements
 from filedrop.journal.engine import Engine, NoJournal, UnclearCommit
 from filedrop.journal.postgres_doubts import doubts
-from filedrop.journal.postgres_hosts import Hosts, drain, hosts_of
+from filedrop.journal.postgres_hosts import Hosts, drain, hosts_of, resume
 from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEMA
 from filedrop.journal.postgres_session import Address, Statements, end_sessions
 from filedrop.journal.schema import SCHEMA_VERSION
@@ -110,9 +110,13 @@ class Postgres(Engine):
         """The hosts and what they serve; and by their names, what they have reported. Raises JournalError."""
         return hosts_of(self)
 
-    def drain(self, host: str, *, is_draining: bool) -> bool:
-        """Have a host serve nothing, or serve again. Returns whether there is one of this name. Raises JournalError."""
-        return drain(self, host, is_draining=is_draining)
+    def drain(self, host: str, *leases: str) -> bool:
+        """Have a host give up these leases, or all and take none. Returns whether it could be told."""
+        return drain(self, host, *leases)
+
+    def resume(self, host: str) -> bool:
+        """Have a host take again what is free. Returns whether there is one of this name."""
+        return resume(self, host)
 
     def check_integrity(self) -> None:
         """Whether it can be read: damage is the server's to find (`pg_amcheck`), and comes as an error."""

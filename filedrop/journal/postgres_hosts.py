@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from filedrop.journal.engine import Engine
+    from filedrop.journal.engine import Connection, Engine
     from filedrop.journal.postgres_session import Address, Session
     from filedrop.model.hosts import Me
 
 _HOSTS = """
     SELECT name, incarnation, beat, takeover, state, boot, version, settings, is_draining, at FROM hosts ORDER BY name
 """
-_LEASES = "SELECT name, incarnation, host, since, before FROM leases ORDER BY name"
+_LEASES = "SELECT name, incarnation, host, since, before, drained FROM leases ORDER BY name"
 _ENTER = """
     INSERT INTO hosts VALUES
         (%(name)s, %(mine)s, 1, %(takeover)s, %(state)s, %(boot)s, %(version)s, %(settings)s, %(is_draining)s, %(at)s)
@@ -56,7 +56,7 @@ _REPLACE = (
     "DELETE FROM reports WHERE incarnation = %(incarnation)s",
     "DELETE FROM hosts WHERE incarnation = %(incarnation)s",
 )
-_KNOW = "INSERT INTO leases VALUES (%(lease)s, '', '', %(at)s, '') ON CONFLICT DO NOTHING"
+_KNOW = "INSERT INTO leases VALUES (%(lease)s, '', '', %(at)s, '', '') ON CONFLICT DO NOTHING"
 _FENCE = "SELECT fence(%(mine)s)"
 _TAKE = """
     UPDATE leases SET incarnation = %(mine)s, host = %(name)s, since = %(at)s
@@ -69,6 +69,8 @@ _REPORT = """
 """
 _REPORTS = "SELECT host, content FROM reports ORDER BY host"
 _DRAIN = "UPDATE hosts SET is_draining = :is_draining WHERE name = :name"
+_DRAIN_OF = "UPDATE leases SET drained = host WHERE name = :lease AND host = :name AND incarnation <> ''"
+_RESUME = "UPDATE leases SET drained = '' WHERE drained = :name"
 
 
 class Hosts:
@@ -177,10 +179,25 @@ def _remove(session: Session, incarnation: str) -> None:
         session.execute(statement, {"incarnation": incarnation})
 
 
-def drain(engine: Engine, host: str, *, is_draining: bool) -> bool:
-    """Have a host serve nothing, or serve again. Returns whether there is one of this name. Raises JournalError."""
-    values = {"name": host, "is_draining": is_draining}
-    return engine.write(lambda connection: connection.execute(_DRAIN, values).rowcount) == 1
+def drain(engine: Engine, host: str, *leases: str) -> bool:
+    """Have a host give up these leases, or all and take none. Returns whether it could be told. Raises JournalError."""
+
+    def work(connection: Connection) -> bool:
+        if not leases:
+            return connection.execute(_DRAIN, {"name": host, "is_draining": True}).rowcount == 1
+        return all(connection.execute(_DRAIN_OF, {"name": host, "lease": lease}).rowcount == 1 for lease in leases)
+
+    return engine.write(work)
+
+
+def resume(engine: Engine, host: str) -> bool:
+    """Have a host take again what is free. Returns whether there is one of this name. Raises JournalError."""
+
+    def work(connection: Connection) -> bool:
+        connection.execute(_RESUME, {"name": host})
+        return connection.execute(_DRAIN, {"name": host, "is_draining": False}).rowcount == 1
+
+    return engine.write(work)
 
 
 def hosts_of(engine: Engine) -> tuple[Seen, dict[str, str]]:

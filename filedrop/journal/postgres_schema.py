@@ -127,7 +127,7 @@ _HOSTS = (
     f"CREATE TABLE processes (incarnation {_NAME} PRIMARY KEY) WITH (fillfactor = 50)",
     f"""
     CREATE TABLE leases (
-        name {_NAME} PRIMARY KEY, incarnation {_NAME}, host {_NAME}, since {_MOMENT}, before {_NAME}
+        name {_NAME} PRIMARY KEY, incarnation {_NAME}, host {_NAME}, since {_MOMENT}, before {_NAME}, drained {_NAME}
     ) WITH (fillfactor = 50)
     """,
     f"CREATE TABLE reports (host {_NAME} PRIMARY KEY, incarnation {_NAME}, content TEXT NOT NULL)",

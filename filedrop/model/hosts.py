@@ -29,13 +29,17 @@ class Host(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """What is leased, by which process ("" where it is free), on which host, since when, and which had it before."""
+    """What is leased, by which process ("" where it is free), on which host, since when, and which had it before.
+
+    `drained`: the host that is to give it up, "" where none is; it takes it back only if no other does.
+    """
 
     name: str
     incarnation: str
     host: str
     since: float
     before: str
+    drained: str
 
 
 class Seen(NamedTuple):

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from support.postgres import programs
 
+from filedrop.model.hosts import lease_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -59,3 +61,28 @@ def test_another_goes_on(tree: SharedTree, fault: str) -> None:
         assert tree.daemons["a"].wait(60) == 1
     tree.until(tree.is_settled, 300, what="all is delivered")
     assert not tree.wrong()
+
+
+def test_accounts_are_shared(tree: SharedTree) -> None:
+    """One account of a host goes to another, and both go on; drained altogether, it serves nothing."""
+    tree.start("a")
+    tree.until(lambda: tree.are_served("a"), what="a serves all")
+    tree.start("b")
+    tree.until(lambda: "b" in tree.seen().hosts, what="b is there")
+    assert tree.engine.drain("a", lease_of("acc1"))
+    tree.drop(5)
+    tree.until(lambda: tree.serving()[lease_of("acc1")] == "b", what="b serves one of two")
+    tree.drop(5)
+    tree.until(tree.is_settled, 300, what="all is delivered")
+    assert tree.serving()[lease_of("acc0")] == "a"
+    assert tree.engine.drain("a")
+    tree.until(lambda: tree.are_served("b"), what="b serves all")
+    tree.drop(2)
+    tree.until(tree.is_settled, 300, what="all is delivered")
+    assert tree.engine.resume("a")
+    tree.stop("b")
+    tree.until(lambda: tree.are_served("a"), what="a serves all again")
+    tree.drop(2)
+    tree.until(tree.is_settled, 300, what="all is delivered")
+    assert not tree.wrong()
+    assert not tree.engine.drain("c")
