@@ -79,6 +79,16 @@ class JournalError(FiledropError):
     """The journal can't be read or written."""
 
 
+class OtherDatabase(JournalError):
+    """Another database answers by now, which may lack the last records: the process must begin anew with it."""
+
+    def __init__(self, address: object) -> None:
+        super().__init__(
+            f"the journal {address} was restored, or a standby server has taken its place: filedrop must start again, "
+            "and then looks for what is on its way before it sends anything"
+        )
+
+
 class DamagedJournal(JournalError):
     """The journal's file is damaged."""
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 ARGUMENTS = {"history", "hold", "release", "resolve", "retry"}  # the commands whose arguments are completed here
 OPTIONS = {  # and the options of commands; nothing completes a message number
     ("identify", "--company"), ("validate", "--company"), ("rehearse", "--company"), ("resolve", "--sent"),
-    ("download", "--account"), ("lookup", "--account"),
-    ("hosts", "--account"), ("messages", "--account"), ("read", "--account"), ("show", "--account"), ("statistics", "--account"),
+    ("download", "--account"), ("hosts", "--account"), ("lookup", "--account"),
+    ("messages", "--account"), ("read", "--account"), ("show", "--account"), ("statistics", "--account"),
 }  # fmt: skip
 TAKING_FILES = {"backup", "identify", "rehearse", "show", "validate"}
 PATIENCE = 0.5  # seconds for the configuration and all folders together

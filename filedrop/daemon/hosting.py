@@ -15,7 +15,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
-from filedrop.errors import JournalError
+from filedrop.errors import JournalError, OtherDatabase
 from filedrop.files.certainty import CERTAINTY, elapsed
 from filedrop.model.hosts import CHORES, lease_of
 
@@ -173,6 +173,8 @@ class Hosting:
         while not self._stopped.is_set():
             try:
                 self._turn()
+            except OtherDatabase as error:
+                self._lose(str(error))
             except JournalError as error:
                 self._watch.forget()
                 self._free_since.clear()

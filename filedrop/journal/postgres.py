@@ -23,13 +23,13 @@ import psycopg
 from psycopg import pq
 
 from filedrop import __version__
-from filedrop.errors import DamagedJournal, FiledropError, JournalError
+from filedrop.errors import DamagedJournal, FiledropError, JournalError, OtherDatabase
 from filedrop.journal import statements
 from filedrop.journal.engine import Engine, NoJournal, UnclearCommit
 from filedrop.journal.postgres_doubts import doubts
 from filedrop.journal.postgres_hosts import Hosts, drain, hosts_of, resume
 from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEMA
-from filedrop.journal.postgres_session import Address, Statements, end_sessions
+from filedrop.journal.postgres_session import Address, Statements, end_sessions, lineage_of
 from filedrop.journal.schema import SCHEMA_VERSION
 from filedrop.model.hosts import Me
 
@@ -47,10 +47,6 @@ _DAMAGE = ("XX001", "XX002")  # data or an index is corrupted
 
 _EXISTS = f"SELECT to_regclass('{SCHEMA}.about') IS NOT NULL"
 _CREATING = "SELECT pg_advisory_xact_lock(hashtext('filedrop'))"
-# The server, and its history: another one doesn't know what has become of a transaction here.
-_LINEAGE = """
-    SELECT (SELECT system_identifier FROM pg_control_system()), substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
-"""
 _STATUS = "SELECT pg_xact_status(CAST(%s AS text)::xid8)"
 _FENCE = "SELECT fence('{}'); "
 _BEGIN = "BEGIN; {}SELECT 1 FROM writers FOR UPDATE; SELECT pg_current_xact_id()::text"
@@ -79,7 +75,9 @@ class Postgres(Engine):
         self._patience = patience
         self._lost: list[int] = []  # sessions that may go on in the server
         self._transaction = ""  # the writer's last, by its id in the server
-        self._lineage: object = None  # the server and its history, where it says them
+        self._lineage = ""  # the server's and the database's
+        self._is_daemons = is_daemons
+        self.id = ""
         self._refused: psycopg.Error | None = None  # the last connection
         self._not_before = 0.0  # the next attempt
         self._idle: list[Session] = []
@@ -157,7 +155,7 @@ class Postgres(Engine):
             if not is_done:
                 raise
 
-    def _is_committed(self, lineage: object) -> bool:
+    def _is_committed(self, lineage: str) -> bool:
         """Ask what became of the last transaction, as soon as the server can be asked. Raises psycopg.Error."""
         end = time.monotonic() + self._patience
         while self._writer.closed:
@@ -167,7 +165,7 @@ class Postgres(Engine):
                 if time.monotonic() > end:
                     raise
                 time.sleep(_AGAIN)
-        if lineage is None or self._lineage != lineage:
+        if not lineage or self._lineage != lineage:
             raise JournalError("another server answers there now")
         ((status,),) = self._writer.execute(_STATUS, [self._transaction]).fetchall()
         if status not in ("committed", "aborted"):
@@ -199,17 +197,15 @@ class Postgres(Engine):
             raise
         try:
             end_sessions(session, self.incarnation, self._patience, self._lost)
-            self._lineage = self._asked_lineage(session)
+            lineage = lineage_of(session)
+            if self.id and self._is_daemons and lineage != self._lineage:
+                raise OtherDatabase(self.address)
+            self._lineage = lineage
         except BaseException:
             session.close()
             raise
         self._lost, self._refused = [], None
         return session
-
-    def _asked_lineage(self, session: Session) -> object:
-        with suppress(psycopg.Error):  # some databases that are offered as a service refuse these functions
-            return session.execute(_LINEAGE).fetchall()
-        return None
 
     def _connect(self) -> Session:
         return self.address.connect(self.incarnation, self._patience)
@@ -263,7 +259,11 @@ class Postgres(Engine):
             raise JournalError(sentence) from error
 
     def _take_up(self, *, creates: bool) -> str:
-        """Make the tables in a new database. Returns the journal's id. Raises JournalError, psycopg.Error."""
+        """Make the tables in a new database. Returns the journal's id. Raises JournalError, psycopg.Error.
+
+        A daemon's journal counts as older than all folders where the database isn't the one that was last written to:
+        it is a standby that was promoted, or was restored.
+        """
         with self._writer.transaction():
             self._writer.execute(_CREATING)
             connection = Statements(self._writer)
@@ -276,6 +276,11 @@ class Postgres(Engine):
                 for key, value in (("schema", str(SCHEMA_VERSION)), ("id", secrets.token_hex(8))):
                     connection.execute(statements.SAY_ABOUT, {"key": key, "value": value})
             found = dict(connection.execute(statements.ABOUT).fetchall())
+            self._lineage = lineage_of(self._writer)
+            if self._is_daemons and found["schema"] == str(SCHEMA_VERSION) and found.get("lineage") != self._lineage:
+                if exists and "lineage" in found:  # what was recorded since it was copied is missing
+                    connection.execute(statements.COUNT_AS_OLDER)
+                connection.execute(statements.KEEP, {"key": "lineage", "value": self._lineage})
         if found["schema"] != str(SCHEMA_VERSION):
             raise JournalError(
                 f"{self.address} was written by another version of filedrop (schema {found['schema']}, this one knows "

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from filedrop.errors import JournalError
-from filedrop.journal.postgres_session import end_sessions
+from filedrop.errors import JournalError, OtherDatabase
+from filedrop.journal.postgres_session import end_sessions, lineage_of
 from filedrop.model.hosts import Host, Lease, Seen
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ _RESUME = "UPDATE leases SET drained = '' WHERE drained = :name"
 class Hosts:
     """The hosts of a journal, by a session of its own: a sign of life must wait for no other work.
 
-    Each call raises JournalError where the database doesn't answer in time; the next one connects anew.
+    Each call raises JournalError where the database doesn't answer in time; the next one connects anew. It raises
+    OtherDatabase where another one answers by then.
     """
 
     def __init__(self, address: Address, me: Me, *, patience: float) -> None:
@@ -84,6 +85,7 @@ class Hosts:
         self._address = address
         self._patience = patience
         self._session: Session | None = None
+        self._lineage: str | None = None
 
     def say(self, settings: str) -> None:
         """Have the next sign of life say these settings."""
@@ -169,6 +171,9 @@ class Hosts:
             if self._session is None or not self._session.is_clear:
                 self.close()
                 self._session = self._address.connect(self.me.incarnation, self._patience)
+                before, self._lineage = self._lineage, lineage_of(self._session)
+                if before is not None and before != self._lineage:
+                    raise OtherDatabase(self._address)
             yield self._session
         except psycopg.Error as error:
             raise JournalError(f"{self._address}: {self._address.reason(error)}") from error

@@ -55,6 +55,14 @@ _END_SESSIONS = """
 """
 
 
+# Another server, a promoted standby and a restored database differ in one of these.
+_LINEAGE = """
+    SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()),
+        substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
+        (SELECT oid FROM pg_database WHERE datname = current_database()), to_regclass('about')::oid)
+"""
+
+
 class Session(psycopg.Connection[tuple[Any, ...]]):
     """A session, each wait of which ends after `patience` seconds with an OperationalError."""
 
@@ -158,3 +166,13 @@ def end_sessions(session: Session, name: str, patience: float, pids: list[int] |
     values = {"name": name, "pids": pids, "wait": round(800 * patience)}
     if not all(has_ended for (has_ended,) in session.execute(_END_SESSIONS, values).fetchall()):
         raise JournalError(f"a session of {name} can't be ended")
+
+
+def lineage_of(session: Session) -> str:
+    """What tells the database from an older copy of it; "" where the server doesn't say that."""
+    try:
+        with session.transaction():
+            ((lineage,),) = session.execute(_LINEAGE).fetchall()
+    except psycopg.Error:  # some databases that are offered as a service refuse these functions
+        return ""
+    return str(lineage)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -329,3 +330,46 @@ def test_doubts_of_a_server(postgres: Server, database: str, proxy: Proxy) -> No
         ]  # how slow this machine is
     with opened(through(proxy, database)) as journal:
         assert any("isn't encrypted" in why for why in journal.engine.doubts())
+
+
+# Copies of the database
+
+
+def counts(journal: Journal) -> tuple[int, int]:
+    changes = journal.folders.changes("f1")
+    return changes.counted, changes.marked
+
+
+def known_folder(journal: Journal) -> None:
+    journal.folders.record("f1", Path("/somewhere"))
+    journal.documents.record(drop(1))
+    journal.folders.mark("f1")
+
+
+def test_restored_database_counts_as_older(postgres: Server) -> None:
+    """A copy may lack the last records, whatever its markers say: the folders are compared before anything is sent."""
+    database, restored = postgres.database(), f"restored_{secrets.token_hex(4)}"
+    with opened(postgres.address(database)) as journal:
+        known_folder(journal)
+        before = counts(journal)
+    with opened(postgres.address(database)) as journal:
+        assert counts(journal) == before, "the same database is no copy"
+    postgres.sql(f"CREATE DATABASE {restored} TEMPLATE {database} OWNER filedrop")
+    for _ in range(2):  # and that is said once
+        with opened(postgres.address(restored)) as journal:
+            assert counts(journal) == (before[0], before[1] - 1)
+            assert journal.folders.changes("f1").missing(before[1]) == 1
+
+
+def test_database_that_is_replaced_while_it_runs(postgres: Server, proxy: Proxy) -> None:
+    """A daemon writes nothing into another database than the one that it has begun with."""
+    database, restored = postgres.database(), f"restored_{secrets.token_hex(4)}"
+    with opened(through(proxy, database)) as journal:
+        known_folder(journal)
+        postgres.end_sessions(database)
+        postgres.sql(f"ALTER DATABASE {database} RENAME TO {restored}")
+        postgres.sql(f"CREATE DATABASE {database} TEMPLATE {restored} OWNER filedrop")
+        with pytest.raises(JournalError, match="filedrop must start again"):
+            journal.documents.record(drop(2))
+    with opened(postgres.address(database)) as journal:
+        assert files(journal) == {"invoice-1.xml"}

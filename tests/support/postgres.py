@@ -135,9 +135,13 @@ class Server:
         if not self._shared:
             self._shared = self.database()
             Postgres(self.address(self._shared)).close()
-        self.sql(_END_SESSIONS.format(self._shared))
+        self.end_sessions(self._shared)
         self.sql(_EMPTY, self._shared)
         return self._shared
+
+    def end_sessions(self, database: str) -> None:
+        """End all sessions of a database."""
+        self.sql(_END_SESSIONS.format(database))
 
     def address(self, database: str) -> str:
         """The address of a database, as the configuration has it."""
