@@ -122,6 +122,7 @@ def nemesis(servers: Servers, tmp_path: Path) -> Iterator[Nemesis]:
         yield Nemesis(tree, proxies, server, random.Random(SEED))  # noqa: S311 - nobody is to be kept from guessing it
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300 + 60 * NUMBER)
 def test_each_document_once(nemesis: Nemesis, record_property: Callable[[str, object], None]) -> None:
     """Whatever befalls them, in the end each document was sent once, delivered once and filed once."""

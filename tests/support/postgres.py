@@ -10,6 +10,7 @@ import itertools
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -80,9 +81,9 @@ def be_a_host(journal: Journal, name: str) -> None:
 
 
 class Server:
-    """A running server with an empty database of the role `filedrop`, who owns it."""
+    """A running server, with the role `filedrop` who may own databases; or a standby server of another one."""
 
-    def __init__(self, programs: Path) -> None:
+    def __init__(self, programs: Path, *, standby_of: Server | None = None) -> None:
         self._programs = programs
         self._as_user = _as_user()
         self.folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a short path: a socket's has 107 characters at most
@@ -91,11 +92,16 @@ class Server:
         self._data = self.folder / "data"
         self._numbers = itertools.count(1)
         self._shared = ""
-        self._run("initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
+        if standby_of:
+            primary = ("-h", standby_of.folder, "-U", "postgres")
+            self._run("pg_basebackup", *primary, "-D", self._data, "-R", "-X", "stream", "-c", "fast")
+        else:
+            self._run("initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
         with (self._data / "postgresql.conf").open("a") as file:
             file.write(_SETTINGS.format(folder=self.folder))
         self.start()
-        self.sql("CREATE ROLE filedrop LOGIN")
+        if not standby_of:
+            self.sql("CREATE ROLE filedrop LOGIN")
 
     def _run(self, program: str, *arguments: str | Path) -> str:
         done = subprocess.run(
@@ -112,6 +118,15 @@ class Server:
     def stop(self, mode: str = "immediate") -> None:
         """Stop it: `immediate` is as a power cut, `fast` ends what is under way."""
         self._run("pg_ctl", "stop", "-w", "-D", self._data, "-m", mode)
+
+    def hold_standby(self) -> None:
+        """Send nothing to the standby server any more: it lacks what is committed from now on."""
+        ((sender,),) = self.sql("SELECT pid FROM pg_stat_replication")
+        os.kill(sender, signal.SIGSTOP)
+
+    def promote(self) -> None:
+        """Make a standby server take over."""
+        self._run("pg_ctl", "promote", "-w", "-D", self._data)
 
     def sql(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
         """The rows of a statement by the server's owner."""
@@ -148,8 +163,9 @@ class Server:
         return f"postgresql://filedrop@/{database}?host={self.folder}"
 
     def close(self) -> None:
-        """Stop it, and remove its files."""
-        self.stop()
+        """Stop it, if it runs, and remove its files."""
+        if (self._data / "postmaster.pid").exists():
+            self.stop()
         shutil.rmtree(self.folder)
 
 

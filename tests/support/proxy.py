@@ -75,6 +75,11 @@ class Proxy:
             link.requests = link.requests and not requests
             link.answers = link.answers and not answers
 
+    def lead_to(self, target: Path) -> None:
+        """Lead new connections to another server, and end all that there are."""
+        self._target = str(target)
+        self.cut()
+
     def cut(self) -> None:
         """End all connections; new ones are carried."""
         links, self._links = self._links, []
