@@ -20,7 +20,7 @@ from filedrop.files.certainty import CERTAINTY, elapsed
 from filedrop.model.hosts import CHORES, lease_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import structlog
 
@@ -37,12 +37,13 @@ REPLACED = 1  # exit status: a service manager starts it again
 class Watch:
     """Since when the counts of the others have stood still, by this process's own clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, steady: Callable[[], float] = elapsed) -> None:
+        self._steady = steady
         self._stood: dict[str, tuple[Host, float]] = {}  # by incarnation
 
     def see(self, hosts: Mapping[str, Host]) -> None:
         """What was read just now."""
-        now, before = elapsed(), self._stood
+        now, before = self._steady(), self._stood
         self._stood = {}
         for host in hosts.values():
             seen, since = before.get(host.incarnation, (host, now))
@@ -54,8 +55,8 @@ class Watch:
 
     def stood_still(self, host: Host) -> float:
         """For how many seconds a host has given no sign of life, as far as we have watched."""
-        seen, since = self._stood.get(host.incarnation, (host, elapsed()))
-        return elapsed() - since if seen.beat == host.beat else 0.0
+        seen, since = self._stood.get(host.incarnation, (host, self._steady()))
+        return self._steady() - since if seen.beat == host.beat else 0.0
 
 
 class Hosting:
@@ -158,6 +159,7 @@ class Hosting:
             self._thread.join()
         if is_clean:
             self._hosts.leave()
+            CERTAINTY.last_until(math.inf)
         self._hosts.close()
 
     @property
