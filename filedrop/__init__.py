@@ -18,7 +18,8 @@ in that document's folder writes it into the sidecar (outbound/responses). What 
 is answered (inbound/answers): the answer is in the journal before it becomes a document (outbound/answers).
 
 Whether a folder is there, storage/folder finds out; while it isn't, outbound/pipeline and inbound/delivery leave its
-files alone and try again. That a step in it hangs, process/folder_worker knows; status/folders looks by itself. What is lost with a thread or a process, the next scan finds in the folder and the journal: a start is a scan.
+files alone and try again. That a step in it hangs, process/folder_worker knows; status/folders looks by itself. What is
+lost with a thread or a process, the next scan finds in the folder and the journal: a start is a scan.
 
 Several hosts can share a journal in PostgreSQL. Each account is one host's at a time (daemon/hosting), and cli/serving
 takes it and gives it up. A host that was replaced can't write any more (journal/postgres_hosts), changes no file from
