@@ -305,13 +305,13 @@ class Documents(Part):
         return [document_of(row) for row in self._read(statement, **values)]
 
 
-def put(connection: Connection, document: Document) -> Document:
+def put(connection: Connection, document: Document, known: set[str] | None = None) -> Document:
     """Write a document's step within a transaction and return it with its new revision. Raises Changed.
 
-    Responses that have waited for the document are tied to it in the same transaction.
+    Responses that have waited for the document are tied to it in the same transaction; `known` as for `tie_waiting`.
     """
     written = _write(connection, document)
-    tie_waiting(connection, written)
+    tie_waiting(connection, written, known)
     return written
 
 

@@ -12,6 +12,7 @@ from filedrop.journal.documents import put
 from filedrop.journal.engine import Part
 from filedrop.journal.rows import document_of
 from filedrop.journal.schema import from_moment, from_name
+from filedrop.journal.tying import waited_for
 from filedrop.model.message import difference, is_known
 from filedrop.times import same_moment
 
@@ -91,6 +92,8 @@ class Numbers(Part):
         """
         wanted = list(answers)
         owned_by_any = self._engine.once_in_each(partial(_owned_by_any, answers=wanted))
+        documents = [document for answer in wanted for document in (answer.document, answer.otherwise) if document]
+        waited = self._engine.once_in_each(partial(waited_for, documents=documents))
 
         def work(connection: Connection, answer: Answer) -> Document:
             document, message = answer.document, answer.message
@@ -101,7 +104,7 @@ class Numbers(Part):
                         if self.is_owned(document.identity, message, document.company):
                             document = answer.otherwise
                 owned.add((document.identity, message.msg_no))
-            return put(connection, document)
+            return put(connection, document, waited(connection))
 
         return self._write_each([partial(work, answer=answer) for answer in wanted])
 

@@ -343,6 +343,9 @@ WAITING_FOR = f"""
     UNION {_RESPONSES} {_WAITS} AND at >= :since AND number IN (:uuid, 'uuid:' || :uuid)
     ORDER BY at, msg_no, nth
 """
+WAITED_FOR = f"""
+    SELECT value FROM json_each(:references) WHERE EXISTS (SELECT 1 FROM responses WHERE {_WAITS} AND number = value)
+"""
 UNTIED = f"{_RESPONSES} {_WAITS} ORDER BY at, msg_no, nth"
 MEANT = f"""
     {_ALL} id IN (

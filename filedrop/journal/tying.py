@@ -18,6 +18,7 @@ from filedrop.model.response import AMBIGUOUS, WAITS, Response, is_pending, mean
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from filedrop.journal.engine import Connection
@@ -40,9 +41,22 @@ def tie(connection: Connection, response: Response) -> None:
         connection.execute(statements.TIE, asdict(response) | {"document": document, "folder": documents[0].folder})
 
 
-def tie_waiting(connection: Connection, document: Document) -> None:
-    """Tie what has waited for a document that was just recorded."""
-    if document.state in _NEVER_ANSWERED or not (document.number or document.uuid):
+def waited_for(connection: Connection, documents: Iterable[Document]) -> set[str]:
+    """Those numbers and UUIDs of documents for which any response waits: mostly none, by one question for all."""
+    references = set[str]().union(*map(_references, documents))
+    return {value for (value,) in connection.execute(statements.WAITED_FOR, {"references": json.dumps([*references])})}
+
+
+def _references(document: Document) -> set[str]:
+    """How responses may name a document."""
+    by_uuid = {document.uuid, f"uuid:{document.uuid}"} if document.uuid else set[str]()
+    return by_uuid | ({document.number} if document.number else set())
+
+
+def tie_waiting(connection: Connection, document: Document, known: set[str] | None = None) -> None:
+    """Tie what has waited for a document that was just recorded. `known`: what is `waited_for`, if that was asked."""
+    references = _references(document)
+    if document.state in _NEVER_ANSWERED or not references or (known is not None and known.isdisjoint(references)):
         return
     values = {"number": document.number, "uuid": document.uuid, "since": as_moment(document.claimed - WAITS)}
     values["receiver"] = participant_key(document.receiver or "")

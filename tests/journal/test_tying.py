@@ -12,7 +12,8 @@ import pytest
 from support.documents import BUYER, SELLER
 from support.drops import IDENTITY, NOON, accepted, drop, posted
 
-from filedrop.journal import Journal, statements
+from filedrop.journal import Answer, Journal, statements
+from filedrop.model.document import Document
 from filedrop.model.fault import Fault
 from filedrop.model.response import AMBIGUOUS, KEPT, WAITS, Response
 
@@ -68,6 +69,20 @@ def test_one_that_comes_before_its_document(journal: Journal, by: str) -> None:
     assert tied(journal) == {100: sent.id if by == "number" else ""}
     journal.documents.record(sent.delivered_at(NOON, "2026-11-20T13:00:00+00:00", UUID))
     assert tied(journal) == {100: sent.id}
+
+
+@pytest.mark.parametrize("reference", ["1", UUID, f"uuid:{UUID}"])
+def test_one_that_comes_before_the_answers(journal: Journal, reference: str) -> None:
+    """Where several answers are recorded together, what has waited for one of them is tied to that one."""
+    journal.responses.record([rejection(reference)])
+    sending = journal.documents.record_all([posted(journal.documents.record(drop(number))) for number in (2, 1, 3)])
+    answers = [
+        Answer(document.sent(NOON, 7 + nth, received=None, uuid=UUID if nth == 1 else None))
+        for nth, document in enumerate(sending)
+    ]
+    recorded = journal.numbers.record_answers(answers)
+    assert [document.revision for document in recorded if isinstance(document, Document)] == [3, 3, 3]
+    assert tied(journal) == {100: sending[1].id}
 
 
 def test_while_a_document_has_no_clear_answer(journal: Journal) -> None:
