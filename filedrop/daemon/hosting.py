@@ -255,6 +255,7 @@ class Hosting:
     def _replace(self, host: Host) -> None:
         if self._hosts.replace(host):
             self._log.warning("host.replaced", host=host.name, beat=host.beat)
+            self._wake.set()  # what it served is free
 
     def _lose(self, why: str) -> NoReturn:
         self._log.error("host.lost", why=why)
