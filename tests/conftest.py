@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 from support import matrix
 from support.memory import folder_in_memory
-from support.postgres import Servers, programs
+from support.postgres import Servers, versions
 from support.scripted import Scripted
 
 if TYPE_CHECKING:
@@ -100,9 +100,9 @@ def servers() -> Iterator[Servers]:
     servers.close()
 
 
-@pytest.fixture(params=list(programs()) or [pytest.param("", marks=NO_POSTGRESQL)])
+@pytest.fixture(params=versions() or [pytest.param("", marks=NO_POSTGRESQL)])
 def postgres(request: pytest.FixtureRequest, servers: Servers) -> Server:
-    """A PostgreSQL server: of the oldest version that is installed here, and of the newest."""
+    """A PostgreSQL server, of each version that is tried."""
     return servers[request.param]
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from filedrop.journal.postgres_hosts import Hosts
     from filedrop.model.hosts import Host, Seen
 
-BEATS = 7.5  # signs of life within the time after which a host is replaced
+BEATS = 10.0  # signs of life within the time after which a host is replaced
 MARGIN = 0.2  # of that time, before whose end a host stops changing anything
 A_GLANCE = 0.02  # seconds between two looks whether the first sign of life was answered
 REPLACED = 1  # exit status: a service manager starts it again

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.postgres import be_a_host, programs
+from support.postgres import be_a_host, versions
 
 from filedrop.journal import JOURNAL, Journal
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from support.postgres import Servers
 
-VERSIONS = list(programs())
+VERSIONS = versions()
 
 
 @pytest.fixture

@@ -15,9 +15,12 @@ import subprocess
 import sys
 import tempfile
 from contextlib import closing
+from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from support import matrix
 
 if TYPE_CHECKING:
     from filedrop.journal import Journal
@@ -53,6 +56,12 @@ def programs() -> dict[str, Path]:
         found |= {_version(folder): folder for folder in path.glob("pginstall*/bin")}
     versions = sorted(found, key=int)
     return {version: found[version] for version in dict.fromkeys([*versions[:1], *versions[-1:]])}
+
+
+def versions() -> list[str]:
+    """The versions that are tried: all in a full run (`matrix`), else one of them, another one each day."""
+    found = list(programs())
+    return found if matrix.is_full() else found[date.today().toordinal() % max(1, len(found)) :][:1]  # noqa: DTZ011 - here
 
 
 def _version(folder: Path) -> str:
