@@ -101,6 +101,15 @@ class Teller:
             self._loop.wake()
             self._loop.join(LAST_WORDS)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is to stop, or has."""
+        return self._stopped.is_set()
+
+    def has_ended(self) -> bool:
+        """Whether, after `close`, nothing is told or remembered any more: a mail server may hold that up."""
+        return not any(loop and loop.is_alive() for loop in (self._loop, self._former))
+
     def troubles(self) -> tuple[str, ...]:
         """What couldn't be sent or written, each as a sentence."""
         others = (self._heartbeat.trouble, self._metrics.trouble if self._metrics else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sys
 import threading
 from contextlib import ExitStack, closing, contextmanager, nullcontext
@@ -118,6 +119,11 @@ def shared(journal: Journal) -> Postgres:
     if not hasattr(journal.engine, "hosts"):
         raise FiledropError("the journal is in a file, which only this host can use: see filedrop manual hosts")
     return cast("Postgres", journal.engine)
+
+
+def host_name(config: Config) -> str:
+    """The name of this host among those that share a journal."""
+    return config.host or socket.gethostname()
 
 
 def journal_if_any(config: Config) -> AbstractContextManager[Journal | None]:

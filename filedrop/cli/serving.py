@@ -9,7 +9,6 @@ configuration can't be used, the daemon that is there goes on.
 from __future__ import annotations
 
 import ctypes
-import socket
 import threading
 import time
 from contextlib import suppress
@@ -18,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from filedrop.alerts.teller import Teller
-from filedrop.cli.opening import database, shared
+from filedrop.cli.opening import database, host_name, shared
 from filedrop.daemon.change import Change, change_to, check_changed_files, hung_folder
 from filedrop.daemon.daemon import TICK_EVERY, Configured, Daemon
 from filedrop.daemon.hosting import Hosting
@@ -32,7 +31,7 @@ from filedrop.process.systemd import notify, watchdog_interval
 from filedrop.status.status_file import StatusFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, MutableMapping
+    from collections.abc import Callable, Container, Iterable, MutableMapping
 
     import structlog
 
@@ -82,7 +81,7 @@ def hosting_of(config: Config, journal: Journal, log: structlog.stdlib.BoundLogg
     """This host among those that share the journal; None where the journal is this host's alone."""
     if config.journal is None:
         return None
-    name, takeover = config.host or socket.gethostname(), config.takeover.total_seconds()
+    name, takeover = host_name(config), config.takeover.total_seconds()
     hosts = shared(journal).hosts(name, takeover=takeover, state=state_id(config.state), boot=boot_id())
     return Hosting(hosts, config, log)
 
@@ -138,25 +137,31 @@ class Serving:
     def _tells(self) -> bool:
         return self.hosting is None or self.hosting.does_chores
 
-    def share(self) -> None:
-        """Serve what this host has among several, and give up what it isn't to serve. Called each second."""
+    def share(self, *, but: Container[str] = ()) -> None:
+        """Serve what this host has among several, and give up what it isn't to serve. Called each second.
+
+        `but`: accounts that a reload is changing. An account whose giving up has begun is given up to the end, even if
+        this host is to serve it again: then it is taken anew.
+        """
         if self.hosting is None:
             return
-        daemon, hosting = self.daemon, self.hosting
+        daemon, hosting, mine = self.daemon, self.hosting, self.hosting.mine
         for account in daemon.accounts:
-            if not hosting.serves(account.name) and daemon.give_up(account):
-                hosting.give_back(lease_of(account.name))
+            if account.name not in but and (account.is_stopped or not hosting.serves(account.name)):
+                daemon.give_up(account)
         served = {account.name for account in daemon.accounts}
         for name in self.config.accounts:
-            if hosting.serves(name) and name not in served:
+            if hosting.serves(name) and name not in served and name not in but:
                 daemon.take(daemon.build(self.config, name))
-        left = {lease_of(account.name) for account in daemon.accounts} | {CHORES}
-        for lease in hosting.mine - left - hosting.known:  # the configuration has it no longer
+        wanted = {name for name in self.config.accounts if name in but or hosting.serves(name)}
+        left = {lease_of(name) for name in wanted.union(account.name for account in daemon.accounts)}
+        for lease in mine - left - {CHORES}:
             hosting.give_back(lease)
-        if CHORES in hosting.mine and hosting.is_draining:
+        if CHORES in hosting.mine and (hosting.is_draining or self._teller.is_closed):
             self._teller.close()
-            self._teller = Teller(self.config, daemon.journal, self.log, hosting=hosting)
-            hosting.give_back(CHORES)
+            if self._teller.has_ended():  # else it would send again, and remember, what is another host's by then
+                self._teller = Teller(self.config, daemon.journal, self.log, hosting=hosting)
+                hosting.give_back(CHORES)
 
     def close(self) -> None:
         """Stop."""
@@ -214,10 +219,10 @@ class Process:
         notify("STOPPING=1")
         self.current.close()
 
-    def _tick(self) -> None:
+    def _tick(self, changing: Container[str] = ()) -> None:
         self._looked = time.monotonic()
         self.current.daemon.tick()
-        attempt(self.current.log, "share", self.current.share)
+        attempt(self.current.log, "share", partial(self.current.share, but=changing))
         self._show_life()
         self.current.report()
 
@@ -251,16 +256,18 @@ class Process:
     def _change(self, change: Change, read: str) -> None:
         """Give up the accounts that are changed, and take them as they are now; the others go on."""
         current, daemon, left = self.current, self.current.daemon, change.given_up
+        changing = {account.name for account in (*change.given_up, *change.taken)}
         current.log.info("configuration.changed", accounts=str(change))
         while left := tuple(account for account in left if not daemon.give_up(account)):
             if self.control.stopped.wait(A_GLANCE):
                 return
             if time.monotonic() - self._looked >= min(TICK_EVERY, self.interval or TICK_EVERY):
                 self._say_if_hung(left, read)
-                self._tick()
+                self._tick(changing)
         daemon.use(change.config)
         for account in change.taken:
-            daemon.take(account)
+            if daemon.serves(account.name):  # still: else this host was drained meanwhile
+                daemon.take(account)
         daemon.configured = Configured(read)
         self._follow(Serving(change.config, daemon, current.log))
         self.current.report()

@@ -11,7 +11,7 @@ import click
 
 from filedrop import config as configuration
 from filedrop.cli import FAILED, UNREACHABLE
-from filedrop.cli.opening import WHO_MAY, journal_if_any, open_config
+from filedrop.cli.opening import WHO_MAY, host_name, journal_if_any, open_config, shared
 from filedrop.cli.show import complain, say, show_json, tell
 from filedrop.cli.tables import show_table
 from filedrop.errors import ConfigError, FiledropError, JournalError
@@ -24,6 +24,7 @@ from filedrop.status.matters import heading, in_a_line, line_of, unlisted, verdi
 from filedrop.status.model import COUNTS
 from filedrop.status.reasons import asked_again
 from filedrop.status.survey import Survey
+from filedrop.status.together import together
 from filedrop.text import listed
 from filedrop.times import local, moment
 
@@ -136,6 +137,8 @@ def _look(config: Config) -> Status:
             journal = stack.enter_context(journal_if_any(config))
             if journal and not running:  # a daemon has done so at its start
                 journal.check_integrity()
+            if journal and config.journal is not None:
+                part = together(config, part, host_name(config), *shared(journal).who_serves())
         except JournalError as error:
             journal, part = None, replace(part, journal=str(error))
         return Survey(config, journal).take(part, running=running, now=datetime.now().astimezone())

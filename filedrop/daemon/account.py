@@ -260,6 +260,11 @@ class Account:
         """Whether both loops are alive, or were stopped."""
         return self._stopped.is_set() or (self._follow.is_alive() and self._poll.is_alive())
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it is being given up: it begins nothing any more."""
+        return self._stopped.is_set()
+
     def stop(self) -> None:
         """Begin no more requests, for good; those on the wire go on."""
         self._stopped.set()

@@ -86,7 +86,7 @@ class Hosting:
         self._drained: frozenset[str] = frozenset()
         self._free_since: dict[str, float] = {}
         self._asked = 0  # signs of life
-        self._given_up: set[str] = set()
+        self._given_up: set[str] = set()  # but the database may not know it yet
         self._report = self._reported = ""
         self.reports: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -112,7 +112,7 @@ class Hosting:
         Where another process has our name, it is replaced: at once if it was started with our state folder since this
         machine has started, since we have the lock on that; else when it gives no sign of life.
         """
-        me, is_draining = self._hosts.me, False
+        me, is_draining, has_waited = self._hosts.me, False, False
         while not stopped.is_set():
             seen = self._hosts.look()
             self._watch.see(seen.hosts)
@@ -126,6 +126,14 @@ class Hosting:
                 is_draining = before.is_draining
                 self._replace(before)
                 continue
+            elif not has_waited:
+                has_waited = True
+                why = (
+                    f"another filedrop goes by the name {me.name}, with another state folder or before a restart of "
+                    f"its machine. This one waits until that gives no sign of life for {self._takeover:.0f} seconds. "
+                    "If both are to run, give one another name: host"
+                )
+                self._log.warning("host.waits", why=why)
             stopped.wait(self._takeover / BEATS)
         return False
 
@@ -203,9 +211,14 @@ class Hosting:
             if host.incarnation != self._hosts.me.incarnation and self._stands_still(host):
                 self._replace(host)
         with self._lock:
-            given_up, self._given_up = self._given_up, set()
+            given_up = self._given_up.copy()
+            self.mine |= (
+                seen.leases_of(self._hosts.me.incarnation) - given_up
+            )  # also one whose take has lost its answer
         for lease in sorted(given_up):
             self._hosts.give_back(lease)
+            with self._lock:
+                self._given_up.discard(lease)  # now, not before: the database may not have answered
             self._log.info("lease.given_back", lease=lease)
         self._take(seen)
         if self._report != self._reported:
@@ -222,7 +235,10 @@ class Hosting:
         taken = {name for name, lease in seen.leases.items() if lease.incarnation}
         free = [name for name in known if name not in taken]
         self._free_since = {name: self._free_since.get(name, now) for name in free}
-        self.trouble = self._objection(seen)
+        trouble = self._objection(seen)
+        if trouble and trouble != self.trouble:
+            self._log.error("host.takes_nothing", why=trouble)
+        self.trouble = trouble
         if self.is_draining or self.trouble:
             return
         living = [host for host in seen.hosts.values() if not host.is_draining and not self._stands_still(host)]

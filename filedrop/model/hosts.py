@@ -49,6 +49,10 @@ class Seen(NamedTuple):
     hosts: dict[str, Host]
     leases: dict[str, Lease]
 
+    def leases_of(self, incarnation: str) -> frozenset[str]:
+        """What a process has."""
+        return frozenset(lease.name for lease in self.leases.values() if lease.incarnation == incarnation)
+
 
 class Me(NamedTuple):
     """This process, as the others see it (`Host`)."""

@@ -15,6 +15,7 @@ from collections import Counter
 from contextlib import ExitStack, suppress
 from datetime import timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from support.documents import invoice
@@ -29,7 +30,7 @@ from filedrop.sandbox import Sandbox, SandboxAccount
 from filedrop.sandbox.store import utc_now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from filedrop.model.hosts import Seen
 
@@ -107,8 +108,8 @@ class SharedTree:
         self.sandbox.store.close()
         self._ends.close()
 
-    def config_file(self, host: str, more: str = "") -> Path:
-        """The configuration of a host."""
+    def config_file(self, host: str, more: str = "", *, instead: Mapping[str, str] = MappingProxyType({})) -> Path:
+        """The configuration of a host; `instead`: texts in it, and what is to be there."""
         accounts = "\n".join(
             f'  {name}: {{base_url: "{self.front.url}", username: {name}, password_file: "{self.base}/password"}}'
             for name in self.names
@@ -118,8 +119,7 @@ class SharedTree:
             for nth, name in enumerate(self.names)
         )
         path = self.base / f"{host}.yaml"
-        path.write_text(
-            f"""
+        content = f"""
 accounts:
 {accounts}
 root: {self.root}
@@ -134,13 +134,29 @@ inbound: {{poll: 500ms, min_free: 1KB}}
 log: {{format: json}}
 {more}
 """
-        )
+        for before, after in instead.items():
+            assert before in content
+            content = content.replace(before, after)
+        path.write_text(content)
         return path
 
-    def start(self, host: str, more: str = "") -> subprocess.Popen[bytes]:
+    def reload(self, host: str, *, instead: Mapping[str, str]) -> None:
+        """Have a host's daemon reload its configuration, in which texts are replaced."""
+        self.config_file(host, instead=instead)
+        self.daemons[host].send_signal(signal.SIGHUP)
+
+    def start(
+        self, host: str, more: str = "", *, instead: Mapping[str, str] = MappingProxyType({})
+    ) -> subprocess.Popen[bytes]:
         """Start a host's daemon."""
         with (self.base / f"{host}.log").open("ab") as log:
-            command = [sys.executable, "-c", RUN, str(self.config_file(host, more)), str(self.takeover)]
+            command = [
+                sys.executable,
+                "-c",
+                RUN,
+                str(self.config_file(host, more, instead=instead)),
+                str(self.takeover),
+            ]
             self.daemons[host] = subprocess.Popen(command, stdout=log, stderr=log, cwd=PROJECT)
         return self.daemons[host]
 

@@ -1,0 +1,145 @@
+"""What a host serves follows what it has: also where it is told otherwise meanwhile, or an answer is lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.faults import Slow
+from support.postgres import programs
+
+from filedrop.model.hosts import CHORES, lease_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from support.hosts import SharedTree
+    from support.postgres import Server, Servers
+
+if not programs():
+    pytest.skip("NO POSTGRESQL HERE: install the extra `dev`, on Linux", allow_module_level=True)
+
+REFUSE_TO_GIVE_BACK = """
+    CREATE FUNCTION filedrop.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN RAISE EXCEPTION 'could not write block'; END $$;
+    CREATE TRIGGER refuse BEFORE UPDATE ON filedrop.leases FOR EACH ROW WHEN (NEW.incarnation = '')
+        EXECUTE FUNCTION filedrop.refuse();
+"""
+
+
+@pytest.fixture
+def server(servers: Servers) -> Server:
+    return servers[next(iter(programs()))]
+
+
+@pytest.fixture
+def database(server: Server) -> str:
+    return server.database()
+
+
+@pytest.fixture
+def tree(server: Server, database: str, tmp_path: Path) -> Iterator[SharedTree]:
+    """Two accounts, and a new database."""
+    from support.hosts import SharedTree  # noqa: PLC0415 - it needs an extra
+
+    with SharedTree(tmp_path, [server.address(database)] * 3) as tree:
+        tree.start("a")
+        tree.until(lambda: tree.are_served("a"), what="a serves all")
+        yield tree
+
+
+def status(tree: SharedTree, host: str) -> Any:
+    """What `filedrop status --json` shows on a host."""
+    command = [sys.executable, "-m", "filedrop", "--config", str(tree.base / f"{host}.yaml"), "status", "--json"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def test_resumed_amid_a_drain(tree: SharedTree) -> None:
+    """An account that a host was giving up for a request on the wire is served again."""
+    slow = Slow()
+    tree.front.next("POST /outbox", slow)
+    tree.drop()
+    assert slow.came.wait(60)
+    assert tree.engine.drain("a", is_draining=True)
+    tree.until(lambda: tree.serving()[CHORES] == "", what="a gives up what it can")
+    tree.until(lambda: list(tree.serving().values()).count("a") == 1, what="a gives up the other account")
+    assert tree.engine.drain("a", is_draining=False)
+    tree.until(lambda: list(tree.serving().values()).count("a") == 3, what="a is resumed")
+    slow.release.set()
+    tree.drop(2)
+    tree.until(tree.is_settled, what="all is delivered")
+    assert not tree.wrong()
+
+
+def test_given_back_after_an_error(tree: SharedTree, server: Server, database: str) -> None:
+    """What a host has given up gets free, also if the database couldn't write that at first."""
+    server.sql(REFUSE_TO_GIVE_BACK, database)
+    assert tree.engine.drain("a", is_draining=True)
+    tree.until(lambda: "host.unheard" in tree.log_of("a"), what="a is refused")
+    server.sql("DROP TRIGGER refuse ON filedrop.leases", database)
+    tree.until(lambda: not any(tree.serving().values()), 30, what="all is free")
+
+
+def test_a_take_whose_answer_was_lost(tree: SharedTree, server: Server, database: str) -> None:
+    """What the database says to be a host's is served by it, although the host has never heard so."""
+    assert tree.engine.drain("a", is_draining=True)
+    tree.until(lambda: not any(tree.serving().values()), what="all is free")
+    incarnation = tree.seen().hosts["a"].incarnation
+    server.sql(f"UPDATE filedrop.leases SET incarnation = '{incarnation}'", database)  # noqa: S608 - our own word
+    server.sql("UPDATE filedrop.hosts SET is_draining = false", database)
+    tree.drop()
+    tree.until(tree.is_settled, 60, what="all is delivered")
+
+
+def test_reload_amid_a_request(tree: SharedTree) -> None:
+    """While one account waits for its request to be reloaded, another isn't served by the configuration before."""
+    slow = Slow()
+    tree.front.next("POST /outbox", slow)
+    tree.drop()
+    assert slow.came.wait(60)
+    tree.until(lambda: len(tree.filed()) == 1, what="the other account goes on")
+    elsewhere = {f"account: acc{nth}": f"account: acc{nth}, outbound: {tree.root}/new{nth}" for nth in range(2)}
+    beats = tree.seen().hosts["a"].beat
+    tree.reload("a", instead=elsewhere)
+    tree.until(lambda: "configuration.changed" in tree.log_of("a"), what="it reloads")
+    tree.until(lambda: tree.seen().hosts["a"].beat > beats + 6, what="it looks round while it waits")
+    slow.release.set()
+    tree.until(lambda: all((tree.root / f"new{nth}" / "archive").is_dir() for nth in range(2)), what="both are served")
+    for nth in range(2):  # folders that are nobody's by now
+        (tree.root / f"c{nth}" / "outbound" / "late.xml").write_bytes(b"<late/>")
+        (tree.root / f"new{nth}" / "bad.xml").write_bytes(b"<bad/>")
+    failed = [tree.root / f"new{nth}" / "failed" / "bad.xml" for nth in range(2)]
+    tree.until(lambda: all(path.exists() for path in failed), what="both are served")
+    beats = tree.seen().hosts["a"].beat
+    tree.until(lambda: tree.seen().hosts["a"].beat > beats + 6, what="it would have served them by now")
+    assert all((tree.root / f"c{nth}" / "outbound" / "late.xml").exists() for nth in range(2))
+
+
+def test_another_configuration(tree: SharedTree) -> None:
+    """A host by another configuration takes nothing; its log says why, and so does the status on each host."""
+    tree.start("b", instead={"doubt: 150s": "doubt: 150s, duplicates: allow"})
+    tree.until(lambda: "host.takes_nothing" in tree.log_of("b"), what="b says so")
+    tree.until(lambda: "duplicates" in str(status(tree, "a")["troubles"]), 30, what="a says so")
+    assert "duplicates" in str(status(tree, "b")["troubles"])
+
+
+def test_status_of_a_host_that_waits(tree: SharedTree) -> None:
+    """It shows what the host that serves has reported."""
+    tree.start("b")
+    tree.until(lambda: "b" in tree.seen().hosts, what="b is there")
+    tree.until(lambda: all(account["login"] == "ok" for account in status(tree, "b")["accounts"].values()), 60)
+
+
+def test_two_hosts_of_one_name(tree: SharedTree) -> None:
+    """The second waits, and says so; what the first serves stays with it."""
+    tree.addresses["b"] = tree.addresses["a"]
+    tree.start("b", instead={"host: b": "host: a"})
+    tree.until(lambda: "host.waits" in tree.log_of("b"), what="the second says so")
+    tree.drop()
+    tree.until(tree.is_settled, what="all is delivered")
+    assert tree.are_served("a")
+    assert lease_of(tree.names[0]) in tree.serving()
