@@ -328,6 +328,12 @@ class Process:
             if getattr(config, name) != getattr(current, name):
                 why = f"{name}: it can't be changed while filedrop runs; stop filedrop, and start it again"
                 raise ConfigError([why])
+        if moved := _moved_among_hosts(config, daemon):
+            why = (
+                "a company can't move to another account while several hosts run, because two of them could serve it; "
+                "stop filedrop on all hosts, and start it again"
+            )
+            raise ConfigError([f"companies.{name}.account: {why}" for name in moved])
         if daemon.journal.trouble:
             raise FiledropError(f"the journal can't be written now, so reload again later: {daemon.journal.trouble}")
         change = change_to(config, daemon)
@@ -343,3 +349,11 @@ class Process:
         )
         check_changed_files(following.accounts, config, current)
         return Serving(config, following, log)
+
+
+def _moved_among_hosts(config: Config, daemon: Daemon) -> list[str]:
+    """The companies that have another account by a configuration, where there are other hosts."""
+    if daemon.hosting is None or daemon.hosting.seen is None or len(daemon.hosting.seen.hosts) == 1:
+        return []
+    before = daemon.config.companies
+    return [name for name, new in config.companies.items() if name in before and new.account != before[name].account]

@@ -283,6 +283,7 @@ def settings_of(config: Config) -> str:
     folders = sorted(map(str, config.folders))
     return json.dumps(
         {
+            "accounts of companies": {name: company.account for name, company in sorted(config.companies.items())},
             "doubt": config.outbound.doubt.total_seconds(),
             "duplicates": {name: company.duplicates for name, company in sorted(config.companies.items())},
             "folders": hashlib.sha256("\n".join(folders).encode(errors="surrogateescape")).hexdigest(),

@@ -127,6 +127,16 @@ def test_another_configuration(tree: SharedTree) -> None:
     assert "duplicates" in str(status(tree, "b")["troubles"])
 
 
+def test_a_company_stays_with_its_account(tree: SharedTree) -> None:
+    """Else the hosts of both accounts could serve it, until both have reloaded."""
+    tree.start("b")
+    tree.until(lambda: tree.log_of("a") and len(tree.seen().hosts) == 2, what="b is there")
+    beats = tree.seen().hosts["a"].beat
+    tree.until(lambda: tree.seen().hosts["a"].beat > beats + 2, what="a has seen b")
+    tree.reload("a", instead={"account: acc0": "account: acc1"})
+    tree.until(lambda: "companies.c0.account: a company can't move" in tree.log_of("a"), what="a refuses it")
+
+
 def test_status_of_a_host_that_waits(tree: SharedTree) -> None:
     """It shows what the host that serves has reported."""
     tree.start("b")
