@@ -246,6 +246,7 @@ class Hosting:
         for name in free:
             if (room > 0 and name not in self._drained) or now - self._free_since[name] > 2 * self._takeover:
                 if self._hosts.take(name):
+                    self._drained -= {name}  # first: who finds it among ours is to serve it
                     with self._lock:
                         self.mine |= {name}
                     self._log.info("lease.taken", lease=name)

@@ -59,7 +59,8 @@ _REPLACE = (
 _KNOW = "INSERT INTO leases VALUES (%(lease)s, '', '', %(at)s, '', '') ON CONFLICT DO NOTHING"
 _FENCE = "SELECT fence(%(mine)s)"
 _TAKE = """
-    UPDATE leases SET incarnation = %(mine)s, host = %(name)s, since = %(at)s
+    UPDATE leases SET incarnation = %(mine)s, host = %(name)s, since = %(at)s,
+        drained = coalesce(nullif(drained, %(name)s), '')
     WHERE name = %(lease)s AND incarnation = ''
 """
 _GIVE_BACK = "UPDATE leases SET incarnation = '', before = host WHERE name = %(lease)s AND incarnation = %(mine)s"
