@@ -2,10 +2,10 @@
 
 A command's module is imported when the command is called, so that no command pays for another's libraries; what
 `--help` says of each stands here. The commands: archive (messages, download, read, statistics), backup, check
-(checking, reaching), config, demo, document (show), history, hold (release), hosts, identify and explain, init, lookup,
-manual, rehearse (rehearsal, proposing), reload, resolve, retry, run (dryrun, serving), sandbox, service, status,
-validate. What they share: opening, show, tables, writing, extras; completion is for the shell's Tab. Every
-FiledropError ends as a sentence on stderr and one of:
+(checking, reaching), config, demo, document (show), history, hold (release), hosts, identify and explain, init,
+journal, lookup, manual, rehearse (rehearsal, proposing), reload, resolve, retry, run (dryrun, serving), sandbox,
+service, status, validate. What they share: opening, show, tables, writing, extras; completion is for the shell's Tab.
+Every FiledropError ends as a sentence on stderr and one of:
 
     0  done
     1  something failed
@@ -47,6 +47,7 @@ COMMANDS = {  # name: the module of this room that has it, and what it does
     "release": ("hold", "Send again for a company that is held."),
     "reload": ("reload", "Make the running daemon use the changed configuration."),
     "hosts": ("hosts", "Show the hosts that share the journal, and which of them serves what."),
+    "journal": ("journal", "Move the journal to a database, or back to its file."),
     "backup": ("backup", "Copy the journal to a file while filedrop runs."),
     "config": ("config", "Show the configuration with all defaults, or its JSON Schema."),
     "lookup": ("lookup", "Ask the directory whether a receiver can be reached, and what it accepts."),

@@ -23,6 +23,7 @@ command) is refused with `Changed` and overwrites nothing. No other package but 
     connection                      how the file is opened, and when it may checkpoint
     postgres_hosts                  which hosts share a journal in PostgreSQL, and what each of them serves
     migration                       older schemas, and the steps from each to the next
+    moving                          moving all rows from one journal into another
     copies                          copies of the file, by a command or each day
 """
 
@@ -104,15 +105,21 @@ class Journal:
         self.lately = Lately(engine)
 
     @classmethod
-    def at(cls, path: Path, *, migrates: bool = False) -> Journal:
-        """The journal in a file. `migrates`: it is the daemon's, which brings an older one up to date."""
-        return cls(Sqlite(path, migrates=migrates))
+    def at(cls, path: Path, *, migrates: bool = False, is_moving: bool = False) -> Journal:
+        """The journal in a file. `migrates`: it is the daemon's, which brings an older one up to date.
+
+        Raises JournalError where it was moved, unless it `is_moving`.
+        """
+        return cls(Sqlite(path, migrates=migrates, is_moving=is_moving))
 
     @classmethod
-    def in_database(cls, database: Database, *, is_daemons: bool = False, creates: bool = True) -> Journal:
+    def in_database(
+        cls, database: Database, *, is_daemons: bool = False, creates: bool = True, is_moving: bool = False
+    ) -> Journal:
         """The journal in a database. `is_daemons`: it writes only while its process is one of the hosts.
 
-        Raises NoJournal where the database is empty, unless this `creates` the tables.
+        Raises NoJournal where the database is empty, unless this `creates` the tables; JournalError where it was moved,
+        unless it `is_moving`.
         """
         try:
             from filedrop.journal.postgres import Postgres  # noqa: PLC0415 - an extra
@@ -121,7 +128,8 @@ class Journal:
                 f"`journal` is a PostgreSQL database, and {error.name} isn't installed: in the folder of filedrop's "
                 "source run: pip install '.[postgres]'"
             ) from error
-        return cls(Postgres(database.address, database.password, is_daemons=is_daemons, creates=creates))
+        address, password = database
+        return cls(Postgres(address, password, is_daemons=is_daemons, creates=creates, is_moving=is_moving))
 
     @property
     def id(self) -> str:

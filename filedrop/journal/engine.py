@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 import threading
 from abc import ABC, abstractmethod
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from filedrop.errors import FiledropError, JournalError
@@ -53,6 +53,19 @@ class UnclearCommit(JournalError):
     """It isn't known whether a commit has happened: what was written in it may be there."""
 
 
+MOVED = "moved"  # a key of `about`: where the journal is now
+LINEAGE = "lineage"  # likewise: the database that was last written to
+
+
+def refuse_moved(place: str, about: Mapping[str, str]) -> None:
+    """Raise JournalError where a journal is marked as moved."""
+    if now := about.get(MOVED):
+        raise JournalError(
+            f"the journal was moved from {place}; it is in {now} now: change `journal` in the configuration. If "
+            "`filedrop journal move` was stopped before its end, run it again first"
+        )
+
+
 class _Ticket:
     """One queued write, and its result."""
 
@@ -66,11 +79,12 @@ class _Ticket:
 class Engine(ABC):
     """The open journal as transactions. Thread-safe. Raises JournalError where it can't be read or written.
 
-    `id` is the journal's own, which it keeps wherever it goes. `trouble` says why the last write failed, "" where it
-    succeeded; `commits` counts successful commits.
+    `id` is the journal's own, which it keeps wherever it goes; `place` is where it is, for people. `trouble` says why
+    the last write failed, "" where it succeeded; `commits` counts successful commits.
     """
 
     id: str
+    place: str
 
     def __init__(self) -> None:
         self.trouble = ""
@@ -104,6 +118,23 @@ class Engine(ABC):
     def shrink(self) -> bool:
         """Give some of the space of removed rows back to the disk. Returns whether there is more."""
         return False
+
+    def keep_hosts_out(self, connection: Connection) -> list[str]:  # noqa: ARG002 - a file has no hosts
+        """Let no host enter before the end of this transaction. Returns the names of those that are there."""
+        return []
+
+    def without_triggers(self, connection: Connection) -> AbstractContextManager[None]:  # noqa: ARG002 - likewise
+        """A context in which new documents aren't counted, as far as that costs much."""
+        return nullcontext()
+
+    def each_row(self, connection: Connection, statement: str) -> Iterator[Sequence[Any]]:
+        """The rows of a statement, of which only a few are in memory at a time."""
+        return iter(connection.execute(statement))
+
+    @staticmethod
+    def as_kept(value: Any) -> Any:
+        """The value that is read after this one was written."""
+        return value
 
     @abstractmethod
     def _begin(self) -> Connection:

@@ -17,7 +17,7 @@ import secrets
 import threading
 import time
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg import pq
@@ -25,22 +25,24 @@ from psycopg import pq
 from filedrop import __version__
 from filedrop.errors import DamagedJournal, FiledropError, JournalError, OtherDatabase
 from filedrop.journal import statements
-from filedrop.journal.engine import Engine, NoJournal, UnclearCommit
+from filedrop.journal.engine import LINEAGE, Engine, NoJournal, UnclearCommit, refuse_moved
 from filedrop.journal.postgres_doubts import doubts
 from filedrop.journal.postgres_hosts import Hosts, drain, hosts_of, resume
-from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEMA
-from filedrop.journal.postgres_session import Address, Statements, end_sessions, lineage_of
+from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEMA, in_postgres
+from filedrop.journal.postgres_session import Address, Statements, end_sessions, lineage_of, storable
 from filedrop.journal.schema import SCHEMA_VERSION
 from filedrop.model.hosts import Me
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from filedrop.journal.engine import Connection
     from filedrop.journal.postgres_session import Session
     from filedrop.model.hosts import Seen
 
 _READERS = 4  # sessions for threads that read; with the writer's they are all
 _PATIENCE = 10.0  # seconds
+_LONG_PATIENCE = 60.0  # of a move, which has statements about all rows
 _AGAIN = 0.2  # seconds between attempts to reach a server that restarts
 _OPEN = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 _DAMAGE = ("XX001", "XX002")  # data or an index is corrupted
@@ -55,8 +57,9 @@ _BEGIN = "BEGIN; {}SELECT 1 FROM writers FOR UPDATE; SELECT pg_current_xact_id()
 class Postgres(Engine):
     """The open database. `is_daemons`: it writes only while its process is one of the `hosts`.
 
-    `creates`: it makes the tables where there are none; else that is NoJournal. `incarnation` is the process's name in
-    the database. `patience` is how many seconds each wait for the server may take.
+    `creates`: it makes the tables where there are none; else that is NoJournal. `is_moving`: it is opened even if it
+    was moved, and waits longer. `incarnation` is the process's name in the database. `patience` is how many seconds
+    each wait for the server may take.
     """
 
     def __init__(
@@ -66,13 +69,16 @@ class Postgres(Engine):
         *,
         is_daemons: bool = False,
         creates: bool = True,
+        is_moving: bool = False,
         patience: float = _PATIENCE,
     ) -> None:
         super().__init__()
         self.address = Address(address, password)
+        self.place = str(self.address)
+        self._is_moving = is_moving
         self.incarnation = f"filedrop-{secrets.token_hex(8)}"
         self._begins = _BEGIN.format(_FENCE.format(self.incarnation) if is_daemons else "")
-        self._patience = patience
+        self._patience = _LONG_PATIENCE if is_moving else patience
         self._lost: list[int] = []  # sessions that may go on in the server
         self._transaction = ""  # the writer's last, by its id in the server
         self._lineage = ""  # the server's and the database's
@@ -124,6 +130,25 @@ class Postgres(Engine):
         """How the server is set up other than filedrop needs it, and how slow it is."""
         with self._translated(), closing(self._connect()) as session:
             yield from doubts(session)
+
+    as_kept = staticmethod(storable)
+
+    def keep_hosts_out(self, connection: Connection) -> list[str]:
+        """Let no host enter before the end of this transaction. Returns the names of those that are there."""
+        connection.execute("LOCK TABLE hosts IN SHARE MODE")
+        return [name for (name,) in connection.execute("SELECT name FROM hosts ORDER BY name")]
+
+    @contextmanager
+    def without_triggers(self, connection: Connection) -> Iterator[None]:
+        """A context without triggers: each would write one row again and again, slower each time, until the commit."""
+        connection.execute("ALTER TABLE documents DISABLE TRIGGER USER")
+        yield
+        connection.execute("ALTER TABLE documents ENABLE TRIGGER USER")
+
+    def each_row(self, connection: Connection, statement: str) -> Iterator[tuple[Any, ...]]:  # noqa: ARG002 - it's ours
+        """The rows of a statement, within the writer's transaction."""
+        with self._writer.cursor("rows") as cursor:
+            yield from cursor.execute(in_postgres(statement))
 
     def _begin(self) -> Statements:
         if self._writer.has_gone:
@@ -276,11 +301,13 @@ class Postgres(Engine):
                 for key, value in (("schema", str(SCHEMA_VERSION)), ("id", secrets.token_hex(8))):
                     connection.execute(statements.SAY_ABOUT, {"key": key, "value": value})
             found = dict(connection.execute(statements.ABOUT).fetchall())
+            if not self._is_moving:
+                refuse_moved(self.place, found)
             self._lineage = lineage_of(self._writer)
-            if self._is_daemons and found["schema"] == str(SCHEMA_VERSION) and found.get("lineage") != self._lineage:
-                if exists and "lineage" in found:  # what was recorded since it was copied is missing
+            if self._is_daemons and found["schema"] == str(SCHEMA_VERSION) and found.get(LINEAGE) != self._lineage:
+                if exists and LINEAGE in found:  # what was recorded since it was copied is missing
                     connection.execute(statements.COUNT_AS_OLDER)
-                connection.execute(statements.KEEP, {"key": "lineage", "value": self._lineage})
+                connection.execute(statements.KEEP, {"key": LINEAGE, "value": self._lineage})
         if found["schema"] != str(SCHEMA_VERSION):
             raise JournalError(
                 f"{self.address} was written by another version of filedrop (schema {found['schema']}, this one knows "

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from filedrop.errors import JournalError, OtherDatabase
+from filedrop.journal.engine import refuse_moved
 from filedrop.journal.postgres_session import end_sessions, lineage_of
 from filedrop.model.hosts import Host, Lease, Seen
 
@@ -39,6 +40,7 @@ _ENTER = """
         (%(name)s, %(mine)s, 1, %(takeover)s, %(state)s, %(boot)s, %(version)s, %(settings)s, %(is_draining)s, %(at)s)
     ON CONFLICT DO NOTHING RETURNING name
 """
+_MOVED = "SELECT key, value FROM about WHERE key = 'moved'"  # a move lets nobody enter, and then marks the journal
 _MAY_WRITE = "INSERT INTO processes VALUES (%(mine)s)"
 # Three statements: one that writes and reads would show what was there before it had waited for another's write.
 _BEAT = f"""
@@ -108,6 +110,7 @@ class Hosts:
         values = self._values(is_draining=is_draining)
         with self._open() as session, session.transaction():
             entered = bool(session.execute(_ENTER, values).fetchall())
+            refuse_moved(str(self._address), dict(session.execute(_MOVED).fetchall()))
             if entered:
                 session.execute(_MAY_WRITE, values)
         return entered

@@ -9,26 +9,25 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from filedrop.journal.schema import DEFINITIONS
+from filedrop.journal.schema import BOOLEANS, DEFINITIONS, WITH_ROWID
 from filedrop.model.document import State
 
 SCHEMA = "filedrop"  # of the database, not a version
 FENCED = "FD001"  # the SQLSTATE of a write by a process that was replaced
 
-_WITH_ROWID = ("documents", "messages", "responses")  # whose order of insertion is asked for
 _GLOB = (r"\bGLOB '\[0-9\]\[0-9\]\[0-9\]'", "~ '^[0-9]{3}$'")
 _FORMS = (
     (r"--.*", ""),
     (r"\bIF NOT EXISTS ", ""),
     _GLOB,
-    (r"\b(open|settled) INTEGER\b", r"\1 BOOLEAN"),
+    (rf"\b({'|'.join(BOOLEANS)}) INTEGER\b", r"\1 BOOLEAN"),
     (r"\bINTEGER PRIMARY KEY\b", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
     (r"\bINTEGER\b", "BIGINT"),
     (r"\bREAL\b", "DOUBLE PRECISION"),
     (r"\bTEXT\b", 'TEXT COLLATE "C"'),
     (r"\bBLOB\b", "BYTEA"),
     (r"\bx''", "''"),
-    (rf"(CREATE TABLE (?:{'|'.join(_WITH_ROWID)}) \()", r"\1rowid BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE, "),
+    (rf"(CREATE TABLE (?:{'|'.join(WITH_ROWID)}) \()", r"\1rowid BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE, "),
 )
 
 

@@ -39,13 +39,18 @@ _UNKNOWN = "\ufffd"
 _NEVER = re.compile(r"\\u0000|\\ud[89ab]..(?!\\ud[c-f]..)|(?<!\\ud[89ab]..)\\ud[c-f]..", re.IGNORECASE)
 
 
+def storable(value: Any) -> Any:
+    """A value as PostgreSQL can keep it: its text has no NUL, and no half of a surrogate pair."""
+    if isinstance(value, str) and "\0" in value:
+        value = value.replace("\0", _UNKNOWN)
+    if isinstance(value, str) and "\\u" in value:
+        value = _NEVER.sub(rf"\\u{ord(_UNKNOWN):x}", value)
+    return value
+
+
 class _Text(StrDumperUnknown):
     def dump(self, obj: Any) -> Any:
-        if "\0" in obj:
-            obj = obj.replace("\0", _UNKNOWN)
-        if "\\u" in obj:
-            obj = _NEVER.sub(rf"\\u{ord(_UNKNOWN):x}", obj)
-        return super().dump(obj)
+        return super().dump(storable(obj))
 
 
 _SESSIONS = """

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 SCHEMA_VERSION = 6
+WITH_ROWID = ("documents", "messages", "responses")  # tables whose order of insertion is asked for
+BOOLEANS = ("open", "settled")  # columns; SQLite has them as numbers
 
 _ADD = """
         INSERT INTO totals VALUES (NEW.company, {}, {}, 1, {}) ON CONFLICT (company, event, code) DO UPDATE

@@ -19,7 +19,7 @@ from filedrop.journal.connection import (
     clear_strange_wal,
     connect,
 )
-from filedrop.journal.engine import Engine
+from filedrop.journal.engine import Engine, refuse_moved
 from filedrop.journal.migration import STEPS, migrate
 from filedrop.journal.schema import DEFINITIONS, SCHEMA_VERSION
 from filedrop.journal.tying import tie_all
@@ -44,11 +44,14 @@ class Sqlite(Engine):
 
     A journal of an older schema is brought up to date if this one `migrates`, and refused if not. That is the daemon's,
     of which there is one; it alone checkpoints (`checkpoint`), after so many written rows and when it is idle.
+    `is_moving`: it is opened even if it was moved.
     """
 
-    def __init__(self, path: Path, *, migrates: bool = False) -> None:
+    def __init__(self, path: Path, *, migrates: bool = False, is_moving: bool = False) -> None:
         super().__init__()
         self.path = path
+        self.place = str(path)
+        self._is_moving = is_moving
         self._readers: list[sqlite3.Connection] = []  # idle ones
         self._guard: sqlite3.Connection | None = None
         self._checkpoints = migrates
@@ -192,6 +195,8 @@ class Sqlite(Engine):
         self._say("BEGIN IMMEDIATE")
         tables = {name for (name,) in self._writer.execute(TABLES)}
         found = dict(self._writer.execute(statements.ABOUT)) if "about" in tables else {}
+        if not self._is_moving:
+            refuse_moved(self.place, found)
         schema = str(found.get("schema", SCHEMA_VERSION))
         if schema in STEPS and migrates:
             migrate(self._writer, self.path, schema)

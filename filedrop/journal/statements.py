@@ -319,6 +319,10 @@ COUNT_AS_OLDER = """
     INSERT INTO changes SELECT id, 0, -1, 0 FROM folders WHERE TRUE
     ON CONFLICT (folder) DO UPDATE SET marked = changes.marked - 1
 """
+COUNT_ALL_ON = """
+    INSERT INTO changes SELECT id, 1, 0, 0 FROM folders WHERE TRUE
+    ON CONFLICT (folder) DO UPDATE SET counted = changes.counted + 1
+"""
 LEAST = "UPDATE changes SET least = counted, marked = counted - 1 WHERE folder = :id"
 
 # Responses

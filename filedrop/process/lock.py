@@ -53,21 +53,21 @@ def running_process(state: Path) -> int | None:
 
 
 @contextmanager
-def locked_state(state: Path, database: Database | None = None) -> Iterator[Journal]:
-    """The journal of a state folder, or in a `database`, with the folder locked for other processes meanwhile.
+def held_state(state: Path, *, has_journal: bool) -> Iterator[None]:
+    """A context in which no other process uses this state folder; `has_journal`: the journal is a file in it.
 
-    Raises ConfigError where another filedrop uses it; FiledropError where the folder or the journal can't be used.
+    Raises ConfigError where another filedrop uses it, FiledropError where the folder can't be used.
     """
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(PermissionError):
             state.chmod(0o700)
-            for name in (LOCK,) if database else (JOURNAL, LOCK):  # SQLite gives its other files the journal's mode
+            for name in (JOURNAL, LOCK) if has_journal else (LOCK,):  # SQLite gives its other files the journal's mode
                 (state / name).touch(mode=0o600)
                 (state / name).chmod(0o600)
         lies_on = file_system(state)
         if lies_on.network:
-            danger = "its lock isn't sure" if database else "the journal can be damaged"
+            danger = "the journal can be damaged" if has_journal else "its lock isn't sure"
             there = f"is on a network file system ({lies_on.kind}), where {danger}"
             raise ConfigError([f"the state folder {state} {there}: set `state` to a folder on a local disk"])
         held = FileLock(state / LOCK, mode=0o600).acquire(timeout=A_GLANCE)
@@ -80,6 +80,16 @@ def locked_state(state: Path, database: Database | None = None) -> Iterator[Jour
             f"the state folder {state} can't be used: {explain(error, error.filename or state, to_write=True)}"
         ) from error
     with held:
+        yield
+
+
+@contextmanager
+def locked_state(state: Path, database: Database | None = None) -> Iterator[Journal]:
+    """The journal of a state folder, or in a `database`, with the folder locked for other processes meanwhile.
+
+    Raises as `held_state` does, and FiledropError where the journal can't be used.
+    """
+    with held_state(state, has_journal=database is None):
         try:
             with suppress(OSError):  # nothing but `filedrop reload` needs it
                 (state / PROCESS).write_text(str(os.getpid()))

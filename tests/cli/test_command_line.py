@@ -55,7 +55,7 @@ def test_every_command_explains_itself(command: str) -> None:
 LASTING = {"sandbox", "demo"}  # these run until stopped, or for a while: only their words are tried here
 NOT_HERE = {
     "retry", "resolve", "lookup", "download", "read", "history", "show", "validate", "rehearse",  # what they name
-    "hosts",  # a database
+    "hosts", "journal",  # a database
     "reload", "service", "status", "check", "init",  # a daemon, a service, alerts; there is a configuration already
 }  # fmt: skip
 
