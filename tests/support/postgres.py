@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from support import matrix
+from . import matrix
 
 if TYPE_CHECKING:
     from filedrop.journal import Journal
