@@ -49,6 +49,11 @@ def runner(journal: Journal, tmp_path: Path) -> CommandRunner:
     return made
 
 
+def all_companies(_: str) -> bool:
+    """Of one host, which serves each."""
+    return True
+
+
 def told(tmp_path: Path) -> int:
     file = tmp_path / "told"
     return len(file.read_text().splitlines()) if file.exists() else 0
@@ -57,7 +62,7 @@ def told(tmp_path: Path) -> int:
 def look(runner: CommandRunner, times: int = 1) -> None:
     """Look round so often as the daemon does each second, each time until all that was begun has ended."""
     for _ in range(times):
-        runner.tick()
+        runner.tick(all_companies)
         while runner._busy and runner._pool._threads:
             time.sleep(0.01)
 
@@ -71,7 +76,7 @@ def test_the_journal_cannot_be_written(journal: Journal, runner: CommandRunner, 
     refuse_writes(journal, refuses=False)
     runner._not_before.update(acme=0.0)  # its minute is over
     look(runner)
-    assert runner.is_done()
+    assert runner.is_done(all_companies)
     assert told(tmp_path) == 1
     runner.close(5)
 
@@ -121,7 +126,7 @@ def test_the_system_has_no_thread_to_hear_a_program(
     assert "no thread" in runner.troubles["commands.after_received of acme"]
     runner._not_before.update(acme=0.0)  # its minute is over
     look(runner)
-    assert runner.is_done()
+    assert runner.is_done(all_companies)
     assert told(tmp_path) == 1
     runner.close(5)
 
@@ -154,7 +159,7 @@ def test_an_end_that_was_recorded_after_all(journal: Journal, runner: CommandRun
     journal.engine.write(lambda connection: connection.execute(ERRAND.replace("'', 1", "'', 2"), ("acme",)))
     runner._not_before.update(acme=0.0)
     look(runner)
-    assert runner.is_done()
+    assert runner.is_done(all_companies)
     assert told(tmp_path) == 2
     runner.close(5)
 
@@ -168,11 +173,11 @@ def test_a_program_on_a_share_that_hangs(journal: Journal, tmp_path: Path) -> No
     runner.start()
     journal.engine.write(lambda connection: connection.execute(ERRAND, ("acme",)))
     with foreign(away, "fuse", answers=False):
-        runner.tick()
+        runner.tick(all_companies)
         while not any(thread.name == "program" for thread in threading.enumerate()):  # it is about to be started
             time.sleep(0.01)
         journal.engine.write(lambda connection: connection.execute(ERRAND, ("fjord",)))
-        within(5, runner.tick)
+        within(5, lambda: runner.tick(all_companies))
         within(5, lambda: runner.close(0.1))
     runner.close(5)
     assert len(journal.errands.first()) == 2
@@ -189,7 +194,7 @@ def test_a_fifth_company_beside_four_busy_ones(journal: Journal, tmp_path: Path)
     busy = [(f"busy-{number}",) for number in range(4)]
     journal.engine.write(lambda connection: connection.executemany(ERRAND, [*(busy * 10), ("fifth",)]))
     look(runner)
-    assert runner.is_done()
+    assert runner.is_done(all_companies)
     companies = ran.read_text().split()
     assert len(companies) == 41
     assert companies.index("fifth") < 10
