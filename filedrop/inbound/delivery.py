@@ -274,8 +274,10 @@ class InboundDelivery:
         try:
             folder.take_up(self._journal)
             folder.see_file_system()
-            for account in (arrival.context for arrival in arrivals):
-                folder.clear_drafts_once(account.access_point.identity, account.other_identities, named)
+            contexts = (arrival.context for arrival in arrivals)
+            owners = {context.access_point.identity: context.other_identities for context in contexts}
+            for account, others in (owners | dict([folder.owner] if folder.owner else ())).items():
+                folder.clear_drafts_once(account, others, named)
             self._clear_leftovers()
             _see_space(folder, self._min_free)
         except (FolderUnavailable, OSError) as error:

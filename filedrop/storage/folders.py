@@ -23,7 +23,7 @@ from filedrop.texts.languages import ENGLISH
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from filedrop.config import Company, Config, Inbound
@@ -215,6 +215,7 @@ class InboundFolder(Folder):
     """An `inbound/`: received documents, each with its sidecar.
 
     `has_attachments`, `has_pages`: whether what is embedded in them, or pages of them, are to lie beside them.
+    `owner`: the only account that writes there, and the other accounts, by their identities; None where several do.
     """
 
     def __init__(
@@ -227,8 +228,10 @@ class InboundFolder(Folder):
         language: str = ENGLISH,
         settings: Inbound | Company | None = None,
         name: str | None = None,
+        owner: tuple[str, Collection[str]] | None = None,
     ) -> None:
         super().__init__(path, company=company, below=below, served=served)
+        self.owner = owner
         self.language = language  # of its pages and notes
         self.has_attachments = settings is not None and settings.attachments == "beside"
         self.has_pages = settings is not None and settings.readable == "html"
@@ -335,6 +338,7 @@ def inbound_folder(config: Config, company: Company, served: Container[Path] | N
         language=company.language,
         settings=company,
         name=config.inbound.name,
+        owner=_owner(config, company.account),
     )
 
 
@@ -351,4 +355,10 @@ def unassigned_folder(config: Config, served: Container[Path] | None = None) -> 
         language=config.language,
         settings=config.inbound,
         name=config.inbound.name,
+        owner=_owner(config, *config.accounts) if len(config.accounts) == 1 else None,
     )
+
+
+def _owner(config: Config, name: str) -> tuple[str, Collection[str]]:
+    account = config.accounts[name].identity
+    return account, {other.identity for other in config.accounts.values()} - {account}
