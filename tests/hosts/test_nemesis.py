@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 if not programs():
     pytest.skip("NO POSTGRESQL HERE: install the extra `dev`, on Linux", allow_module_level=True)
 
-NUMBER = int(os.environ.get("FILEDROP_NEMESIS", "4"))
+NUMBER = int(os.environ.get("FILEDROP_NEMESIS", "3"))
 SEED = int(os.environ.get("FILEDROP_SEED") or secrets.randbelow(10**6))
 TAKEOVER = 4.0  # seconds
 
