@@ -38,7 +38,7 @@ NO_DISK = {
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 # Nothing here depends on how busy the machine is. Each run draws other examples.
-settings.register_profile("filedrop", deadline=None, max_examples=100 if matrix.is_full() else 40)
+settings.register_profile("filedrop", deadline=None, max_examples=100 if matrix.is_full() else 30)
 settings.load_profile("filedrop")
 
 

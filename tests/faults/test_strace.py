@@ -116,7 +116,7 @@ def test_killed(tmp_path: Path, sample: Sample, prepare: Prepare, share: int, *,
     def kill(world: World, place: Place) -> None:
         live(world, *place.struck(world, "signal=KILL"))
 
-    strike(tmp_path, prepare, sample(of_share(share, chosen), 1 if journal else 2), kill)
+    strike(tmp_path, prepare, sample(of_share(share, chosen), 1), kill)
 
 
 @any_way
@@ -138,7 +138,7 @@ def test_an_error(tmp_path: Path, sample: Sample, prepare: Prepare, share: int) 
         place, error, lasting = fault
         once(world, *place.struck(world, f"error={error}", lasting=lasting))
 
-    strike(tmp_path, prepare, sample(of_share(share, faults), 2), fail)
+    strike(tmp_path, prepare, sample(of_share(share, faults), 1), fail)
 
 
 @pytest.mark.parametrize("prepare", [documents, messages])
