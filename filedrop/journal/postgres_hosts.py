@@ -174,13 +174,23 @@ class Hosts:
         try:
             if self._session is None or not self._session.is_clear:
                 self.close()
-                self._session = self._address.connect(self.me.incarnation, self._patience)
-                before, self._lineage = self._lineage, lineage_of(self._session)
-                if before is not None and before != self._lineage:
-                    raise OtherDatabase(self._address)
+                self._session = self._connect()
             yield self._session
         except psycopg.Error as error:
             raise JournalError(f"{self._address}: {self._address.reason(error)}") from error
+
+
+    def _connect(self) -> Session:
+        session = self._address.connect(self.me.incarnation, self._patience)
+        try:
+            lineage = lineage_of(session)
+            if self._lineage not in (None, lineage):
+                raise OtherDatabase(self._address)
+        except BaseException:
+            session.close()
+            raise
+        self._lineage = lineage
+        return session
 
 
 def _remove(session: Session, incarnation: str) -> None:

@@ -58,6 +58,7 @@ _SESSIONS = """
     WHERE application_name = %(name)s AND usename = current_user AND pid <> pg_backend_pid()
     AND (%(pids)s::bigint[] IS NULL OR pid = ANY(%(pids)s))
 """
+_INTERVENED = "57"  # the class of errors of a server that was stopped or took too long; of no answer, there is none
 _END_SESSIONS = f"SELECT pg_terminate_backend(pid, %(wait)s) {_SESSIONS}"
 _ARE_LEFT = f"SELECT count(*) {_SESSIONS}"
 
@@ -177,10 +178,12 @@ def end_sessions(session: Session, name: str, patience: float, pids: list[int] |
 
 
 def lineage_of(session: Session) -> str:
-    """What tells the database from an older copy of it; "" where the server doesn't say that."""
+    """What tells the database from an older copy of it; "" where the server doesn't say that. Raises psycopg.Error."""
     try:
         with session.transaction():
             ((lineage,),) = session.execute(_LINEAGE).fetchall()
-    except psycopg.Error:  # some databases that are offered as a service refuse these functions
-        return ""
+    except psycopg.Error as error:
+        if (error.sqlstate or _INTERVENED).startswith(_INTERVENED):
+            raise
+        return ""  # some databases that are offered as a service refuse these functions
     return str(lineage)
