@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from filedrop.config import Config
     from filedrop.journal.postgres import Postgres
     from filedrop.model.hosts import Host, Seen
-
-SILENT = 2  # times as long as until it is replaced: then somebody should have replaced it
 
 
 @click.group(invoke_without_command=True, epilog="\b\nExample: filedrop hosts")
@@ -86,7 +83,7 @@ def _as_json(seen: Seen) -> dict[str, Any]:
                 "version": host.version,
                 "heard": from_seconds(host.at).isoformat(timespec="seconds"),
                 "draining": host.is_draining,
-                "serves": _served(seen, host),
+                "serves": sorted(seen.leases_of(host.incarnation)),
             }
             for host in seen.hosts.values()
         },
@@ -103,7 +100,13 @@ def _as_json(seen: Seen) -> dict[str, Any]:
 
 def _show(seen: Seen) -> None:
     rows = [
-        [host.name, _condition(host), local(from_seconds(host.at)), host.version, ", ".join(_served(seen, host)) or "-"]
+        [
+            host.name,
+            _condition(host),
+            local(from_seconds(host.at)),
+            host.version,
+            ", ".join(sorted(seen.leases_of(host.incarnation))) or "-",
+        ]
         for host in seen.hosts.values()
     ]
     show_table(["host", "condition", "last sign of life", "version", "serves"], rows)
@@ -112,13 +115,9 @@ def _show(seen: Seen) -> None:
 
 
 def _condition(host: Host) -> str:
-    if time.time() - host.at > SILENT * host.takeover:  # told to people alone, so the clocks may be compared
+    if host.silence():
         return "silent"
     return "drained" if host.is_draining else "ok"
-
-
-def _served(seen: Seen, host: Host) -> list[str]:
-    return [lease.name for lease in seen.leases.values() if lease.incarnation == host.incarnation]
 
 
 def _unserved(config: Config, seen: Seen) -> list[str]:

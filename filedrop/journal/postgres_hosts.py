@@ -179,7 +179,6 @@ class Hosts:
         except psycopg.Error as error:
             raise JournalError(f"{self._address}: {self._address.reason(error)}") from error
 
-
     def _connect(self) -> Session:
         session = self._address.connect(self.me.incarnation, self._patience)
         try:

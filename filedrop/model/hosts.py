@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 CHORES = "chores"
@@ -11,6 +12,9 @@ CHORES = "chores"
 def lease_of(account: str) -> str:
     """The name of an account's lease, which is that of all its companies."""
     return f"account/{account}"
+
+
+_SILENT = 2  # times as long as until it is replaced
 
 
 class Host(NamedTuple):
@@ -26,6 +30,14 @@ class Host(NamedTuple):
     settings: str  # those that all hosts must have alike, as JSON
     is_draining: bool  # it is to serve nothing
     at: float
+
+    def silence(self) -> float | None:
+        """For how many seconds it has been silent, once somebody should have replaced it; for people alone.
+
+        It compares two clocks. None before that.
+        """
+        seconds = time.time() - self.at
+        return seconds if seconds > _SILENT * self.takeover else None
 
 
 class Lease(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -63,10 +62,10 @@ def _unserved(config: Config, seen: Seen) -> dict[str, str]:
         host = hosts.get(lease.incarnation) if lease else None
         if host is None:
             troubles[f"account {name}"] = f"no host serves account {name}: see `filedrop hosts`"
-        elif time.time() - host.at > 2 * host.takeover:  # told to people alone, so the clocks may be compared
+        elif silence := host.silence():
             troubles[f"account {name}"] = (
                 f"account {name} is served by host {host.name}, which has given no sign of life for "
-                f"{time.time() - host.at:.0f} seconds: see `filedrop hosts`"
+                f"{silence:.0f} seconds: see `filedrop hosts`"
             )
     return troubles
 
