@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filedrop.journal import statements
 from filedrop.journal.engine import Part
@@ -36,6 +36,12 @@ PLACED = f"UPDATE answers SET content = NULL WHERE {_DOCUMENT} AND nth = :nth"
 SENT_BEFORE = f"""
     SELECT {", ".join(statements.COLUMNS)} FROM documents
     WHERE number = :number AND company = :company AND type = 'ApplicationResponse' AND id <> :document
+"""
+
+IS_FOLLOWED = f"SELECT 1 FROM answers WHERE {_DOCUMENT} AND nth > :nth"
+DOCUMENT_BEFORE = f"""
+    SELECT {", ".join(statements.COLUMNS)} FROM documents
+    WHERE id = (SELECT document FROM answers WHERE {_DOCUMENT} AND nth < :nth ORDER BY nth DESC LIMIT 1)
 """
 
 
@@ -89,7 +95,7 @@ class Answering(Part):
 
     def record_placed(self, answer: InvoiceAnswer) -> None:
         """Write that an answer is a document like every other from now on."""
-        values = {name: getattr(answer, name) for name in ("company", "sha256", "nth")}
+        values = _key(answer)
         self._write(lambda connection: connection.execute(PLACED, values))
 
     def sent_before(self, answer: InvoiceAnswer) -> Document | None:
@@ -97,3 +103,16 @@ class Answering(Part):
         values = {name: getattr(answer, name) for name in ("number", "company", "document")}
         rows = self._read(SENT_BEFORE, **values)
         return document_of(rows[0]) if rows else None
+
+    def is_followed(self, answer: InvoiceAnswer) -> bool:
+        """Whether the company has decided on another answer to the same document since."""
+        return self._value(IS_FOLLOWED, **_key(answer)) is not None
+
+    def document_before(self, answer: InvoiceAnswer) -> Document | None:
+        """The document of the answer before this one; None where there is none, or where it never became one."""
+        rows = self._read(DOCUMENT_BEFORE, **_key(answer))
+        return document_of(rows[0]) if rows else None
+
+
+def _key(answer: InvoiceAnswer) -> dict[str, Any]:
+    return {name: getattr(answer, name) for name in ("company", "sha256", "nth")}

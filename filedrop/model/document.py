@@ -24,6 +24,7 @@ UNCLEAR_AT_MOST = 10  # contract 6: the tenth unclear attempt fails
 UNEXPLAINED_AT_MOST = 3  # contract 6: a 400 that names no fault fails the third time
 A_PERSON_SAYS = ", a person says"  # ends each event that is a person's decision
 NEVER_ARRIVED = "never arrived"
+REPLACED = "replaced by a later answer"
 LET_THROUGH = f"let through{A_PERSON_SAYS}"
 _FIRST, _LAST = 100, 400  # events that a history keeps: with thousands, its sidecar could not be read any more
 _SCHEME = re.compile(
@@ -335,6 +336,10 @@ class Document:
     def taken(self, now: datetime) -> Document:
         """Its file is no longer here: somebody took or replaced it, or it has changed and is claimed anew."""
         return self._step(State.TAKEN, now, "taken", due=None)
+
+    def replaced(self, now: datetime) -> Document:
+        """A later answer replaces this one, which never left."""
+        return self._step(State.TAKEN, now, REPLACED, due=None)
 
     def gone(self, now: datetime) -> Document:
         """The file has disappeared. A finished document counts as put away; any other was taken."""

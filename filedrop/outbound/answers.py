@@ -4,16 +4,22 @@ An answer is in the journal with its bytes and the id of its document (inbound/a
 the document's row, places its file, and notes that. A step that was cut off is repeated: the row shows whether the
 document exists, and until the note, no comparison takes the file for missing. Then it is a document like every other,
 but for its ids: they are those of the message that it answers, and no mapping rule changes them.
+
+Answers to one document arrive in their order. The later one becomes a document when the one before has ended. An answer
+that never left is dropped for the later one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filedrop import identify
 from filedrop.errors import Changed
 from filedrop.files import create_whole, open_regular
+from filedrop.model.document import State
 from filedrop.model.invoice_response import DOCUMENT_ID, PROCESS_ID
 from filedrop.outbound.context import new_document
 from filedrop.outbound.identified import ANSWER, with_facts
@@ -40,8 +46,11 @@ def place_answers(desk: Desk) -> None:
         if document is None:
             if not folder.takes_answers:
                 continue
-            if journal.answers.sent_before(answer):
+            if journal.answers.sent_before(answer) or journal.answers.is_followed(answer):
                 journal.answers.record_placed(answer)
+                continue
+            former = journal.answers.document_before(answer)
+            if former is not None and not _ends(desk, former):
                 continue
             document = journal.documents.record(_document(desk, answer))
             desk.shared.log.info("document.claimed", **document.log_facts)
@@ -49,6 +58,34 @@ def place_answers(desk: Desk) -> None:
             with desk.health.tolerant():
                 _place(desk, answer, document)
                 journal.answers.record_placed(answer)
+
+
+def _ends(desk: Desk, former: Document) -> bool:
+    """Whether the answer before another one has ended; one that never left ends now. Raises JournalError."""
+    if former.state is State.WAITING and former.folder == desk.folder.id and not desk.handover.has(former.id):
+        with desk.health.tolerant(), suppress(Changed):  # the next scan continues
+            _remove(desk, former)
+            desk.handover.forget_put_off([former.id])
+            desk.shared.journal.documents.record(former.replaced(desk.shared.now()))
+            desk.shared.log.info("answer.replaced", **former.log_facts)
+            return True
+    return former.state.finished
+
+
+def _remove(desk: Desk, former: Document) -> None:
+    """Remove the file of an answer that is dropped: with its row alone, it would count as not recorded. Raises OSError.
+
+    After a crash before its row is written, it is an answer whose file is missing, and dropped all the same.
+    """
+    file = desk.folder.at(former.place) / former.file
+    try:
+        with open_regular(file) as opened:
+            is_its_own = hashlib.file_digest(opened, "sha256").hexdigest() == former.sha256
+    except FileNotFoundError:
+        return
+    if is_its_own:
+        file.unlink(missing_ok=True)
+        file.directory.sync()
 
 
 def _document(desk: Desk, answer: InvoiceAnswer) -> Document:

@@ -240,12 +240,13 @@ class OutboundPipeline:
             raise FolderUnavailable(f"{path} can't be listed: {explain(error, path)}") from error
         self._is_woken = True
         write_responses(self.desk)
-        place_answers(self.desk)
         self.health.report_unwatched(self._watch.begin(self.put, was_away=bool(self.health.trouble)))
 
     def _take_further(self) -> None:
         is_woken, self._is_woken = self._is_woken, False
         sends = self._may_send()
+        if is_woken:  # by a scan, or by a document that waits again: it may be an answer that a later one replaces
+            place_answers(self.desk)
         if is_woken or self._leftovers.has_more or self._leftovers.next <= self._shared.steady():
             self._leftovers.continue_due(sends=sends)
         if not self.is_accounted_for:  # the first steps of the other folders come first

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support import promises
 from support.documents import BUYER, SELLER, credit_note, envelope, invoice, order
-from support.faults import instead
+from support.faults import cut_after, instead, reset_before
 from support.plug import tapped
 from support.reused import Shelf
 from support.rights import as_anyone
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from support.faults import Fault
     from support.matrix import Sample
     from support.stepping import Clock
 
@@ -283,6 +284,68 @@ def test_an_answer_after_a_question(world: World, life: Life, last: str, code: s
     move(path, last)
     wait(life)
     assert not list(world.inbound.glob("*/*.why.txt"))  # where it was answered, it is as it should be
+
+
+def change_mind(world: World, life: Life) -> None:
+    """Ask about an invoice, and accept it when the question's request was made."""
+    path = move(receive(world, life), "queried")
+    life.go_on(LIES + 600, until=lambda: world.front.asked("POST /outbox"))
+    move(path, "accepted")
+
+
+def test_an_answer_while_the_former_is_in_doubt(world: World, life: Life) -> None:
+    """The answer after a question waits until it is clear whether the question has arrived."""
+    path = move(receive(world, life), "queried")
+    world.front.next("POST /outbox", cut_after)
+    world.front.always("GET /messages", instead(500))
+    life.go_on(LIES + 600, until=lambda: world.front.asked("POST /outbox"))
+    move(path, "accepted")
+    life.go_on(LIES + 900)
+    assert [answer.code for answer in answers(world)] == ["UQ"]
+    world.front.heal()
+    life.go_on(3600)
+    assert [answer.code for answer in answers(world)] == ["UQ", "AP"]
+
+
+def test_an_answer_while_the_former_is_on_its_way(make_world: Callable[..., World], clock: Clock) -> None:
+    """What was accepted by the access point may still be on its way to the receiver: the next answer waits for it."""
+    inbound = {"poll": "5m", "answers": "move"}
+    world = make_world(outbound=RULES, inbound=inbound, clock=clock.true, deliver_after=2400)
+    life = Life(world, clock)
+    change_mind(world, life)
+    life.go_on(LIES + 600)
+    assert [answer.code for answer in answers(world)] == ["UQ"]
+    life.go_on(3600)
+    assert [answer.code for answer in answers(world)] == ["UQ", "AP"]
+    life.drop()
+
+
+@pytest.mark.parametrize(
+    "fault", [instead(503, "", ("Retry-After", "1800")), reset_before], ids=["an outage", "never there"]
+)
+def test_an_answer_before_the_former_has_left(world: World, life: Life, fault: Fault) -> None:
+    """An answer that certainly never left is dropped for the one after it; its file goes, and `history` says why."""
+    world.front.always("POST /outbox", fault)
+    change_mind(world, life)
+    life.go_on(LIES + 300)
+    world.front.heal()
+    life.go_on(2 * 3600)
+    assert [answer.code for answer in answers(world)] == ["AP"]
+    assert not list((world.outbound / "sending").iterdir())
+    assert not list((world.outbound / "failed").iterdir())
+    assert "replaced by a later answer" in world.filedrop("history", "queried-1001.xml").stdout
+
+
+def test_an_answer_before_the_former_is_placed(world: World, life: Life) -> None:
+    """Of two answers that find their folder unavailable, only the later one is sent."""
+    path = move(receive(world, life), "queried")
+    away = world.outbound.rename(world.outbound.with_name("elsewhere"))
+    wait(life)
+    move(path, "accepted")
+    wait(life)
+    away.rename(world.outbound)
+    wait(life)
+    assert [answer.code for answer in answers(world)] == ["AP"]
 
 
 @pytest.mark.parametrize(
