@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import SELLER, invoice
+from support.responses import tie_responses
 from support.rules import published, published_rules
 
 from filedrop.config import parse
@@ -149,8 +150,7 @@ def test_a_message_level_status(world: World) -> None:
 
 def _assert_rejected(world: World, number: int, sender: str, reason: str) -> None:
     """The message with this number is received, and rejects the document that was dropped as invoice.xml."""
-    world.run_once()
-    world.run_once()
+    tie_responses(world)
     (told,) = world.sidecar("invoice.xml")["responses"]
     assert (told["code"], told["means"], told["reason"], told["msg_no"]) == ("RE", "Rejected", reason, number)
     assert f"{sender} rejected it in message {number}: {reason}" in world.filedrop("status").stdout

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from psycopg.abc import PQGen
 
+# Milliseconds for each second of patience. A server that can't end sessions says so before the statement is cancelled.
+_STATEMENT, _ENDING = 800, 600
 _OLDEST = 150000  # server version 15.0: the oldest that is tested
 # No role, database or file of the server decides these.
 _SETTINGS = """
@@ -59,7 +61,7 @@ _SESSIONS = """
     AND (%(pids)s::bigint[] IS NULL OR pid = ANY(%(pids)s))
 """
 _INTERVENED = "57"  # the class of errors of a server that was stopped or took too long; of no answer, there is none
-_END_SESSIONS = f"SELECT pg_terminate_backend(pid, %(wait)s) {_SESSIONS}"
+_END_SESSIONS = f"SELECT pg_terminate_backend(pid, %(wait)s / count(*) OVER ()) {_SESSIONS}"  # waits for each in turn
 _ARE_LEFT = f"SELECT count(*) {_SESSIONS}"
 
 
@@ -162,7 +164,7 @@ class Address:
                 raise JournalError(f"{self} is PostgreSQL {version}: filedrop needs 15 or later")
             if (encoding := session.info.parameter_status("server_encoding")) != "UTF8":
                 raise JournalError(f"{self} has the encoding {encoding}: create the database with --encoding=UTF8")
-            session.execute(_SETTINGS.format(limit=round(800 * patience), schema=SCHEMA))
+            session.execute(_SETTINGS.format(limit=round(_STATEMENT * patience), schema=SCHEMA))
         except BaseException:
             session.close()
             raise
@@ -171,7 +173,7 @@ class Address:
 
 def end_sessions(session: Session, name: str, patience: float, pids: list[int] | None = None) -> None:
     """End sessions with this application name in the server; `pids`: only these. Raises JournalError, psycopg.Error."""
-    values = {"name": name, "pids": pids, "wait": round(800 * patience)}
+    values = {"name": name, "pids": pids, "wait": round(_ENDING * patience)}
     session.execute(_END_SESSIONS, values)  # its answer is no for one that has just ended by itself, too
     if session.execute(_ARE_LEFT, values).fetchall() != [(0,)]:
         raise JournalError(f"a session of {name} can't be ended")

@@ -186,6 +186,7 @@ def test_an_echo(configured: Callable[..., Mail]) -> None:
     """A server that repeats the login in its answer puts it into no sentence."""
     known = base64.b64encode(f"\0filedrop\0{PASSWORD}".encode())
     said = b"220 hello\r\n", b"250-hello\r\n250 AUTH PLAIN\r\n", b"235 yes\r\n", b"550 not with " + known + b"\r\n"
+    said += b"250 reset\r\n", b"221 bye\r\n"  # without them, the client waits for its whole patience
     with answering(*said) as port, pytest.raises(NotSent) as raised:
         posted(configured(port, login=True))
     assert str(raised.value) == f"127.0.0.1:{port}: it returned 550"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.documents import SELLER, invoice, listed_as
-from support.responses import invoice_status, message_level, response
+from support.responses import invoice_status, message_level, response, tie_responses
 
 from filedrop.readable.codes import LISTS
 from filedrop.status.company import in_plain_words
@@ -81,17 +81,11 @@ def rejections(world: World) -> dict[str, str]:
     return {item["name"]: item["why"] for matter in matters(world) for item in matter["items"]}
 
 
-def go_on(world: World) -> None:
-    """Receive all messages, and write all that can be tied."""
-    world.run_once()
-    world.run_once()
-
-
 def test_a_rejection_by_a_platform(french: World) -> None:
     """Sidecar, history and `status` have code and reason in words."""
     send(french, invoice=french_invoice(), other=french_invoice("1002"))
     number = receive(french, invoice_status(by="WK", buyer="999999999"))
-    go_on(french)
+    tie_responses(french)
     assert answered(french, "invoice") == [("213", "Rejected", "VAT rate incorrect")]
     assert answered(french, "other") == []
     assert rejections(french) == {
@@ -108,7 +102,7 @@ def test_before_what_it_is_about(french: World) -> None:
     receive(french, invoice_status(code="200"))
     french.run_once()
     send(french, invoice=french_invoice())
-    go_on(french)
+    tie_responses(french)
     assert [code for code, *_ in answered(french, "invoice")] == ["200"]
 
 
@@ -118,7 +112,7 @@ def test_each_code(french: World) -> None:
     codes = LISTS["process_condition"]
     for code in codes:
         receive(french, invoice_status(code=code))
-    go_on(french)
+    tie_responses(french)
     assert {(code, means) for code, means, _ in answered(french, "invoice")} == codes.items() - {("212", codes["212"])}
 
 
@@ -127,7 +121,7 @@ def test_a_rejected_duplicate(french: World) -> None:
     send(french, invoice=french_invoice())
     for reason in ("DOUBLON", "REJ_UNI"):
         receive(french, invoice_status(why=f"<ram:ReasonCode>{reason}</ram:ReasonCode>"))
-    go_on(french)
+    tie_responses(french)
     assert answered(french, "invoice") == []
     assert rejections(french) == {}
 
@@ -136,10 +130,10 @@ def test_a_corrected_invoice(french: World) -> None:
     """After a rejection, the status of the corrected invoice with the same number is tied to that one."""
     send(french, first=french_invoice(note="first"))
     receive(french, invoice_status())
-    go_on(french)
+    tie_responses(french)
     send(french, corrected=french_invoice(note="corrected"))
     receive(french, invoice_status(code="205", why=""))
-    go_on(french)
+    tie_responses(french)
     assert [code for code, *_ in answered(french, "first")] == ["213"]
     assert answered(french, "corrected") == [("205", "Approved", "")]
 
@@ -162,7 +156,7 @@ def test_forged_ones(french: World) -> None:
     send(french, invoice=french_invoice())
     for content, how in FORGED.values():
         receive(french, content, **how)
-    go_on(french)
+    tie_responses(french)
     assert answered(french, "invoice") == []
     assert rejections(french) == {}
     assert len(list(french.root.glob("*/inbound/*.xml.json"))) == len(FORGED)
@@ -181,7 +175,7 @@ def test_ambiguous_ones(french: World) -> None:
     send(french, **{f"{nth}{letter}": pair[letter == "b"] for nth, pair in pairs.items() for letter in "ab"})
     for nth in pairs:
         receive(french, invoice_status(f"A-{nth}", **about.get(nth, {})))
-    go_on(french)
+    tie_responses(french)
     assert [answered(french, f"{nth}{letter}") for nth in pairs for letter in "ab"] == [[]] * 10
     shown = rejections(french)
     assert sorted(shown) == [f"document A-{nth}" for nth in pairs]
@@ -209,7 +203,7 @@ def test_the_corpus(french: World) -> None:
     for level in sorted(LEVELS.iterdir()):
         content = level.read_bytes().replace(b"90f14eff-3705-4869-ad3c-caae270a234e", uuid.encode())
         receive(french, content, sender="0242:000123")
-    go_on(french)
+    tie_responses(french)
     assert [told[:2] for told in answered(french, "third")] == [
         ("200", "Submitted"),
         ("202", "Received by the platform"),
@@ -241,7 +235,7 @@ def test_a_status_of_a_message_stays_within_its_account(french: World) -> None:
     (message,) = french.sandbox.store.sent("acme")
     content = message_level("mls", message.uuid, "").replace(b">RE<", b">AB<")
     receive(french, content, sender="0242:000123", receiver="0242:000456")
-    go_on(french)
+    tie_responses(french)
     assert answered(french, "invoice") == [("AB", "Accepted, delivery not confirmed", "")]
     assert list(french.root.glob("*/inbound/*.xml")) == []
     assert len(list((french.base / "unassigned").glob("*.xml"))) == 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.documents import BUYER, SELLER, credit_note, invoice
-from support.responses import message_level, response
+from support.responses import message_level, response, tie_responses
 
 from filedrop.process.lock import locked_state
 
@@ -63,19 +63,6 @@ def rejections(world: World) -> list[str]:
     ]
 
 
-def go_on(world: World) -> None:
-    """Have all messages received and all that can be tied written: some documents get their ids when delivered."""
-    world.run_once()
-    world.until(lambda: is_done(world), what="each document is delivered, and each response written")
-
-
-def is_done(world: World) -> bool:
-    world.run_once()
-    with world.locked() as journal:
-        left = journal.engine.read("SELECT 1 FROM documents WHERE state = 'sent'")
-        return not left + journal.engine.read("SELECT 1 FROM responses WHERE owed_to <> ''")
-
-
 @pytest.mark.parametrize(
     ("document", "kind"),
     [
@@ -95,7 +82,7 @@ def test_a_response_to_its_kind(world: World, document: bytes, kind: str) -> Non
     world.drop("invoice.xml", document)
     world.run_once()
     number = world.receive(response("1001", kind=kind))
-    go_on(world)
+    tie_responses(world)
     assert rejected_in(world.sidecar("invoice.xml")) == [number]
     assert len(rejections(world)) == 1
 
@@ -108,7 +95,7 @@ def test_a_response_to_another_kind(world: World, document: bytes, kind: str) ->
     world.drop("invoice.xml", document)
     world.run_once()
     world.receive(response("1001", kind=kind))
-    go_on(world)
+    tie_responses(world)
     assert rejected_in(world.sidecar("invoice.xml")) == []
     assert rejections(world) == []
 
@@ -119,7 +106,7 @@ def test_the_status_of_a_message_by_an_access_point(world: World) -> None:
     world.run_once()
     (message,) = world.sandbox.store.sent("acme")
     number = world.receive(message_level("mls", message.uuid, "It is too long."), sender="0242:000123")
-    go_on(world)
+    tie_responses(world)
     assert rejected_in(world.sidecar("invoice.xml")) == [number]
     assert rejections(world) == [f"acme: invoice.xml: 0242:000123 rejected it in message {number}: It is too long."]
 
@@ -133,7 +120,7 @@ def test_words_of_a_status_by_an_access_point(world: World) -> None:
     world.receive(message_level("mls", message.uuid, "").replace(b">RE<", b">AP<"))  # as none is to be sent
     world.receive(response("1001", "AB"))
     world.receive(message_level("mlr", message.uuid, "").replace(b">RE<", b">AP<"), sender="0242:000123")
-    go_on(world)
+    tie_responses(world)
     means = sorted(told["means"] for told in world.sidecar("invoice.xml")["responses"])
     of_status, of_others = ["Accepted and delivered", "Accepted, delivery not confirmed"], ["Received, being looked at"]
     assert means == ["Accepted", *of_status, *of_others]
@@ -149,7 +136,7 @@ def test_the_status_of_a_message_by_a_stranger(world: World, what: str) -> None:
     world.receive(
         message_level("mls", id_, "No."), sender="0192:123456785" if what == "no access point" else "0242:000123"
     )
-    go_on(world)
+    tie_responses(world)
     assert world.sidecar("invoice.xml").get("responses", []) == []
     assert rejections(world) == []
 
@@ -167,7 +154,7 @@ def test_a_status_for_the_access_point_itself(make_world: Callable[..., World]) 
     number = world.sandbox.store.receive(
         sender="0242:000123", receiver="0242:000456", document_id="MLS", process_id="mls", content=content
     )
-    go_on(world)
+    tie_responses(world)
     assert rejected_in(world.sidecar("invoice.xml")) == [number]
     assert [line.partition(":")[0] for line in rejections(world)] == ["acme"]
 
@@ -185,7 +172,7 @@ def test_two_with_one_number_in_a_response(world: World) -> None:
             b"</cac:DocumentResponse><cac:DocumentResponse>" + other + b"</cac:DocumentResponse>",
         )
     )
-    go_on(world)
+    tie_responses(world)
     assert rejected_in(world.sidecar("invoice.xml")) == [number]
     assert [one["code"] for one in world.sidecar("credit.xml")["responses"]] == ["AP"]
     assert [line.split(": ")[1] for line in rejections(world)] == ["invoice.xml"]
@@ -196,11 +183,11 @@ def test_a_corrected_invoice_with_the_same_number(world: World) -> None:
     world.drop("first.xml", invoice("1001", note="the first"))
     world.run_once()
     first = world.receive(response("1001", id_="R-1"))
-    go_on(world)
+    tie_responses(world)
     world.drop("corrected.xml", invoice("1001", note="corrected"))
     world.run_once()
     second = world.receive(response("1001", id_="R-2", reason="It is still missing."))
-    go_on(world)
+    tie_responses(world)
     assert rejected_in(world.sidecar("first.xml")) == [first]
     assert rejected_in(world.sidecar("corrected.xml")) == [second]
     assert len(rejections(world)) == 2
@@ -215,7 +202,7 @@ def test_of_two_years(make_world: Callable[..., World]) -> None:
     world.run_once()
     dated = b"<cbc:IssueDate>2026-11-20</cbc:IssueDate><cbc:DocumentTypeCode>"
     number = world.receive(response("1001").replace(b"<cbc:DocumentTypeCode>", dated))
-    go_on(world)
+    tie_responses(world)
     assert rejected_in(world.sidecar("new.xml")) == [number]
     assert rejected_in(world.sidecar("old.xml")) == []
 
@@ -227,7 +214,7 @@ def test_an_ambiguous_one_in_status(make_world: Callable[..., World]) -> None:
     world.drop("two.xml", invoice("1001", note="two"))
     world.run_once()
     number = world.receive(response("1001"))
-    go_on(world)
+    tie_responses(world)
     (line,) = rejections(world)
     assert line.startswith(
         f"acme: document 1001: {BUYER} rejected it in message {number}, but doesn't say which document"
@@ -268,7 +255,7 @@ def test_a_document_that_is_elsewhere_now(world: World, what: str) -> None:
     there = elsewhere(world, what)
     world.run_once()
     number = world.receive(response("1001"))
-    go_on(world)
+    tie_responses(world)
     (beside,) = there.rglob("invoice.xml.json")
     assert rejected_in(json.loads(beside.read_text())) == [number]
     assert len(rejections(world)) == 1
@@ -313,7 +300,7 @@ def test_a_forged_row_of_another_company(make_world: Callable[..., World]) -> No
     world.run_once()
     number = world.receive(response("1001", id_="R-1"))
     world.receive(response("2002", id_="R-2"))
-    go_on(world)
+    tie_responses(world)
     assert rejected_in(world.sidecar("invoice.xml")) == [number]  # restored, too, but in its own company
     assert "responses" not in json.loads((theirs / "forged.xml.json").read_text())
     assert [line.split(": ")[:2] for line in rejections(world)] == [["acme", "invoice.xml"]]

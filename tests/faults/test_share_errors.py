@@ -78,6 +78,7 @@ def test_a_response_that_could_not_be_read_once(world: World) -> None:
     world.receive(response("1001"))
     with Flaky(world.root, judge), world.service():
         world.until(lambda: world.sidecar("invoice.xml").get("responses"))
+        world.until(world.settled, what="the message is marked as read")
     assert len(told) > 2
     assert len(world.delivered()) == 1
     world.invariants()

@@ -161,7 +161,7 @@ def test_three_processes(path: Path, journal: Journal) -> None:
         f"    with closing(Journal.at(Path({str(path)!r}))) as journal:\n"
         "        for number in range(part, part + 40): journal.documents.record(drop(number))\n"
     )
-    others = [subprocess.Popen([sys.executable, "-c", script, str(first)]) for first in (10_000, 20_000)]
+    others = [subprocess.Popen([sys.executable, "-c", script, str(first)]) for first in (10**6, 2 * 10**6)]
     number = 0
     while any(other.poll() is None for other in others) or number < 400:
         journal.documents.record(drop(number))

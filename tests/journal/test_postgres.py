@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 pytest.importorskip("psycopg", reason="NOT TRIED ON POSTGRESQL: install the extra `dev`")
 
 from filedrop.journal.postgres import Postgres
-from filedrop.journal.postgres_session import Address
+from filedrop.journal.postgres_session import Address, end_sessions
 
 PACKAGE = Path(__file__).parents[2]
 PATIENCE = 2.0  # seconds: that of a session is rounded up to two
@@ -239,6 +239,20 @@ def test_late_transaction_of_ones_own(postgres: Server, database: str) -> None:
         taken = journal.documents.record(document.taken(NOON))
         assert journal.documents.by_id(document.id) == taken
         assert (backend,) not in postgres.sql("SELECT pid FROM pg_stat_activity")
+
+
+def test_sessions_that_cannot_be_ended(postgres: Server, database: str) -> None:
+    """However many sessions a server can't end, that is reported, and not that the statement took too long."""
+    address = Address(postgres.address(database))
+    with closing(address.connect("us", PATIENCE)) as session, ExitStack() as gone:
+        stuck = [gone.enter_context(closing(address.connect("gone", PATIENCE))) for _ in range(2)]
+        for backend in [session.info.backend_pid for session in stuck]:
+            os.kill(backend, signal.SIGSTOP)
+            gone.callback(os.kill, backend, signal.SIGCONT)
+        with pytest.raises(JournalError, match="a session of gone can't be ended"):
+            end_sessions(session, "gone", PATIENCE)
+    with closing(address.connect("us", PATIENCE)) as session:
+        end_sessions(session, "gone", PATIENCE)
 
 
 SETTINGS = {

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from support.documents import BUYER, SELLER
+
+if TYPE_CHECKING:
+    from support.world import World
 
 UBL = "urn:oasis:names:specification:ubl:schema:xsd"
 
@@ -105,3 +110,20 @@ def invoice_status(
     </ram:ReferenceReferencedDocument>
   </rsm:AcknowledgementDocument>
 </rsm:CrossDomainAcknowledgementAndResponse>""".encode()
+
+
+def tie_responses(world: World) -> None:
+    """Receive all messages, track each document to its delivery, and write each response that can be tied.
+
+    How many runs that takes depends on the machine: a document is tracked again only after a pause, and some get the
+    ids by which they are tied when they are delivered.
+    """
+    world.run_once()
+    world.until(lambda: _is_tied(world), what="each document is delivered, and each response written")
+
+
+def _is_tied(world: World) -> bool:
+    world.run_once()
+    with world.locked() as journal:
+        left = journal.engine.read("SELECT 1 FROM documents WHERE state = 'sent'")
+        return not left + journal.engine.read("SELECT 1 FROM responses WHERE owed_to <> ''")

@@ -242,17 +242,22 @@ inbound:{keys["inbound"]}
     @contextmanager
     def locked(self) -> Iterator[Journal]:
         """The daemon's journal; in a database, that of the only host."""
-        with locked_state(self.state, database(self.configuration())) as journal:
-            if self.configuration().journal:
+        with self._locked(self.configuration()) as journal:
+            yield journal
+
+    @contextmanager
+    def _locked(self, configuration: config.Config) -> Iterator[Journal]:
+        with locked_state(self.state, database(configuration)) as journal:
+            if configuration.journal:
                 be_a_host(journal, "here")
             yield journal
 
     @contextmanager
     def service(self, *, watch: bool = False) -> Iterator[Daemon]:
         """A daemon in this process, with a state and threads of its own, for as long as the `with` lasts."""
-        with self.locked() as journal:
-            stopped = threading.Event()
-            service = Daemon(self.configuration(), journal, stopped=stopped, log=self._log, watch=watch)
+        configuration, stopped = self.configuration(), threading.Event()
+        with self._locked(configuration) as journal:
+            service = Daemon(configuration, journal, stopped=stopped, log=self._log, watch=watch)
             service.start()
             looks = threading.Thread(target=_tick, args=(service, stopped))
             looks.start()
@@ -264,8 +269,9 @@ inbound:{keys["inbound"]}
 
     def run_once(self) -> None:
         """What `filedrop run --once` does, in this process."""
-        with self.locked() as journal:
-            service = Daemon(self.configuration(), journal, stopped=threading.Event(), log=self._log, watch=False)
+        configuration = self.configuration()
+        with self._locked(configuration) as journal:
+            service = Daemon(configuration, journal, stopped=threading.Event(), log=self._log, watch=False)
             service.run_once(lambda _service: None)
 
     @contextmanager
