@@ -1,4 +1,4 @@
-"""The small inputs in ../shared/cases, each with the right result that the README.md in its folder names.
+"""The small inputs in ../shared/cases and ../shared/cases4, each with the right result by the README.md in its folder.
 
 A test names the folder of its case: `case("page-order")`. A case without a test is in WAITING, with the reason.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.documents import SELLER, invoice
+from support.documents import SELLER, invoice, listed_as
 from support.responses import tie_responses
 from support.rules import published, published_rules
 
@@ -32,25 +32,42 @@ if TYPE_CHECKING:
 
     from support.world import World
 
-CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
-pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason=f"the cases are not there: {CASES}")
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+CASES = (SHARED / "cases", SHARED / "cases4")
+pytestmark = pytest.mark.skipif(not all(map(Path.is_dir, CASES)), reason=f"the cases are not there: {CASES}")
 
+_IDS, _STATUS = "issue 43, A1 to C15", "issue 43, A3 to D24"
 WAITING = {
     "belgian-0208-with-BE": "a later issue: the form of an id by its scheme",
+    "conflict-copies": _STATUS,
+    "duplicates-date-offset": _IDS,
+    "envelope-document-id-of-another-type": _IDS,
+    "envelope-receiver-gs1": _IDS,
+    "envelope-receiver-without-scheme": _IDS,
+    "no-namespace": _IDS,
+    "pdf-in-outbound-poor-reason": "issue 43, C14",
+    "pdf-xml-RE-1001": "issue 43, C13",
+    "pdf-xml-kids3": "issue 43, C13",
+    "pdf-xml-owner-password": "issue 43, C13",
+    "pdf-xml-path-win": "issue 43, C13",
+    "ready-suffix-case": _STATUS,
+    "rehearse-hint-with-backslash-n": _STATUS,
+    "sender-without-scheme": _IDS,
+    "status-date-offset": _IDS,
 }
 """The cases without a test, each with the work that it waits for. Whoever adds the test deletes the entry."""
 
 
 def case(name: str) -> Path:
     """The folder of a case."""
-    folder = CASES / name
-    assert folder.is_dir(), f"{CASES} has no case {name}; it has {', '.join(cases())}"
-    return folder
+    folders = [within / name for within in CASES if (within / name).is_dir()]
+    assert folders, f"there is no case {name}; there are {', '.join(cases())}"
+    return folders[0]
 
 
 def cases() -> list[str]:
     """The names of all cases."""
-    return sorted(path.name for path in CASES.iterdir() if path.is_dir())
+    return sorted(path.name for within in CASES for path in within.iterdir() if path.is_dir())
 
 
 def test_every_case_has_a_test() -> None:
@@ -133,6 +150,25 @@ def test_a_rejection(world: World, name: str, document: str, answer: str, reason
     world.run_once()
     number = world.receive((case(name) / answer).read_bytes(), sender=buyer)
     _assert_rejected(world, number, buyer, reason)
+
+
+@pytest.mark.parametrize("name", ["status-seller-siret", "status-seller-no-scheme"])
+def test_a_status_that_names_the_seller_otherwise(make_world: Callable[..., World], name: str) -> None:
+    """The status of a French invoice is tied by the seller's SIREN, however the platform writes it."""
+    seller, buyer = "0225:100000009", "0225:200000008"
+    world = make_world(companies={"acme": f'{{participants: ["{seller}", "{seller}_STATUTS"]}}'})
+    world.sandbox.store.connect({seller: "acme", f"{seller}_STATUTS": "acme", buyer: "buyer"})
+    world.drop("invoice.xml", (case(name) / "invoice.xml").read_bytes())
+    world.run_once()
+    status = (case(name) / "status.xml").read_bytes()
+    world.sandbox.store.receive(
+        sender="0225:999999999_PA", receiver=f"{seller}_STATUTS", document_id=listed_as(status), process_id="p",
+        content=status,
+    )  # fmt: skip
+    tie_responses(world)
+    assert [response["means"] for response in world.sidecar("invoice.xml")["responses"]] == [
+        "Refused" if name == "status-seller-no-scheme" else "Rejected"
+    ]
 
 
 def test_a_message_level_status(world: World) -> None:

@@ -3,9 +3,9 @@
 A response gives the number of a document, or the id of its message. Its sender and receiver are those of its message,
 which the access point vouches for; what the response itself states of them doesn't count.
 
-The status of a French invoice (CDAR) is sent by a platform, whose id says nothing. It counts by the invoice's number,
-date and type, by the SIREN of the message's receiver, which must be that of the seller whom the status names, and by
-the SIREN of the buyer, where the status names one.
+The status of a French invoice (CDAR) is sent by a platform, whose id says nothing. It counts by the invoice's number
+and date, by the SIREN of the message's receiver, which must be that of the seller whom the status names, and by the
+SIREN of the buyer, where the status names one.
 """
 
 from __future__ import annotations
@@ -122,6 +122,7 @@ def meant_by(
     preferences: tuple[Callable[[Document], bool], ...] = (
         lambda document: document.uuid == response.message_id,
         lambda document: document.company == response.company,
+        lambda document: _is_of_its_kind(document, response.type_code),  # much software writes 380 into each status
         lambda document: document.type_code == response.type_code,
         lambda document: document.issue_date == response.issue_date,
         lambda document: document.state not in (State.FAILED, State.TAKEN),  # else the same one, since sent again
@@ -152,12 +153,13 @@ def _may_be_meant(document: Document, response: Response) -> bool:
 
 
 def _is_its_invoice(document: Document, response: Response) -> bool:
-    """Whether a platform's status is about this invoice."""
+    """Whether a platform's status is about this invoice or credit note."""
     stated = (response.number, response.issue_date, siren(response.receiver))
     if not all(stated) or stated != (document.number, document.issue_date, siren(document.sender)):
         return False
     buyer, receiver = siren(response.sender), siren(document.receiver)
-    return (not buyer or not receiver or buyer == receiver) and _is_of_its_kind(document, response.type_code)
+    is_invoice = document.type == _EITHER or _ROOTS.get(document.type or "") in (_INVOICE, _CREDIT_NOTE)
+    return is_invoice and (not buyer or not receiver or buyer == receiver)
 
 
 def _is_of_its_kind(document: Document, type_code: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from filedrop.model.response import LEVEL_STATUS, is_status
+from filedrop.model.siren import siren
 from filedrop.readable.tree import NotReadable, tree
 from filedrop.readable.values import day
 from filedrop.readable.words import meaning
@@ -32,7 +33,7 @@ _ORDER = "220"
 _PAYMENT_RECEIVED = "212"  # the seller's word on an invoice that the buyer has received
 _REJECTED, _DUPLICATES = "213", ("DOUBLON", "REJ_UNI")  # of the same invoice that came before: that one is valid
 _BUYER = "BY"  # the role
-_SIREN = "0002"  # the scheme of the numbers by which a status names its parties
+_SIREN = "0002"  # the scheme
 
 
 class Answer(NamedTuple):
@@ -103,9 +104,12 @@ def _statuses(root: _Element) -> Iterator[Answer]:
 
 
 def _siren(parties: Iterable[_Element]) -> str:
-    """The number of the first party that has one, as a ParticipantID."""
-    ids = (number for party in parties for number in party.iterfind("{*}GlobalID") if number.get("schemeID") == _SIREN)
-    return next((f"{_SIREN}:{text}" for number in ids if (text := (number.text or "").strip())), "")
+    """The SIREN of these parties as a ParticipantID; one with a scheme comes before one without."""
+    ids = [number for party in parties for number in party.iterfind("{*}GlobalID")]
+    written = [((number.get("schemeID") or "").strip(), "".join((number.text or "").split())) for number in ids]
+    schemed = [f"{scheme}:{text}" for scheme, text in written if scheme]
+    found = filter(None, map(siren, (*schemed, *(text for scheme, text in written if not scheme))))
+    return next((f"{_SIREN}:{number}" for number in found), "")
 
 
 def _reasons_of_status(status: _Element) -> Iterator[str]:

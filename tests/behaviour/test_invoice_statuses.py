@@ -5,15 +5,17 @@ A platform sends it. So it counts by what it names: number, date, type, seller a
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.documents import SELLER, invoice, listed_as
+from support.documents import SELLER, credit_note, invoice, listed_as, order
 from support.responses import invoice_status, message_level, response, tie_responses
 
 from filedrop.readable.codes import LISTS
+from filedrop.readable.response import answers_in
 from filedrop.status.company import in_plain_words
 
 if TYPE_CHECKING:
@@ -54,6 +56,10 @@ def send(world: World, **documents: bytes) -> None:
 
 def french_invoice(number: str = "1001", **changes: Any) -> bytes:
     return invoice(number, **{"sender": VENDEUR, "receiver": ACHETEUR} | changes)
+
+
+def french_credit_note(number: str) -> bytes:
+    return credit_note(number, sender=VENDEUR, receiver=ACHETEUR)
 
 
 def receive(world: World, content: bytes, *, sender: str = PLATFORM, receiver: str = STATUTS) -> int:
@@ -143,11 +149,51 @@ FORGED = {
     "to another company": (invoice_status(), {"receiver": SELLER}),
     "of another day": (invoice_status(issue_date="20261121"), {}),
     "by another buyer": (invoice_status(buyer="300000007"), {}),
-    "of a credit note": (invoice_status(kind="381"), {}),
     "without a date": (invoice_status(issue_date=""), {}),
     "without a seller": (invoice_status(seller=""), {}),
     "in a response": (response("1001", "210"), {}),
 }
+
+
+def test_a_type_code_that_is_wrong(french: World) -> None:
+    """A platform may write 380 for a credit note: the code decides only between two documents of a number and a day."""
+    send(french, alone=french_credit_note("C-1"), invoice=french_invoice("C-2"), note=french_credit_note("C-2"))
+    send(french, corrected=french_invoice("C-3").replace(b">380<", b">384<"), other=french_credit_note("C-3"))
+    for number in ("C-1", "C-2", "C-3"):
+        receive(french, invoice_status(number, kind="380"))
+    tie_responses(french)
+    assert [name for name in ("alone", "invoice", "note", "corrected", "other") if answered(french, name)] == [
+        "alone", "invoice", "corrected",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        '<ram:GlobalID schemeID="0009">10000000900017</ram:GlobalID>',
+        '<ram:GlobalID schemeID="9957">FR83100000009</ram:GlobalID>',
+        '<ram:GlobalID schemeID="0225">100000009_STATUTS</ram:GlobalID>',
+        '<ram:GlobalID schemeID="0231">100000009</ram:GlobalID>',
+        "<ram:GlobalID>100 000 009</ram:GlobalID>",
+        '<ram:GlobalID schemeID="0224">X</ram:GlobalID><ram:GlobalID schemeID="">100000009</ram:GlobalID>',
+        '<ram:GlobalID>356000000</ram:GlobalID><ram:GlobalID schemeID="0231">100000009</ram:GlobalID>',
+    ],
+)
+def test_each_form_of_a_siren(ids: str) -> None:
+    """The SIREN of seller and buyer is found in each form in which a status has it; an id with a scheme comes first."""
+    content = invoice_status(buyer="100000009").replace(
+        b'<ram:GlobalID schemeID="0002">100000009</ram:GlobalID>', ids.encode()
+    )
+    (answer,) = answers_in(io.BytesIO(content))
+    assert (answer.seller, answer.buyer) == ("0002:100000009", "0002:100000009")
+
+
+def test_a_status_of_no_invoice(french: World) -> None:
+    """A document that is neither an invoice nor a credit note has no such status."""
+    send(french, order=order("1001", sender=VENDEUR, receiver=ACHETEUR))
+    receive(french, invoice_status(kind="220"))
+    tie_responses(french)
+    assert answered(french, "order") == []
 
 
 def test_forged_ones(french: World) -> None:
