@@ -44,7 +44,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # each process looks for some in all that pytest needs
 # Nothing here depends on how busy the machine is. Each run draws other examples.
-settings.register_profile("filedrop", deadline=None, max_examples=100 if matrix.is_full() else 30)
+settings.register_profile("filedrop", deadline=None, max_examples=100 if matrix.is_full() else 15)
 settings.load_profile("filedrop")
 
 
@@ -145,8 +145,9 @@ def sample(record_property: Callable[[str, Any], None]) -> matrix.Sample:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The catalogues of other languages are compiled once, as a build does, from what is in the source now."""
+    """Once a run: draws its seed; compiles the catalogues, as a build does, from what is in the source now."""
     if not hasattr(config, "workerinput"):
+        matrix.seed_of_run()
         with suppress(ImportError):  # without the extra `dev`: tests/texts/test_catalogues.py says what is missing
             runpy.run_path(str(TESTS.parent / "hatch_build.py"))["compile_catalogues"](TESTS.parent)
 
@@ -154,6 +155,15 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A test whose library draws its sample (`tries`) reports it like those that use the fixture `sample`."""
     item.user_properties += [(matrix.PROPERTY, mark.args) for mark in item.iter_markers("tries")]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of the slow tests, when only these are asked for, some cases of each are run."""
+    if config.option.markexpr == "slow" and not matrix.is_full():
+        drawn = set(matrix.draw_cases(items))
+        config.hook.pytest_deselected(items=[item for item in items if item not in drawn])
+        items[:] = [item for item in items if item in drawn]
 
 
 def pytest_collection_finish() -> None:
@@ -165,7 +175,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """How much of each long matrix was run. A full run records it in the page of figures."""
     reports = list(chain.from_iterable(terminalreporter.stats.values()))
     if lines := list(matrix.told(reports)):
-        terminalreporter.section("matrices" if matrix.is_full() else f"matrices ({matrix.MATRIX}=full runs all)")
+        how = "full" if matrix.is_full() else f"{matrix.SEED}={matrix.seed_of_run()}; {matrix.MATRIX}=full runs all"
+        terminalreporter.section(f"matrices ({how})")
         terminalreporter.write("\n".join([*lines, ""]))
     if lines and matrix.is_full():
         page = matrix.FIGURES.read_text("utf-8")

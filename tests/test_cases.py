@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import SELLER, invoice, listed_as
+from support.matrix import quick
 from support.responses import tie_responses
 from support.rules import published, published_rules
 
@@ -104,11 +105,13 @@ def test_name_of_a_file_in_decomposed_letters(tmp_path: Path) -> None:
 @published
 @pytest.mark.parametrize(
     ("name", "says", "xpath", "line"),
-    [
-        ("validate-boolean-True", '"True" is not a value', "/Invoice/AllowanceCharge/ChargeIndicator", 15),
-        ("validate-two-prices", "more than one value", "/Invoice/InvoiceLine/Price[2]", 19),
-        ("validate-two-profileids", "more than one value", "/Invoice/ProfileID[2]", 4),
-    ],
+    quick(
+        [
+            ("validate-boolean-True", '"True" is not a value', "/Invoice/AllowanceCharge/ChargeIndicator", 15),
+            ("validate-two-prices", "more than one value", "/Invoice/InvoiceLine/Price[2]", 19),
+            ("validate-two-profileids", "more than one value", "/Invoice/ProfileID[2]", 4),
+        ]
+    ),
 )
 def test_document_at_which_the_rules_end(tmp_path: Path, name: str, says: str, xpath: str, line: int) -> None:
     """What a document contains that the rules can't be applied to makes it invalid, and the finding has its place."""
@@ -203,6 +206,7 @@ def test_pdfs_behind_junk(make_world: Callable[..., World]) -> None:
     assert all((world.inbound / attached["file"]).suffix == ".pdf" for attached in beside["attachments"])
 
 
+@pytest.mark.slow
 def test_pdf_in_an_envelope(make_world: Callable[..., World]) -> None:
     """The PDF of Factur-X that an envelope has in place of a document is beside it, and its page links to it."""
     world = make_world(inbound={"attachments": "beside", "readable": "html"})

@@ -90,6 +90,7 @@ def test_it_begins_with_two_commands() -> None:
         assert block.endswith(f"{end}\n")
 
 
+@pytest.mark.slow
 @linux
 def test_the_demo_says_what_stands_here(tmp_path: Path) -> None:
     """The picture of the demo (.ci/demo-picture) shows what it prints, but for times, numbers and where it ran."""

@@ -135,6 +135,7 @@ def test_nobody_sees_it_in_the_list_of_processes(make_telling: Callable[..., Tel
     telling.start()
 
 
+@pytest.mark.slow
 def test_what_went_by_is_over(make_telling: Callable[..., Telling], sink: Sink) -> None:
     """An address alone, without a mail server, is told, too, also that it is over."""
     telling = make_telling()

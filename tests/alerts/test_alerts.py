@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from alerts.conftest import IT
 from support.documents import SELLER, invoice
 from support.faults import instead, reset_before
@@ -55,6 +56,7 @@ def test_what_was_told_cannot_be_read(telling: Telling) -> None:
     assert [line["event"] for line in telling.world.log()].count("alerts.not_kept") >= 1
 
 
+@pytest.mark.slow
 def test_a_second_wave(telling: Telling) -> None:
     """A second wave is told when `quiet` is over, once, and marked as new; and without one nothing is told."""
     fail(telling, "a", 40)
@@ -133,6 +135,7 @@ def test_a_long_outage(telling: Telling) -> None:
     assert "everything is working again" in mail.subject
 
 
+@pytest.mark.slow
 def test_short_outages_after_a_long_one(telling: Telling) -> None:
     """A short outage is told to nobody, also after a long one, while something else has needed a person ever since."""
     fail(telling, "a", 1)
@@ -168,6 +171,7 @@ def test_a_refused_login(telling: Telling) -> None:
     assert "another-password" not in mail.message.as_string()
 
 
+@pytest.mark.slow
 def test_an_outage_that_turns_into_a_refused_login(telling: Telling) -> None:
     """Whoever waits for the end of an outage is told that it now needs another remedy, when `quiet` is over."""
     telling.pass_on(5 * MINUTE)
@@ -205,6 +209,7 @@ def test_too_little_room(make_telling: Callable[..., Telling]) -> None:
     assert "free; nothing is fetched below" in mail.part("plain")
 
 
+@pytest.mark.slow
 def test_a_root_that_goes_away_after_a_folder(telling: Telling) -> None:
     """One mail names the root for all that is in it, and the folder that was told before isn't over by that."""
     outbound, inbound, elsewhere = telling.world.outbound, telling.world.inbound, telling.world.base / "elsewhere"
@@ -221,6 +226,7 @@ def test_a_root_that_goes_away_after_a_folder(telling: Telling) -> None:
     assert "everything is working again" in over.subject
 
 
+@pytest.mark.slow
 def test_a_full_folder_that_goes_away(make_telling: Callable[..., Telling]) -> None:
     """What was wrong with a folder before hides nothing: that it is unavailable now is told, when `quiet` is over."""
     telling = make_telling(inbound={"poll": "1m", "min_free": "999999GB"})

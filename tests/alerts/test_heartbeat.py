@@ -13,6 +13,7 @@ from alerts.test_alerts import MINUTE
 from alerts.test_mail import answering, dripping
 from support.commands import ask as run
 from support.faults import reset_before
+from support.matrix import quick
 from support.sink import Sink
 
 from filedrop.alerts import heartbeat
@@ -71,7 +72,7 @@ def test_a_paused_account(beating: Telling, sink: Sink) -> None:
     assert beats(beating, sink, 20 * MINUTE) >= 2
 
 
-@pytest.mark.parametrize("which", ["acme/outbound", "acme/inbound", "fjord/outbound"])
+@pytest.mark.parametrize("which", quick(["acme/outbound", "acme/inbound", "fjord/outbound"]))
 def test_a_folder_that_is_gone(beating: Telling, sink: Sink, which: str) -> None:
     """While one folder is unavailable it is silent, and goes on by itself afterwards."""
     folder, elsewhere = beating.world.root / which, beating.world.base / "elsewhere"

@@ -63,6 +63,7 @@ def test_status_says_so(telling: Telling) -> None:
     assert json.loads((world.root / "status.json").read_text())["alerts"] == []
 
 
+@pytest.mark.slow
 def test_a_mail_takes_the_place_of_an_older_one(telling: Telling) -> None:
     """While the server is away mails don't pile up: when it is back, one says how it is."""
     telling.office.answer = "451 not now"
@@ -90,6 +91,7 @@ def test_what_nobody_was_told_is_news(telling: Telling) -> None:
         assert "reported before" not in part
 
 
+@pytest.mark.slow
 def test_what_came_and_went_is_told_all_the_same(telling: Telling) -> None:
     """What was over before anybody could be told of it is told as that."""
     telling.office.answer = "451 not now"
@@ -103,6 +105,7 @@ def test_what_came_and_went_is_told_all_the_same(telling: Telling) -> None:
     assert "acme: 1 failed" in mail.part("plain")
 
 
+@pytest.mark.slow
 def test_a_reader_who_is_refused(make_telling: Callable[..., Telling], office: PostOffice) -> None:
     """Who has a mail doesn't get it again because another reader is refused."""
     telling = make_telling(more="")
@@ -115,6 +118,7 @@ def test_a_reader_who_is_refused(make_telling: Callable[..., Telling], office: P
     assert [mail.to for mail in telling.told(2 * HOUR)] == [["it@example.com"]]
 
 
+@pytest.mark.slow
 def test_a_memory_that_is_spoilt(telling: Telling) -> None:
     """Where the file of what was told is no such thing, everything is told once more."""
     fail(telling, "a", 1)
@@ -188,6 +192,7 @@ def test_killed_between_decision_and_mail(failed_long_ago: World, office: PostOf
     until_told(world, office, 1)
 
 
+@pytest.mark.slow
 def test_killed_at_the_mail(failed_long_ago: World, office: PostOffice) -> None:
     """Killed when the server has the mail, and hasn't said so: it comes once too often, as the same one."""
     world = failed_long_ago
@@ -200,6 +205,7 @@ def test_killed_at_the_mail(failed_long_ago: World, office: PostOffice) -> None:
     assert len({mail.message["Message-ID"] for mail in office.mails}) == 1
 
 
+@pytest.mark.slow
 @hang_up
 def test_reloaded_at_the_mail(failed_long_ago: World, office: PostOffice) -> None:
     """A changed configuration is taken up while the server has the mail, and hasn't said so: it comes once."""

@@ -211,6 +211,7 @@ def test_counted_as_one(world: World) -> None:
     assert status["companies"]["acme"]["received"] == 1
 
 
+@pytest.mark.slow
 def test_no_room_for_them(make_world: Callable[..., World], tmp_path: Path) -> None:
     """Where a disk has room for the document but not for its attachments, the message waits, and comes once."""
     with mounted(tmp_path / "root" / "acme" / "inbound") as disk:

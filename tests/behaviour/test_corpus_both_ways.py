@@ -58,9 +58,8 @@ def write_in_place(world: World, service: Daemon, documents: dict[str, bytes]) -
         world.dropped[name] = content
 
 
-@pytest.mark.parametrize(
-    "quirks", [pytest.param(False, marks=pytest.mark.slow), True], ids=["as documented", "as in the field"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("quirks", [False, True], ids=["as documented", "as in the field"])
 def test_sixty_documents_each_way(tmp_path: Path, quirks: bool) -> None:  # noqa: FBT001 - a parameter of the test
     """However they are written, all are sent once with the right ids and end in the archive, and all messages arrive.
 

@@ -57,6 +57,7 @@ def test_database_that_is_away(world: World, postgres: Server) -> None:
     world.invariants()
 
 
+@pytest.mark.slow
 def test_reload_to_another_journal(world: World) -> None:
     """The journal can't be another one while filedrop runs."""
     with world.daemon():

@@ -220,6 +220,7 @@ def test_utf8_on_the_wire(either_world: World, encoding: str, declared: str) -> 
     assert "Blåbær og Bær AS" in arrived.decode("utf-8")
 
 
+@pytest.mark.slow
 def test_a_hundred_megabytes(world: World) -> None:
     """A document of nearly 100 MB is sent whole."""
     content = invoice(size=99_000_000)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.documents import envelope, invoice, with_attachments
 from support.environment import without_extras
+from support.matrix import quick
 from support.pdfs import XML, enveloped, kids_in_a_circle, pdf
 from support.plug import live
 from support.world import World
@@ -95,7 +96,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("kind", quick(HOSTILE, 2))
 def test_pdfs_without_readable_xml(make_world: Callable[..., World], kind: str) -> None:
     """Whatever is wrong with the PDF, it is there, the message is read, and sidecar and log say why XML is missing."""
     world = make_world(inbound=BESIDE | {"readable": "html"})
@@ -119,7 +120,7 @@ def test_without_the_extra(make_world: Callable[..., World], tmp_path: Path, mon
 
 def test_wherever_the_process_ends(tmp_path: Path, sample: Sample) -> None:
     """Wherever a process is killed, the XML lies there once when the next one has settled everything, and is listed."""
-    for step in sample(range(3, 32), 6):
+    for step in sample(range(3, 32), 2):
         (folder := tmp_path / str(step)).mkdir()
         with World(folder, outbound={"workers": "1"}, inbound=BESIDE | {"readable": "html"}) as world:
             world.run_once()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import invoice
 from support.faults import cut_after, instead
+from support.matrix import quick
 from support.stepping import RULES, Life
 
 from filedrop.sandbox.dialect import DOCUMENT, FIELD, with_oddities
@@ -30,7 +31,7 @@ EITHER = pytest.mark.parametrize("dialect", [DOCUMENT, FIELD], ids=["as document
 
 
 @EITHER
-@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("odd", quick(ODD))
 def test_deliveries_where_received_changes_its_digits(
     make_world: Callable[..., World], dialect: Dialect, odd: list[str]
 ) -> None:
@@ -72,7 +73,7 @@ def test_a_doubt_where_the_offset_changes(make_world: Callable[..., World]) -> N
     assert world.accepted() == {"known.xml": 1, "doubted.xml": 1}
 
 
-@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("odd", quick(ODD))
 @pytest.mark.parametrize("then", ["it is marked", "it was stuck", "killed"])
 def test_a_message_where_received_changes_its_digits(
     make_world: Callable[..., World], clock: Clock, odd: list[str], then: str

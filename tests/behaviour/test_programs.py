@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import invoice
+from support.matrix import quick
 from support.rules import own_rules
 
 from filedrop import programs
@@ -54,7 +55,7 @@ def script_of_pip(folder: Path) -> Path:
     return script
 
 
-@pytest.fixture(params=["python -m filedrop", "filedrop", "filedrop, with an empty entry in PYTHONPATH"])
+@pytest.fixture(params=quick(["filedrop", "python -m filedrop", "filedrop, with an empty entry in PYTHONPATH"]))
 def run_in_share(
     request: pytest.FixtureRequest, share: Path, tmp_path: Path
 ) -> Callable[..., subprocess.CompletedProcess[str]]:
@@ -90,6 +91,7 @@ def test_planted_modules(
     assert run_in_share("--config", str(world.config_file()), "check").returncode == 0
 
 
+@pytest.mark.slow
 def test_planted_modules_in_a_demo(run_in_share: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     """Nor by the daemon of a demo."""
     demo = run_in_share("demo")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.documents import BUYER, SELLER, envelope, invoice
+from support.matrix import quick
 from support.responses import message_level, order_response, response, tie_responses
 
 from filedrop.files import replace_whole
@@ -78,7 +79,9 @@ def test_a_rejection(world: World) -> None:
     assert len(said(world, "invoice.xml")) == 1
 
 
-@pytest.mark.parametrize(("language", "words"), [("en", ("Accepted", "Rejected")), ("fr", ("Accepté", "Rejeté"))])
+@pytest.mark.parametrize(
+    ("language", "words"), quick([("en", ("Accepted", "Rejected")), ("fr", ("Accepté", "Rejeté"))])
+)
 def test_answers_on_the_companys_page(make_world: Callable[..., World], language: str, words: tuple[str, str]) -> None:
     """Each sent document shows the receiver's last answer; that an access point has it is no answer of the receiver."""
     world = make_world(companies={"acme": f'{{participants: ["{SELLER}"], language: {language}}}'})
@@ -216,7 +219,7 @@ def test_many_that_answer_nothing(world: World) -> None:
 
 
 @pytest.mark.parametrize("profile", ["mlr", "mls"])
-@pytest.mark.parametrize("prefix", ["", "uuid:"])
+@pytest.mark.parametrize("prefix", quick(["", "uuid:"]))
 def test_by_the_message(make_world: Callable[..., World], profile: str, prefix: str) -> None:
     """An MLR or MLS names the message by its id, with or without `uuid:`; it is tied to that document alone.
 

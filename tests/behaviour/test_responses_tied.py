@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.documents import BUYER, SELLER, credit_note, invoice
+from support.matrix import quick
 from support.responses import message_level, response, tie_responses
 
 from filedrop.process.lock import locked_state
@@ -246,7 +247,7 @@ def elsewhere(world: World, what: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    "what", ["outbound folder moved", "archive moved by hand", "company renamed", "participant moved"]
+    "what", quick(["outbound folder moved", "archive moved by hand", "company renamed", "participant moved"], 2)
 )
 def test_a_document_that_is_elsewhere_now(world: World, what: str) -> None:
     """A rejection that comes after the configuration has changed is tied, and written where the document is now."""

@@ -163,6 +163,7 @@ def test_off(make_world: Callable[..., World], tmp_path: Path) -> None:
     assert world.accepted() == {"invoice.xml": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="what a process has is looked up in /proc")
 @pytest.mark.parametrize(("rule", "children"), [('"off"', 0), ("refuse", 1)])
 def test_off_costs_nothing(by_rules: Callable[..., World], rule: str, children: int) -> None:
@@ -276,6 +277,7 @@ def test_the_rules_process_is_killed(by_rules: Callable[..., World]) -> None:
     world.invariants()
 
 
+@pytest.mark.slow
 def test_it_hangs(by_rules: Callable[..., World]) -> None:
     """A document that the rules never come to an end with waits, and keeps no other from being sent."""
     world = by_rules(timeout="3s")  # of a whole processor
@@ -290,6 +292,7 @@ def test_it_hangs(by_rules: Callable[..., World]) -> None:
     assert (world.outbound / "sending" / "endless.xml").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="no limit of memory is known here")
 def test_out_of_memory(by_rules: Callable[..., World]) -> None:
     """A document that needs more memory than the rules may take waits, and keeps no other from being sent."""
@@ -340,6 +343,7 @@ def test_stopped_and_killed_meanwhile(by_rules: Callable[..., World]) -> None:
     assert not world.front.asked("POST /outbox")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="how a daemon is killed there is tried elsewhere")
 def test_killed_meanwhile(by_rules: Callable[..., World]) -> None:
     """Killed while a document is validated, it waits as before: nothing is in doubt, and it is validated again."""

@@ -73,6 +73,7 @@ def test_enough_of_them_are_whole(filedrop: Filedrop, world: World) -> None:
     assert len(done.stdout.splitlines()) == 28
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a terminal is made with pty")
 def test_ids_are_whole_on_a_terminal(world: World, options: list[str]) -> None:
     """On a terminal of 80 columns no id is broken: each can be copied, and no line of words is longer than that."""

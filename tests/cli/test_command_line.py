@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from support.documents import invoice
 from support.environment import without_extras
+from support.matrix import quick
 from support.world import PROJECT
 
 from filedrop import __version__
@@ -138,7 +139,7 @@ def test_output_that_nobody_reads_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the streams")
-@pytest.mark.parametrize(("closed", "said"), [(">&-", ""), ("2>&-", "1 sent, 0 failed"), ("<&- >&- 2>&-", "")])
+@pytest.mark.parametrize(("closed", "said"), quick([(">&-", ""), ("2>&-", "1 sent, 0 failed"), ("<&- >&- 2>&-", "")]))
 def test_streams_that_are_closed(world: World, closed: str, said: str) -> None:
     """With its streams closed (`>&-`), `run --once` does its work all the same, and says on the others how it went."""
     world.drop("invoice.xml", invoice())
@@ -156,6 +157,7 @@ FOLDER = {"url": "file:///tmp/with%20blank", "dir_info": {"editable": True}}
 COMMIT = {"url": "https://example.org/filedrop", "vcs_info": {"vcs": "git", "commit_id": "1a2b"}}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="not everybody may make symbolic links there")
 def test_without_the_extra(tmp_path: Path) -> None:
     """Where libraries of `sandbox` and `demo` are missing, the command that brings them is shown, by `--help` too."""

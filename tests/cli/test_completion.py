@@ -15,6 +15,7 @@ from cli.conftest import COMMAND, PROJECT, WITHOUT_CONFIG
 from click.testing import CliRunner, Result
 from support.disks import foreign
 from support.manual import PAGES, fenced
+from support.matrix import quick
 from support.systems import WINDOWS
 from support.terminal import on_terminal
 
@@ -106,7 +107,7 @@ def test_commands_and_options() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--config", ""], ["show", ""], ["show", "--json", ""], ["identify", ""], ["backup", ""]]
+    "words", quick([["--config", ""], ["show", ""], ["show", "--json", ""], ["identify", ""], ["backup", ""]], 2)
 )
 def test_files(words: list[str]) -> None:
     """Where a file is meant, the shell is told to complete files."""
@@ -155,6 +156,7 @@ def test_the_configuration_of_the_environment(world: World, config: Path, tmp_pa
     assert names("hold", "", config="~/else.yaml", FILEDROP_CONFIG=str(config), **home) == ["acme", "initech"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shell", "line"), [("zsh", "plain\nacme\n_\n"), ("fish", "plain,acme\n")])
 def test_other_shells(config: Path, shell: str, line: str) -> None:
     """Fish and zsh are told the same, in the form that they read."""
@@ -260,6 +262,7 @@ ODD = [  # what a shell would make more than a name of, but for the first; each 
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(WINDOWS or shutil.which("bash") is None, reason="it takes bash, on a terminal")
 def test_in_bash(world: World, config: Path, tmp_path: Path) -> None:
     """Set up as the manual says, Tab writes a name as one word, whatever whoever shares the folder has put into it."""

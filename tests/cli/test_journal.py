@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.documents import invoice
+from support.matrix import quick
 from support.postgres import be_a_host
 
 from filedrop.errors import JournalError
@@ -226,8 +227,8 @@ def test_former_journal(world: World, address: str) -> None:
         assert journal.folders.changes(marker.folder).missing(marker.changes) > 0
 
 
-@pytest.mark.parametrize("engine", ["Sqlite", "Postgres"])
-@pytest.mark.parametrize("is_back", [False, True])
+@pytest.mark.parametrize("engine", quick(["Sqlite", "Postgres"]))
+@pytest.mark.parametrize("is_back", quick([False, True]))
 def test_killed(world: World, address: str, engine: str, *, is_back: bool) -> None:
     """Killed before either commit, never both journals can be used; run again, the move is made."""
     fill(world)

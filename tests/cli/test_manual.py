@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import pytest
 from support.environment import without_extras
 from support.manual import PAGES, PROJECT, fenced, prose
+from support.matrix import quick
 from support.terminal import on_terminal
 
 from filedrop.cli.manual import TOPICS
@@ -58,8 +59,8 @@ def test_an_unknown_topic(filedrop: Filedrop) -> None:
 
 
 @terminal
-@pytest.mark.parametrize("columns", [60, pytest.param(80, marks=pytest.mark.slow), 150])
-@pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.parametrize("columns", quick([60, 150, 80], 2))
+@pytest.mark.parametrize("topic", quick(TOPICS))
 def test_on_a_terminal(topic: str, columns: int) -> None:
     """On a terminal nothing is lost, no word is broken, and only code is wider than it: that is there to be copied."""
     said = on_terminal(sys.executable, "-m", "filedrop", "manual", topic, columns=columns)
@@ -82,6 +83,7 @@ def test_links_name_commands() -> None:
     assert "Keep a Changelog (https://keepachangelog.com/en/1.1.0/)" in " ".join(changes.split())
 
 
+@pytest.mark.slow
 def test_a_wheel_has_the_manual(tmp_path: Path) -> None:
     """A wheel that was made of an archive of the source shows the same pages where it is installed."""
     pytest.importorskip("hatchling", reason="hatchling builds the wheel: pip install -e '.[dev]'")

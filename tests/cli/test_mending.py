@@ -12,6 +12,7 @@ import pytest
 from cli.conftest import COMMAND
 from support.documents import SELLER, invoice
 from support.faults import cut_after, reset_before
+from support.matrix import quick
 from support.misfortunes import only_a_location
 from support.rights import as_anyone
 from support.terminal import on_terminal
@@ -190,7 +191,7 @@ def test_retry_all_duplicates(filedrop: Filedrop, world: World, again: Path) -> 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such terminals there")
-@pytest.mark.parametrize(("key", "is_sent"), [("n\n", False), ("y\n", True)])
+@pytest.mark.parametrize(("key", "is_sent"), quick([("n\n", False), ("y\n", True)]))
 def test_retry_all_duplicates_on_a_terminal(options: list[str], again: Path, key: str, *, is_sent: bool) -> None:
     """On a terminal, it asks first, and goes by the answer."""
     said = on_terminal(*COMMAND, *options, "retry", "--all", "--anyway", columns=120, keys=[key], prompt=b"[y/N]")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.documents import BUYER, SELLER, invoice
 from support.faults import Slow
+from support.matrix import quick
 from support.systems import hang_up
 from support.world import events
 
@@ -70,6 +71,7 @@ def test_a_new_company_and_a_changed_mapping(filedrop: Filedrop, world: World) -
     world.invariants()
 
 
+@pytest.mark.slow
 def test_a_changed_pattern_for_names(filedrop: Filedrop, world: World) -> None:
     """What is received from then on is named by the new pattern; what lies there keeps its name."""
     first = world.receive(invoice("1"))
@@ -139,7 +141,7 @@ def test_a_mistake(filedrop: Filedrop, world: World) -> None:
     world.invariants()
 
 
-@pytest.mark.parametrize("mistake", ["outbond: {}", "mapping: [\n  - x: }"], ids=["a wrong key", "no YAML"])
+@pytest.mark.parametrize("mistake", quick(["outbond: {}", "mapping: [\n  - x: }"]), ids=["a wrong key", "no YAML"])
 def test_a_mistake_by_the_command(filedrop: Filedrop, world: World, mistake: str) -> None:
     """`filedrop reload` names the mistake, and afterwards status.json, so page and alerts, has it, too."""
     with world.daemon() as daemon:
@@ -193,6 +195,7 @@ def test_what_is_on_the_wire(world: World) -> None:
     world.invariants()
 
 
+@pytest.mark.slow
 def test_a_slow_download(world: World) -> None:
     """A download that goes on for long isn't waited for: the daemon by the changed configuration begins it anew."""
     slow = Slow()
@@ -216,6 +219,7 @@ def test_a_slow_download(world: World) -> None:
     world.invariants()
 
 
+@pytest.mark.slow
 def test_stopped_meanwhile(world: World) -> None:
     """A stop while the last answer is awaited is a stop like any other."""
     slow = Slow()
@@ -275,6 +279,7 @@ def test_an_error_that_nobody_foresaw(world: World) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_command_that_runs(filedrop: Filedrop, world: World) -> None:
     """A reload leaves a running command alone, however long that takes: it comes to its end, and is run once."""
     program, began, may_end, ended = (world.base / name for name in ("program.py", "began", "may end", "ended"))

@@ -11,6 +11,7 @@ from support.commands import ask
 from support.disks import foreign
 from support.documents import SELLER, invoice, order
 from support.faults import Slow
+from support.matrix import quick
 from support.systems import hang_up
 from support.world import PASSWORD, World, events
 
@@ -69,6 +70,7 @@ def five(tmp_path: Path) -> Iterator[Five]:
         yield world
 
 
+@pytest.mark.slow
 def test_reload_of_one_account_of_five(five: Five) -> None:
     """A request of another account goes on while one is changed, and the changed one posts by its new settings."""
     slow = Slow()
@@ -115,6 +117,7 @@ def test_reload_of_an_account(five: Five) -> None:
         five.stop(daemon)
 
 
+@pytest.mark.slow
 def test_reload_of_participants(make_world: Callable[..., World]) -> None:
     """What comes for a ParticipantID that another company has now is delivered to that one."""
     world = make_world(companies={"other": "{participants: []}"})
@@ -130,6 +133,7 @@ def test_reload_of_participants(make_world: Callable[..., World]) -> None:
         world.stop(daemon)
 
 
+@pytest.mark.slow
 def test_reload_of_a_companys_settings(make_world: Callable[..., World], tmp_path: Path) -> None:
     """A changed setting of a company applies to its next document, and only to its own; also where nobody had it on."""
     program = tmp_path / "program.py"
@@ -178,7 +182,7 @@ def test_reload_beside_a_folder_that_hangs(five: Five, tmp_path: Path) -> None:
         five.stop(daemon)
 
 
-@pytest.mark.parametrize("case", ["added", "removed", "renamed", "moved"])
+@pytest.mark.parametrize("case", quick(["added", "removed", "renamed", "moved"]))
 def test_reload_of_a_company(five: Five, case: str) -> None:
     """A company that is added, removed, renamed, or moved to another account changes only the accounts concerned."""
     with five.daemon() as daemon:

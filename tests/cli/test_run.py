@@ -13,6 +13,7 @@ import pytest
 from support.commands import ask
 from support.documents import SELLER, invoice
 from support.faults import cut_after, exactly, instead
+from support.matrix import quick
 from support.systems import stop_signals
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def test_once_beside_what_is_not_finished(process: Filedrop, world: World) -> No
     assert done.stdout.splitlines()[-1] == "0 sent, 0 failed, 0 received, 1 left"
 
 
-@pytest.mark.parametrize(("keys", "beside"), [({}, "HOLD"), ({"ready_suffix": ".ready"}, "another.xml.ready")])
+@pytest.mark.parametrize(("keys", "beside"), quick([({}, "HOLD"), ({"ready_suffix": ".ready"}, "another.xml.ready")]))
 def test_once_beside_what_shall_wait(make_world: Callable[..., World], keys: dict[str, str], beside: str) -> None:
     """What is held, or waits for its writer's word, is named too; that it was left is no failure."""
     world = make_world(outbound=keys)
@@ -87,7 +88,7 @@ def test_once_beside_a_doubt(make_world: Callable[..., World]) -> None:
     assert re.search(r"^acme: doubt: invoice.xml \[\w{26}\]: ", done.stdout, re.MULTILINE)
 
 
-@pytest.mark.parametrize("answer", [403, 500])
+@pytest.mark.parametrize("answer", quick([403, 500]))
 def test_once_beside_a_doubt_that_is_not_looked_for(make_world: Callable[..., World], answer: int) -> None:
     """Where the access point doesn't list its messages for so long as `doubt`, `run --once` leaves it, and says so."""
     world = make_world(outbound={"doubt": "100ms"})
@@ -117,6 +118,7 @@ def test_once_refused(process: Filedrop, world: World) -> None:
     assert world.places() == {"nobody.xml": "failed", "fine.xml": "sending"}
 
 
+@pytest.mark.slow
 def test_once_beside_what_is_stuck(process: Filedrop, world: World) -> None:
     """`run --once` is status 1 while a message is stuck, also one that an earlier run has tried, and says why."""
     world.receive(b"no XML at all")
@@ -127,7 +129,7 @@ def test_once_beside_what_is_stuck(process: Filedrop, world: World) -> None:
         assert done.stdout.splitlines()[-1] == "0 sent, 0 failed, 0 received, 1 stuck"
 
 
-@pytest.mark.parametrize("answer", [403, 404, 500])
+@pytest.mark.parametrize("answer", quick([403, 404, 500]))
 def test_once_beside_an_inbox_that_is_refused(process: Filedrop, world: World, answer: int) -> None:
     """`run --once` ends where only the inbox can't be listed, as of a login that may send and not receive: status 1."""
     world.front.always("GET /inbox", instead(answer))
@@ -138,6 +140,7 @@ def test_once_beside_an_inbox_that_is_refused(process: Filedrop, world: World, a
     assert re.search(rf"^main: the inbox can't be listed: .*\b{answer}\b", done.stdout, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_once_beside_a_journal_that_takes_no_more(process: Filedrop, world: World) -> None:
     """`run --once` is status 1 where the journal can't be written any more, and what it did is not done again."""
     world.drop("invoice.xml", invoice("1"))

@@ -21,6 +21,7 @@ from support.commands import ask
 from support.disks import foreign
 from support.documents import BUYER, SELLER, invoice, order
 from support.faults import cut_after, instead
+from support.matrix import quick
 from support.rights import as_anyone
 
 from filedrop import config
@@ -183,10 +184,12 @@ def test_a_sidecar_that_was_deleted(filedrop: Filedrop, world: World) -> None:
 
 @pytest.mark.parametrize(
     ("happens", "verdict", "title"),
-    [
-        ("no password", "The password of an account can't be read.", "the password can't be read: accounts.main."),
-        ("wrong address", "The address of the access point is wrong.", "base_url is wrong: "),
-    ],
+    quick(
+        [
+            ("no password", "The password of an account can't be read.", "the password can't be read: accounts.main."),
+            ("wrong address", "The address of the access point is wrong.", "base_url is wrong: "),
+        ]
+    ),
 )
 def test_an_account_that_is_not_away(world: World, happens: str, verdict: str, title: str) -> None:
     """A password that can't be read is no refused login, and a wrong base_url no outage; both are status 3."""
@@ -511,6 +514,7 @@ def test_a_folder_that_hangs(process: Filedrop, world: World) -> None:
     assert counts(status) == {"received": 1}
 
 
+@pytest.mark.slow
 def test_root_that_hangs(world: World) -> None:
     """What only the daemon knows reaches the commands of its own user however long the root doesn't answer."""
     world.run_once()

@@ -61,6 +61,7 @@ def test_what_would_run_for_years(pattern: str, name: str, *, matches: bool) -> 
     assert (NamePattern(pattern).fullmatch(name) is not None) == matches
 
 
+@pytest.mark.slow
 def test_what_does_run_for_years() -> None:
     """Where there is no telling, it is said that there is none."""
     with pytest.raises(TimeoutError):

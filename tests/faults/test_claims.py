@@ -17,6 +17,7 @@ import pytest
 from support.commands import ask
 from support.documents import invoice
 from support.faults import answered, cut_after
+from support.matrix import quick
 
 from filedrop import identify
 from filedrop.model.document import State
@@ -228,7 +229,7 @@ MADE_UP = [
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links by everybody, pipes and sockets are POSIX")
-@pytest.mark.parametrize("make", MADE_UP, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", quick(MADE_UP, 3), ids=lambda make: make.__name__)
 def test_markers_that_are_none(world: World, make: Callable[[Path], None]) -> None:
     """Its folder is unavailable, which is said; another company's documents go, and status.json tells of both."""
     marker = world.outbound / MARKER
@@ -283,7 +284,7 @@ def test_another_folders_marker_is_taken_over(world: World) -> None:
         world.until(lambda: lies(world.outbound, "acme.xml").startswith("archive/"))
 
 
-@pytest.mark.parametrize("changes", [MOST, 2**53, 2**62 - 1])
+@pytest.mark.parametrize("changes", quick([MOST, 2**53, 2**62 - 1]))
 def test_a_marker_that_has_seen_all_there_can_be(world: World, changes: int) -> None:
     """However many changes a marker says it has seen, its folder's documents go, now and after each start."""
     for number in range(3):

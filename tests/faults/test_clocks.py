@@ -10,6 +10,7 @@ import pytest
 from support.commands import ask
 from support.documents import SELLER, invoice
 from support.faults import cut_after, instead, reset_before
+from support.matrix import quick
 from support.stepping import RULES, Clock, Life
 from werkzeug.http import http_date
 
@@ -69,7 +70,7 @@ def all_is_well(world: World, life: Life) -> None:
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
 
 
-@pytest.mark.parametrize("end", [Life.stop, Life.drop], ids=["stopped", "killed"])
+@pytest.mark.parametrize("end", quick([Life.stop, Life.drop]), ids=["stopped", "killed"])
 def test_a_month_without_it(world: World, clock: Clock, end: Callable[[Life], None]) -> None:
     """What was under way a month ago, and what has come since, goes on as if it had been a minute."""
     life = Life(world, clock)
@@ -97,7 +98,7 @@ def test_the_clock_is_set(world: World, clock: Clock, days: list[int]) -> None:
 
 
 @pytest.mark.parametrize("end", [None, Life.stop, Life.drop], ids=["it runs on", "stopped", "killed"])
-@pytest.mark.parametrize("tells", [True, False], ids=["the access point has a clock", "it tells no time"])
+@pytest.mark.parametrize("tells", quick([True, False]), ids=["the access point has a clock", "it tells no time"])
 def test_the_clock_is_set_on_during_a_transfer(
     make_world: Callable[..., World], clock: Clock, end: Callable[[Life], None] | None, *, tells: bool
 ) -> None:
@@ -162,7 +163,7 @@ def test_a_file_that_is_being_written_when_the_clock_is_set(world: World, clock:
     all_is_well(world, life)
 
 
-@pytest.mark.parametrize("days", [[0, -3], [30, 0]], ids=["set back", "put right"])
+@pytest.mark.parametrize("days", quick([[0, -3], [30, 0]]), ids=["set back", "put right"])
 def test_a_note_when_the_clock_is_set_back(world: World, clock: Clock, days: list[int]) -> None:
     """What was claimed in the future, by the clock that there is now, has a note that says what is so now."""
     first, then = (timedelta(days=each) for each in days)
@@ -193,7 +194,7 @@ def in_doubt(world: World) -> list[str]:
     return [document["why"] for document in documents if document["state"] == "doubt"]
 
 
-@pytest.mark.parametrize("seconds", [-8, 8, -AN_HOUR, AN_HOUR])
+@pytest.mark.parametrize("seconds", quick([-8, 8, -AN_HOUR, AN_HOUR], 2))
 def test_two_clocks(world: World, clock: Clock, seconds: float) -> None:
     """What the access point's clocks differ by is learned from what was accepted: what has arrived is found by it."""
     date_is_off(world, clock, seconds)
@@ -207,8 +208,8 @@ def test_two_clocks(world: World, clock: Clock, seconds: float) -> None:
     assert not [line for line in world.log() if line["event"] == "document.undecided"]
 
 
-@pytest.mark.parametrize("seconds", [-8, -AN_HOUR])
-@pytest.mark.parametrize("ends", ["learned", "resolved"])
+@pytest.mark.parametrize("seconds", quick([-8, -AN_HOUR]))
+@pytest.mark.parametrize("ends", quick(["learned", "resolved"]))
 def test_two_clocks_of_which_nothing_is_known(world: World, clock: Clock, seconds: float, ends: str) -> None:
     """Where only a clock speaks against what has arrived, nothing is sent again: a person is asked, and told how."""
     date_is_off(world, clock, seconds)
@@ -235,7 +236,7 @@ def test_two_clocks_of_which_nothing_is_known(world: World, clock: Clock, second
     all_is_well(world, life)
 
 
-@pytest.mark.parametrize("comparable", [True, False], ids=["comparable", "incomparable"])
+@pytest.mark.parametrize("comparable", quick([True, False]), ids=["comparable", "incomparable"])
 def test_two_clocks_of_a_message_that_took_long(world: World, clock: Clock, comparable: bool) -> None:  # noqa: FBT001 - a parameter
     """A message that came of a later request than its document's first doesn't make the clocks differ by that much."""
     life = Life(world, clock)
@@ -255,7 +256,7 @@ def test_two_clocks_of_a_message_that_took_long(world: World, clock: Clock, comp
     all_is_well(world, life)
 
 
-@pytest.mark.parametrize("comparable", [True, False], ids=["comparable", "incomparable"])
+@pytest.mark.parametrize("comparable", quick([True, False]), ids=["comparable", "incomparable"])
 def test_two_clocks_of_a_late_message(make_world: Callable[..., World], clock: Clock, comparable: bool) -> None:  # noqa: FBT001 - a parameter
     """A message that came long after its only request, to which there was no clear answer, says nothing of the clocks.
 
@@ -297,8 +298,8 @@ def test_a_clock_that_jumps(world: World, clock: Clock) -> None:
     all_is_well(world, life)
 
 
-@pytest.mark.parametrize("known", [False, True], ids=["the first", "not the first"])
-@pytest.mark.parametrize("days", [-5, 5])
+@pytest.mark.parametrize("known", quick([False, True]), ids=["the first", "not the first"])
+@pytest.mark.parametrize("days", quick([-5, 5]))
 def test_no_clock_but_ours(world: World, clock: Clock, days: int, known: bool) -> None:  # noqa: FBT001 - a parameter
     """An access point that doesn't say what time it is has no other documents in doubt than any other."""
     world.front.date = str

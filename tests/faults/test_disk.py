@@ -157,6 +157,7 @@ def test_a_share_that_is_full_before_the_start(small_world: World, disks: Disks)
     world.invariants()
 
 
+@pytest.mark.slow
 @hang_up
 def test_a_reload_on_a_full_share(small_world: World, disks: Disks) -> None:
     """A reload on a full root is reported like any other; on a full state folder, that it can't be reported is."""

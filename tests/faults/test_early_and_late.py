@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.documents import BUYER, SELLER, invoice, order
 from support.faults import answered, cut_after
+from support.matrix import quick
 from support.responses import response
 from support.stepping import RULES, Clock, Life
 
@@ -30,7 +31,9 @@ def said(world: World) -> list[Any]:
     return [(one["code"], one["msg_no"]) for one in world.sidecar("invoice.xml").get("responses", [])]
 
 
-@pytest.mark.parametrize("fate", ["recorded", "killed before", "its answer is lost", "killed, and away for a day"])
+@pytest.mark.parametrize(
+    "fate", quick(["recorded", "killed before", "its answer is lost", "killed, and away for a day"], 2)
+)
 def test_a_response_before_what_it_answers_is_recorded(
     make_world: Callable[..., World], clock: Clock, fate: str
 ) -> None:
@@ -60,7 +63,7 @@ def test_a_response_before_what_it_answers_is_recorded(
         life.drop()
 
 
-@pytest.mark.parametrize("then", ["it ends", "killed", "stopped", "it refuses them"])
+@pytest.mark.parametrize("then", quick(["it ends", "killed", "stopped", "it refuses them"]))
 def test_a_validator_that_hangs(make_world: Callable[..., World], clock: Clock, tmp_path: Path, then: str) -> None:
     """While it hangs nothing is posted or in doubt, and messages come; afterwards each document has its verdict."""
     script = tmp_path / "validator"

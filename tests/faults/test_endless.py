@@ -15,6 +15,7 @@ import pytest
 from support.commands import ask
 from support.documents import BUYER, INVOICE_ID, invoice
 from support.faults import cut_after
+from support.matrix import quick
 from support.systems import stop_signals
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Endless:
             self.said[-1] += len(self._block)
 
 
-@pytest.mark.parametrize("kind", ENDLESS)
+@pytest.mark.parametrize("kind", quick(ENDLESS, 3))
 def test_answers(make_world: Callable[..., World], kind: str) -> None:
     """However an answer goes on without an end, no more than a few megabytes of it are taken; the others are heard."""
     world = make_world(inbound={"max_size": "8MB"}, outbound={"track": "100ms"})
@@ -129,7 +130,7 @@ def test_an_inbox(world: World, numbers: str) -> None:
 
 
 @stop_signals
-@pytest.mark.parametrize("name", ["inbox", "outbox"])
+@pytest.mark.parametrize("name", quick(["inbox", "outbox"]))
 def test_a_stop(make_world: Callable[..., World], name: str) -> None:
     """A stop isn't held up by a list that goes on and on."""
     world = make_world(deliver_after=3600)

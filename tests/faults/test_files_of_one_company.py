@@ -106,6 +106,7 @@ def test_table_at_a_reload(tabled: World) -> None:
     world.invariants()
 
 
+@pytest.mark.slow
 @hang_up
 def test_table_that_a_reload_names(tmp_path: Path) -> None:
     """A table that only the changed configuration names, and that can't be read, is a mistake: the old one stays."""
@@ -121,6 +122,7 @@ def test_table_that_a_reload_names(tmp_path: Path) -> None:
         world.stop(daemon)
 
 
+@pytest.mark.slow
 @hang_up
 def test_ca_file_that_a_reload_names(tmp_path: Path) -> None:
     """A ca_file that only the changed configuration names, and that can't be used, is a mistake: the old one stays."""

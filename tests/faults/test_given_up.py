@@ -74,7 +74,7 @@ class Trouble:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a folder that is in use can't be renamed there")
-@pytest.mark.parametrize("times", [10, pytest.param(OFTEN, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize("times", matrix.quick([4, pytest.param(OFTEN, marks=pytest.mark.timeout(900))]))
 def test_account_taken_and_given_up_amid_work(world: World, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each document is accepted once, none is ever in doubt, and the process has no more of anything than before.
 

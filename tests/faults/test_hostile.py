@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import BILLING, BUYER, INVOICE_ID, SELLER, invoice
 from support.faults import instead
-from support.matrix import is_full
+from support.matrix import is_full, quick
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,6 +143,7 @@ os.path.islink(there) and os.unlink(there)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="links by everybody are POSIX")
 def test_a_link_in_a_files_place(world: World) -> None:
     """A file that is replaced by a link again and again, at any moment: what the link leads to is never sent."""
@@ -260,7 +261,7 @@ def test_ids_from_elsewhere(world: World, word: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such names")
-@pytest.mark.parametrize("form", ["console", "json"])
+@pytest.mark.parametrize("form", quick(["console", "json"]))
 def test_a_name_in_the_log(world: World, form: str) -> None:
     """A name can neither forge a line of the log nor drive the terminal of whoever reads it."""
     text = world.config_text() + f"log: {{format: {form}}}\n"

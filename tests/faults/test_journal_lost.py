@@ -14,6 +14,7 @@ import pytest
 from support.commands import ask
 from support.documents import invoice
 from support.faults import answered, cut_after, instead, reset_before
+from support.matrix import quick
 from support.stepping import RULES, Clock, Life
 from werkzeug.http import http_date
 
@@ -133,7 +134,7 @@ def dropped(life: Life) -> None:
         life.go_on(2)
 
 
-@pytest.mark.parametrize("earlier", [True, False], ids=["between two posts", "before the first"])
+@pytest.mark.parametrize("earlier", quick([True, False]), ids=["between two posts", "before the first"])
 @pytest.mark.parametrize("fate", [answered, cut_after, reset_before], ids=["accepted", "answer lost", "never arrived"])
 @EITHER_RULE
 def test_an_older_copy_within_one_rescan(
@@ -441,6 +442,7 @@ def test_duplicates_are_known_before_the_first_post(make_world: Callable[..., Wo
     assert len(world.front.asked("POST /outbox")) == 1
 
 
+@pytest.mark.slow
 def test_an_older_copy_while_another_folder_hangs(make_world: Callable[..., World]) -> None:
     """A journal put back by hand posts nothing before all folders of the account were seen: it calls each settled."""
     two = Two(make_world)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import BUYER, SELLER, invoice, order, with_attachments
 from support.faults import answered, cut_after, reset_before
-from support.matrix import draw_seed
+from support.matrix import draw_seed, quick
 from support.responses import order_response, response
 
 from filedrop.journal import JOURNAL
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from support.world import World
 
 KILLS = 10
-LATEST = 15  # requests of one life: so that ten lives don't come to the end of the work
-OUT, IN = 60, 40
+LATEST = 15  # requests of one life: so that no life comes to the end of the work
+OUT, IN = 6, 4  # documents and messages of one life
 ANSWERED = 40
 
 
@@ -47,19 +47,20 @@ def killed_at(world: World, daemon: subprocess.Popen[bytes], request: int, fate:
     daemon.wait()
 
 
-def test_killed_ten_times(make_world: Callable[..., World]) -> None:
-    """A daemon that is killed at ten random moments loses nothing, sends and delivers nothing twice, leaves nothing.
+@pytest.mark.parametrize("kills", quick([2, KILLS]))
+def test_killed_again_and_again(make_world: Callable[..., World], kills: int) -> None:
+    """A daemon that is killed at random moments loses nothing, sends and delivers nothing twice, leaves nothing.
 
     Every other message has two attachments, which lie beside it.
     """
     world = make_world(inbound={"attachments": "beside"})
     chance = random.Random(draw_seed())  # noqa: S311 - it is to be repeated, not secret
-    for number in range(OUT):
+    for number in range(OUT * kills):
         world.drop(f"invoice-{number}.xml", invoice(f"out {number}"))
-    for number in range(IN):
+    for number in range(IN * kills):
         embeds = [("a.pdf", "application/pdf", b"%PDF-1.7" * 1000), ("b.txt", "text/plain", b"text")] * (number % 2)
         world.receive(with_attachments(invoice(f"in {number}"), *embeds))
-    for _ in range(KILLS):
+    for _ in range(kills):
         fate = chance.choice([reset_before, cut_after, answered])
         with world.daemon() as daemon:
             killed_at(world, daemon, chance.randint(1, LATEST), fate)
@@ -91,10 +92,10 @@ def test_killed_with_everything_on(make_world: Callable[..., World], tmp_path: P
         f"commands: {{after_received: {run}, after_failed: {run}, after_delivered: {run}}}",
     )
     chance = random.Random(draw_seed())  # noqa: S311 - it is to be repeated, not secret
-    for number in range(OUT // 2):
+    for number in range(OUT * KILLS // 2):
         note = "To be refused" if number % 5 == 0 else "To be sent"
         world.drop(f"invoice-{number}.xml", invoice(f"out {number}", note=note))
-    for number in range(IN // 2):
+    for number in range(IN * KILLS // 2):
         embeds = [("a.pdf", "application/pdf", b"%PDF-1.7" * 1000), ("b.txt", "text/plain", b"text")] * (number % 2)
         world.receive(with_attachments(invoice(f"in {number}"), *embeds))
     for _ in range(KILLS // 2):
@@ -112,7 +113,7 @@ def test_killed_with_everything_on(make_world: Callable[..., World], tmp_path: P
     world.invariants()
     assert {line.rpartition(".")[2] for line in told.read_text().splitlines()} == {"xml"}, "only documents are told of"
     assert world.accepted() == {name: 1 for name, content in world.dropped.items() if b"To be refused" not in content}
-    assert len(list(world.outbound.glob("failed/*.xml"))) == OUT // 10
+    assert len(list(world.outbound.glob("failed/*.xml"))) == OUT * KILLS // 10
     assert not list(world.root.glob(".*"))
 
 
@@ -161,7 +162,7 @@ def test_killed_amid_responses(make_world: Callable[..., World]) -> None:
     assert rejected["number"] == ANSWERED
 
 
-@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 4])
+@pytest.mark.parametrize("workers", quick([4, 1]))
 def test_killed_with_very_many_waiting(make_world: Callable[..., World], workers: int) -> None:
     """However many wait, only what was on its way is in doubt: 32 at most."""
     world = make_world(outbound={"workers": str(workers)})

@@ -107,6 +107,7 @@ def test_whoever_speaks_after_a_reload(tmp_path: Path) -> None:
         assert [event["event"] for event in lines((tmp_path / file).read_text())] == ["work.failed", "library.warned"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux")
 def test_too_many_file_events(world: World) -> None:
     """Where the system has lost file events, the log says so in a line of its own form, and every file is found."""

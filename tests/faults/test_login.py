@@ -8,6 +8,7 @@ import time
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+import pytest
 from support.commands import ask
 from support.documents import invoice
 from support.faults import instead
@@ -55,6 +56,7 @@ def test_a_fresh_file_and_a_wrong_password(make_world: Callable[..., World]) -> 
     assert world.error("nobody.xml") == "no-receiver"
 
 
+@pytest.mark.slow
 def test_a_mended_password(make_world: Callable[..., World]) -> None:
     """However long the pause, another password in the file is tried at once; `status` and `check` say when it ends."""
     world = make_world(outbound={"retry": "{first: 5m, longest: 1d}"})
@@ -82,6 +84,7 @@ def test_a_mended_password(make_world: Callable[..., World]) -> None:
     world.invariants()
 
 
+@pytest.mark.slow
 def test_a_login_mended_elsewhere(make_world: Callable[..., World]) -> None:
     """Where the access point lets the same password in again, `check` says so, and when the daemon will find out."""
     world = make_world(outbound={"retry": "{first: 5m, longest: 1d}"})

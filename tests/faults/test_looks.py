@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import SELLER, invoice
 from support.faults import Front, answered, cut_after, instead, reset_before
+from support.matrix import quick
 from support.world import PASSWORD
 
 from filedrop.model.document import State
@@ -142,7 +143,7 @@ def test_an_outage_longer_than_doubt(slow_world: World, answer: Fault) -> None:
     assert len(world.front.asked("POST /outbox")) == 1
 
 
-@pytest.mark.parametrize("fault", [instead(500), instead(200, "<html/>"), reset_before, instead(204)])
+@pytest.mark.parametrize("fault", quick([instead(500), instead(200, "<html/>"), reset_before, instead(204)]))
 def test_a_page_that_is_missing(slow_world: World, fault: Fault) -> None:
     """A look that gets the first page of the archive and not the second decides nothing."""
     world = slow_world

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 import tempfile
 from pathlib import Path
@@ -25,14 +24,14 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from support.known import document
+from support.matrix import draw_seed, is_full
 from support.plug import Disk
 from support.several import Several
 from support.story import lengths, nths
 from support.surroundings import NAMES, names, numbers, places, some, uploads
 from support.unwritable import refuse_writes
 
-SEED = "FILEDROP_TEST_SEED"  # the environment variable that repeats a run
-FULL = os.environ.get("FILEDROP_MATRIX") == "full"
+FULL = is_full()
 STORIES = 10_000
 
 
@@ -161,6 +160,4 @@ BOUNDED = settings(
 @pytest.mark.tries(BOUNDED.max_examples, STORIES)
 def test_machine() -> None:
     """Whatever happens, in whatever order: no document is lost or sent twice, no message is lost or delivered twice."""
-    number = int(os.environ.get(SEED) or secrets.randbits(32))
-    print(f"{SEED}={number}")  # noqa: T201 - pytest shows it when the test fails
-    run_state_machine_as_test(seed(number)(Machine), settings=BOUNDED)
+    run_state_machine_as_test(seed(draw_seed())(Machine), settings=BOUNDED)

@@ -11,6 +11,7 @@ import pytest
 from support.disks import mounted
 from support.documents import invoice
 from support.faults import answered, instead
+from support.matrix import quick
 from support.plug import tapped
 from support.stepping import RULES, Clock, Life
 from support.unwritable import refuse_writes
@@ -120,7 +121,7 @@ def test_they_come_slowly(world: World, life: Life) -> None:
     world.invariants()
 
 
-@pytest.mark.parametrize("answer", [401, 405, 503])
+@pytest.mark.parametrize("answer", quick([401, 405, 503]))
 def test_the_access_point_goes_away(world: World, life: Life, answer: int) -> None:
     """An outage, or a login that is refused, is one request and a probe, not one request for each message."""
     life.turn()

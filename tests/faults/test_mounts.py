@@ -13,6 +13,7 @@ from support.commands import ask
 from support.disks import foreign, share
 from support.documents import SELLER, invoice
 from support.faults import answered
+from support.matrix import quick
 from support.stepping import RULES, Clock, Life
 from support.world import PROJECT, World, events, unavailable
 
@@ -303,7 +304,7 @@ WITHOUT = 'echo 0 > "/proc/sys/user/$1"; shift; exec "$@"'  # in a user namespac
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux")
-@pytest.mark.parametrize("limit", ["max_inotify_instances", "max_inotify_watches"])
+@pytest.mark.parametrize("limit", quick(["max_inotify_instances", "max_inotify_watches"]))
 def test_no_watches_left(world: World, limit: str) -> None:
     """Where the kernel has no more inotify watches to give, files are found by scanning, and it is said, once."""
     file = world.base / "config.yaml"

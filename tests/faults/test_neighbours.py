@@ -74,6 +74,7 @@ def refused(line: str) -> bool:
     return "another filedrop serves this folder" in line or "was just taken up by another filedrop" in line
 
 
+@pytest.mark.slow
 def test_two_daemons_at_once(world: World) -> None:
     """Two daemons with states of their own that meet in new folders: each folder is one's alone, all goes once."""
     for number in range(8):

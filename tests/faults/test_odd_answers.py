@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, ORDER_ID, SELLER, credit_note, envelope, invoice
 from support.faults import EARLY_HINTS, Answer, Front, cut_after, instead, reset_before
+from support.matrix import quick
 from support.stepping import RULES, Clock, Life
 from support.wire import Break, Wire
 
@@ -127,7 +128,7 @@ def test_a_download_that_looks_whole(make_world: Callable[..., World], odd: str)
     assert [path.name for path in world.inbound.iterdir()] == [".filedrop"]
 
 
-@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("odd", quick(ODD, 7))
 def test_lists_and_marks(world: World, odd: str) -> None:
     """However oddly the inbox is listed, and a message marked as read, it is delivered once, and read."""
     world.receive(invoice("1"))
@@ -227,7 +228,7 @@ def test_kinds_of_documents(world: World, kind: str) -> None:
 PAGES = {"HTML": PAGE, "XHTML": XHTML}
 
 
-@pytest.mark.parametrize("page", [*PAGES.values(), *OTHERS.values()], ids=[*PAGES, *OTHERS])
+@pytest.mark.parametrize("page", quick([*PAGES.values(), *OTHERS.values()], 4), ids=[*PAGES, *OTHERS])
 def test_a_page_for_a_document_in_doubt(make_world: Callable[..., World], page: bytes) -> None:
     """Something else in the place of what may be the document in doubt says nothing: the document isn't sent again."""
     world = make_world(deliver_after=3600, outbound={"doubt": "100ms"})

@@ -14,6 +14,7 @@ from urllib.request import Request, urlopen
 import pytest
 from support.documents import BUYER, SELLER, invoice
 from support.faults import cut_after, exactly, instead
+from support.matrix import quick
 from support.stepping import RULES, Life, touch
 from support.world import PASSWORD
 
@@ -72,6 +73,7 @@ def test_a_log_on_a_full_disk(world: World) -> None:
     world.invariants()
 
 
+@pytest.mark.slow
 @linux
 def test_progress_on_a_full_disk(world: World) -> None:
     """Where `run --once` can't say what it does, it does it all the same, and leaves nothing to the next run."""
@@ -95,7 +97,7 @@ def test_the_longest_name_that_a_folder_holds(world: World) -> None:
     assert json.loads(filed.with_name(f"{filed.name}.json").read_bytes())["dropped_as"] == name
 
 
-@pytest.mark.parametrize("status", [403, 500])
+@pytest.mark.parametrize("status", quick([403, 500]))
 def test_a_number_that_is_not_answered(make_world: Callable[..., World], clock: Clock, status: int) -> None:
     """Where the access point can't answer about one message, what became of the others is heard all the same."""
     world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
@@ -116,7 +118,7 @@ def test_a_number_that_is_not_answered(make_world: Callable[..., World], clock: 
     assert not [line for line in world.log() if line["event"] == "account.paused"]
 
 
-@pytest.mark.parametrize("status", [403, 500])
+@pytest.mark.parametrize("status", quick([403, 500]))
 def test_a_message_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, status: int) -> None:
     """Where one message can't be compared with what is in doubt, the others are, and nothing else waits for it."""
     world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
@@ -135,7 +137,7 @@ def test_a_message_that_is_not_given_out(make_world: Callable[..., World], clock
     assert not [line for line in world.log() if line["event"] == "account.paused"]
 
 
-@pytest.mark.parametrize("status", [403, 404, 500])
+@pytest.mark.parametrize("status", quick([403, 404, 500]))
 @pytest.mark.parametrize("which", ["messages", "outbox", "inbox"])
 def test_a_list_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, which: str, status: int) -> None:
     """Where one list is refused, though the login and the address are good, documents are sent all the same."""
@@ -255,7 +257,7 @@ def answers_time(world: World, number: int) -> str:
     return found[1]
 
 
-@pytest.mark.parametrize("status", [403, 404, 500])
+@pytest.mark.parametrize("status", quick([403, 404, 500]))
 def test_an_archive_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, status: int) -> None:
     """Where the archive isn't listed, deliveries are heard of all the same, by questions after single documents."""
     world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
@@ -271,7 +273,7 @@ def test_an_archive_that_is_not_given_out(make_world: Callable[..., World], cloc
     life.stop()
 
 
-@pytest.mark.parametrize("status", [200, 403, 404, 500])
+@pytest.mark.parametrize("status", quick([200, 403, 404, 500], 2))
 def test_an_outbox_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, status: int) -> None:
     """Where the outbox isn't listed, deliveries are heard of all the same, and what isn't delivered doesn't fail."""
     world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=7200)

@@ -19,6 +19,7 @@ import pytest
 from support.commands import ask
 from support.documents import BUYER, invoice
 from support.faults import instead
+from support.matrix import quick
 from support.plug import Tap
 from support.stepping import RULES, Clock, Life
 
@@ -95,7 +96,7 @@ def report(service: Daemon) -> None:
     StatusFile(service.config, service.journal, service._log).close(service.report())
 
 
-@pytest.mark.parametrize("first", [True, False], ids=["before the first start", "later"])
+@pytest.mark.parametrize("first", quick([True, False]), ids=["before the first start", "later"])
 @pytest.mark.parametrize("place", PLACES)
 def test_a_place_that_is_a_link(world: World, fjord: Path, place: str, *, first: bool) -> None:
     """Where a place of acme's leads into another company's folders, acme waits, and why is said."""

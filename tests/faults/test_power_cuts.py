@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import invoice, with_attachments
 from support.faults import answered, cut_after, instead
-from support.matrix import draw_seed, is_full
+from support.matrix import draw_seed, is_full, quick
 from support.plug import Disk, Tap, live
 from support.responses import response
 from support.stepping import RULES, Life
@@ -90,7 +90,7 @@ def pull_everywhere(
     return worlds
 
 
-@pytest.mark.parametrize("fate", FATES)
+@pytest.mark.parametrize("fate", quick(FATES, 2))
 def test_here_and_there(tmp_path: Path, fate: str) -> None:
     """Wherever the process ends, and whatever becomes of the request, a document is sent once and filed once."""
     first, every = list(FATES).index(fate) + 1, len(FATES)  # together, the fates meet each step

@@ -100,6 +100,7 @@ def test_while_nobody_works(tmp_path: Path, step: int) -> None:
         world.invariants()
 
 
+@pytest.mark.slow
 def test_the_sidecar_does_not_fit(make_world: Callable[..., World], tmp_path: Path) -> None:
     """Where a disk has room for the document only, whoever makes room by removing that loses nothing by it."""
     with mounted(tmp_path / "root" / "acme" / "inbound") as disk:

@@ -12,6 +12,7 @@ import pytest
 from support.commands import ask
 from support.disks import foreign
 from support.documents import BUYER, SELLER, invoice, order
+from support.matrix import quick
 from support.world import World
 
 from filedrop.journal import JOURNAL
@@ -83,6 +84,7 @@ def test_an_expression_that_needn_t_be_asked(tmp_path: Path) -> None:
             assert json.loads(done.stdout)["receiver"] == receiver
 
 
+@pytest.mark.slow
 def test_an_xpath_that_runs_away(tmp_path: Path) -> None:
     """A document in which a rule's XPath looks for hours fails with the rule's line; others go on, and a stop works."""
     rule = """mapping: [{customization: '*:billing:3.0', receiver: {xpath: "//Note[//Note[//Note = 'x'] = 'y']"}}]"""
@@ -183,7 +185,7 @@ def test_a_table_that_hangs_for_one_run(tabled: Tabled) -> None:
     assert world.accepted() == {"T-7.xml": 1}
 
 
-@pytest.mark.parametrize("lost", ["nothing", "the journal"])
+@pytest.mark.parametrize("lost", quick(["nothing", "the journal"]))
 def test_a_stop_while_a_table_hangs(tabled: Tabled, lost: str) -> None:
     """What waits for a table waits on after a start, also where the journal is lost meanwhile, and is sent once."""
     world = tabled

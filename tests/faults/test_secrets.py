@@ -19,6 +19,7 @@ import trustme
 from support.commands import run_here
 from support.documents import BUYER, invoice
 from support.faults import cut_after, exactly, instead, unreadable_after
+from support.matrix import quick
 from support.scripted import Scripted
 from support.systems import certificates
 
@@ -83,17 +84,18 @@ def command_here(world: World, *words: str) -> subprocess.CompletedProcess[str]:
     return run_here("--config", str(file), *words)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
-    [
-        echo,
-        echo_forbidden,
-        instead(302, "", ("Location", "https://elsewhere.example/")),
-        instead(200, "<html>Welcome"),
-        instead(503, "Busy", ("Retry-After", "1")),
-        cut_after,
-    ],
+    quick(
+        [
+            echo,
+            echo_forbidden,
+            instead(302, "", ("Location", "https://elsewhere.example/")),
+            instead(200, "<html>Welcome"),
+            instead(503, "Busy", ("Retry-After", "1")),
+            cut_after,
+        ]
+    ),
     ids=["echo", "echo of the refused", "redirect", "unreadable", "busy", "cut"],
 )
 def test_answers(secretive: World, fault: Fault) -> None:
@@ -201,7 +203,7 @@ attempt(logs.open_log(settings.log), "work", job)
 """
 
 
-@pytest.mark.parametrize("form", ["console", "json"])
+@pytest.mark.parametrize("form", quick(["console", "json"]))
 def test_a_crash(secretive: World, form: str) -> None:
     """A crash is told with its traceback, and without what was in the variables."""
     world = secretive
@@ -246,7 +248,7 @@ def words(thing: Any) -> str:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="rights by modes are POSIX")
-@pytest.mark.parametrize("umask", [0o000, 0o077])
+@pytest.mark.parametrize("umask", quick([0o000, 0o077]))
 def test_rights(secretive: World, umask: int) -> None:
     """The state is for its owner alone, and what is made in the share is as open as its folder, whatever our umask."""
     world = secretive

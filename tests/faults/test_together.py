@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import invoice
 from support.faults import answered, instead
+from support.matrix import quick
 from support.plug import tapped
 from support.stepping import RULES, Clock, Life
 
@@ -229,7 +230,7 @@ def have_failed(world: World, life: Life) -> None:
     world.invariants()
 
 
-@pytest.mark.parametrize("nth", [1, 2, 7, 2 * BATCH])
+@pytest.mark.parametrize("nth", quick([1, 2, 7, 2 * BATCH], 2))
 def test_the_disk_refuses_one(failing: World, clock: Clock, nth: int) -> None:
     """A sidecar or note that isn't brought to the disk keeps back its own document alone."""
     life = about_to_fail(failing, clock)

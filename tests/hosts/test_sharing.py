@@ -58,6 +58,7 @@ def status(tree: SharedTree, host: str) -> Any:
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
+@pytest.mark.slow
 def test_resumed_amid_a_drain(tree: SharedTree) -> None:
     """An account that a host was giving up for a request on the wire is served again."""
     slow = Slow()
@@ -105,6 +106,7 @@ def test_a_take_whose_answer_was_lost(tree: SharedTree, server: Server, database
     tree.until(tree.is_settled, 60, what="all is delivered")
 
 
+@pytest.mark.slow
 def test_reload_amid_a_request(tree: SharedTree) -> None:
     """While one account waits for its request to be reloaded, another isn't served by the configuration before."""
     slow = Slow()
@@ -129,6 +131,7 @@ def test_reload_amid_a_request(tree: SharedTree) -> None:
     assert all((tree.root / f"c{nth}" / "outbound" / "late.xml").exists() for nth in range(2))
 
 
+@pytest.mark.slow
 def test_another_configuration(tree: SharedTree) -> None:
     """A host by another configuration takes nothing; its log says why, and so does the status on each host."""
     tree.start("b", instead={"doubt: 150s": "doubt: 150s, duplicates: allow"})
@@ -147,6 +150,7 @@ def test_a_company_stays_with_its_account(tree: SharedTree) -> None:
     tree.until(lambda: "companies.c0.account: a company can't move" in tree.log_of("a"), what="a refuses it")
 
 
+@pytest.mark.slow
 def test_status_of_a_host_that_waits(tree: SharedTree) -> None:
     """It shows what the host that serves has reported."""
     tree.start("b")

@@ -6,6 +6,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
+from support.matrix import quick
 from support.postgres import programs
 
 from filedrop.model.hosts import lease_of
@@ -40,7 +41,7 @@ def test_one_host_serves_all(tree: SharedTree) -> None:
     assert not tree.wrong()
 
 
-@pytest.mark.parametrize("fault", ["kill", "hang", "stop"])
+@pytest.mark.parametrize("fault", quick(["kill", "hang", "stop"]))
 def test_another_goes_on(tree: SharedTree, fault: str) -> None:
     tree.start("a")
     tree.until(lambda: tree.are_served("a"), what="a serves all")
@@ -63,6 +64,7 @@ def test_another_goes_on(tree: SharedTree, fault: str) -> None:
     assert not tree.wrong()
 
 
+@pytest.mark.slow
 def test_accounts_are_shared(tree: SharedTree) -> None:
     """One account of a host goes to another, and both go on; drained altogether, it serves nothing."""
     tree.start("a")

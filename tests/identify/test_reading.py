@@ -22,7 +22,7 @@ from filedrop.identify import Reading, identify, read, wire
 
 relaxed = settings(
     deadline=None,
-    max_examples=60 if is_full() else 25,
+    max_examples=60 if is_full() else 10,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

@@ -89,7 +89,7 @@ def reading_of(document: bytes) -> Reading:
 
 @settings(
     deadline=None,
-    max_examples=50 if is_full() else 20,
+    max_examples=50 if is_full() else 8,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(st.data(), st.sampled_from([invoice(), credit_note(), order()]), st.booleans())
@@ -107,7 +107,7 @@ def test_surroundings(data: st.DataObject, document: bytes, in_an_envelope: bool
 
 @settings(
     deadline=None,
-    max_examples=30 if is_full() else 12,
+    max_examples=30 if is_full() else 6,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(st.data())

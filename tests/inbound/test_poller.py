@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 from support.documents import invoice
 from support.faults import instead
+from support.matrix import quick
 from support.stepping import RULES, Life
 from support.world import unavailable
 
@@ -209,7 +210,7 @@ def test_a_folder_answers_again_amid_a_poll(make_world: Callable[..., World], cl
     life.stop()
 
 
-@pytest.mark.parametrize("answer", [403, 500, 204])
+@pytest.mark.parametrize("answer", quick([403, 500, 204]))
 def test_messages_that_stay_unread_hide_no_others(make_world: Callable[..., World], clock: Clock, answer: int) -> None:
     """What an inbox lists though it was delivered, since no mark has an effect, hides nothing behind it."""
     world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true, quirks=True)
@@ -230,7 +231,7 @@ def test_messages_that_stay_unread_hide_no_others(make_world: Callable[..., Worl
     life.stop()
 
 
-@pytest.mark.parametrize("answer", [401, 403, 404, 500])
+@pytest.mark.parametrize("answer", quick([401, 403, 404, 500], 2))
 def test_a_page_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, answer: int) -> None:
     """Where the inbox's second page is refused, what the first one lists is taken, and so the others move up to it."""
     world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true)
@@ -308,7 +309,7 @@ def test_a_number_that_is_anothers_by_now(make_world: Callable[..., World], cloc
     life.stop()
 
 
-@pytest.mark.parametrize("answer", [401, 403, 404, 500])
+@pytest.mark.parametrize("answer", quick([401, 403, 404, 500], 2))
 def test_an_archive_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, answer: int) -> None:
     """Where an inbox of 25 has one for nobody, and the archive behind it is refused, the others are taken."""
     world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true, quirks=True)

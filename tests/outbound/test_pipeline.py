@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.documents import invoice
+from support.matrix import quick
 from support.plug import tapped
 from support.rights import opens_unreadable
 from support.stepping import RULES, Life, report_closed, report_written
@@ -40,7 +41,7 @@ def step_while_due(life: Life) -> None:
     assert "step" not in life.jobs
 
 
-@pytest.mark.parametrize("files", [50, FEW + 50])
+@pytest.mark.parametrize("files", quick([50, FEW + 50]))
 def test_while_all_senders_are_busy(make_world: Callable[..., World], clock: Clock, files: int) -> None:
     """With 32 documents on their way, the worker rests, whatever settles or happens in its folder."""
     world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
@@ -267,7 +268,7 @@ def test_a_file_comes_amid_a_step(
 
 
 @writers_unknown
-@pytest.mark.parametrize("others", [0, 2])
+@pytest.mark.parametrize("others", quick([0, 2]))
 def test_a_file_written_amid_a_step(
     make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch, others: int
 ) -> None:
@@ -312,6 +313,7 @@ def test_a_file_written_amid_a_step(
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
 
 
+@pytest.mark.slow
 def test_a_burst_amid_the_first_comparison(make_world: Callable[..., World], clock: Clock) -> None:
     """However many files are dropped while nobody can read of them, their events take little memory, and all go on."""
     world = make_world(outbound=RULES | {"rescan": "1h"}, inbound={"poll": "5m"}, clock=clock.true)

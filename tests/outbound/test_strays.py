@@ -207,6 +207,7 @@ def test_folders_and_links(bench: Bench) -> None:
     assert found(bench) == {"2026", "link.xml"}
 
 
+@pytest.mark.slow
 def test_hundred_thousand_strays(bench: Bench) -> None:
     """Of very many strays, a few are followed and all are counted: they cost no memory."""
     many = 20 * LISTED_AT_ONCE

@@ -108,7 +108,7 @@ def places(root: etree._Element) -> list[tuple[str, int]]:
 def test_twice_as_much(sample: Sample) -> None:
     """All that is in one place of a document is repeated, each place in turn: neither result nor work grows faster."""
     of_kinds = [(kind, *place) for kind in KINDS for place in places(rich()[kind])]
-    repeat_each(sample(of_kinds, 160), FEW)
+    repeat_each(sample(of_kinds, 40), FEW)
 
 
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus isn't there")

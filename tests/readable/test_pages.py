@@ -303,6 +303,7 @@ def test_what_is_embedded_does_not_count() -> None:
     assert "Blueberry jam" in shown(invoice(size=tree.LARGEST + 1_000_000)).said
 
 
+@pytest.mark.slow
 def test_very_many_lines() -> None:
     """Of a document with very many lines so many are shown as can be read, and the page says how many it lacks."""
     line = re.search(rb"<cac:InvoiceLine>.*</cac:InvoiceLine>", invoice(), re.DOTALL)

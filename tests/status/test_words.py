@@ -119,6 +119,7 @@ def test_what_was_being_posted_when_filedrop_was_killed(world: World) -> None:
     assert "acme: 1 sending: filedrop looks for them at the access point when it runs again" in killed
 
 
+@pytest.mark.slow
 def test_messages_that_a_folder_has_no_room_for(make_world: Callable[..., World]) -> None:
     """Messages for companies here that are held by a folder: it is said by which, and why."""
     world = make_world(inbound={"min_free": "999999999MB"})

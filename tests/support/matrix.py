@@ -2,9 +2,10 @@
 
     FILEDROP_MATRIX=full .venv/bin/pytest -n 6 -m slow tests/faults
 
-A test asks the fixture `sample` for its part; a test whose library draws the sample has the marker `tries`. A test that
-fails shows its seed; FILEDROP_TEST_SEED repeats a run. The summary of each run says how many of how many were run
-(`told`), and a full run writes these numbers into docs/design/figures.md (`record`).
+A test asks the fixture `sample` for its part; a test whose library draws the sample has the marker `tries`. Of a table
+of cases the first ones are fast (`quick`), and a run of slow tests draws some of the others (`draw_cases`). All draw by
+the seed of the run, which its summary shows and FILEDROP_TEST_SEED repeats. The summary also says how many of how many
+were run (`told`), and a full run writes these numbers into docs/design/figures.md (`record`).
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import secrets
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from zlib import crc32
 
 import pytest
+from _pytest.mark import ParameterSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +32,7 @@ _T = TypeVar("_T")
 MATRIX = "FILEDROP_MATRIX"
 SEED = "FILEDROP_TEST_SEED"
 PROPERTY = "matrix"  # of a test's report, which comes to the summary from whichever process ran the test
+OF_EACH, SHARE = 1, 8  # a sample of slow tests tries so many cases of each, and so many-th part of them
 FIGURES = Path(__file__).parents[2] / "docs" / "design" / "figures.md"
 _ROW = re.compile(r"^\| `(tests/[^`]+)` \| .* \|\n", re.MULTILINE)
 
@@ -47,11 +51,16 @@ def is_full() -> bool:
     return wanted == "full"
 
 
+def seed_of_run() -> int:
+    """The seed of this run; its first caller draws it, for all processes that are started after that."""
+    return int(os.environ.setdefault(SEED, str(secrets.randbits(32))))
+
+
 def draw_seed() -> int:
-    """The seed of a test's lots, printed for when the test fails."""
-    seed = int(os.environ.get(SEED) or secrets.randbits(32))
-    print(f"{SEED}={seed}")  # noqa: T201 - pytest shows it when the test fails
-    return seed
+    """A seed for the test that runs now: its own, made of the run's, which is printed for when the test fails."""
+    print(f"{SEED}={seed_of_run()}")  # noqa: T201 - pytest shows it when the test fails
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    return crc32(f"{seed_of_run()} {test}".encode())
 
 
 def sample(items: Sequence[_T], count: int, seed: int) -> list[_T]:
@@ -61,6 +70,34 @@ def sample(items: Sequence[_T], count: int, seed: int) -> list[_T]:
     chance = random.Random(seed)  # noqa: S311 - it is to be repeated, not secret
     edges = [len(items) * part // count for part in range(count + 1)]
     return [items[chance.randrange(first, end)] for first, end in pairwise(edges)]
+
+
+def quick(cases: Iterable[Any], count: int = 1) -> list[Any]:
+    """The cases of a table, all but the first `count` of them slow: these show what the test is about.
+
+    A tuple has the values of several parameters.
+    """
+    every = list(cases)
+    return [*every[:count], *map(_slow, every[count:])]
+
+
+def _slow(case: Any) -> ParameterSet:
+    given = case if isinstance(case, ParameterSet) else pytest.param(*(case if isinstance(case, tuple) else (case,)))
+    return pytest.param(*given.values, id=given.id, marks=[*given.marks, pytest.mark.slow])
+
+
+def draw_cases(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """The cases that a sample of slow tests tries: of each test some, by the seed of the run."""
+    families: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        families.setdefault(_test(item.nodeid), []).append(item)
+    drawn: list[pytest.Item] = []
+    for test, cases in families.items():
+        some = sample(cases, OF_EACH + len(cases) // SHARE, crc32(f"{seed_of_run()} {test}".encode()))
+        if len(some) < len(cases):
+            some[0].user_properties.append((PROPERTY, (len(some), len(cases))))
+        drawn += some
+    return drawn
 
 
 def told(reports: Iterable[object]) -> Iterator[str]:
@@ -75,7 +112,7 @@ def record(page: str, reports: Iterable[object], day: date) -> str:
     A new row replaces the one of the same test, and one that counts all tests of its module together.
     """
     calls = list(_calls(reports))
-    failed = {_test(call) for call in calls if not call.passed}
+    failed = {_test(call.nodeid) for call in calls if not call.passed}
     drawn, whole = _count(calls)
     rows = {row[1]: row[0] for row in _ROW.finditer(page)}
     for test in whole.keys() - failed:
@@ -93,8 +130,8 @@ def _calls(reports: Iterable[object]) -> Iterator[pytest.TestReport]:
     return (report for report in reports if isinstance(report, pytest.TestReport) and report.when == "call")
 
 
-def _test(call: pytest.TestReport) -> str:
-    return call.nodeid.partition("[")[0]
+def _test(nodeid: str) -> str:
+    return nodeid.partition("[")[0]
 
 
 def _count(calls: Iterable[pytest.TestReport]) -> tuple[Counter[str], Counter[str]]:
@@ -102,6 +139,6 @@ def _count(calls: Iterable[pytest.TestReport]) -> tuple[Counter[str], Counter[st
     drawn, whole = Counter[str](), Counter[str]()
     for call in calls:
         for run, items in (counts for name, counts in call.user_properties if name == PROPERTY):
-            drawn[_test(call)] += run
-            whole[_test(call)] += items
+            drawn[_test(call.nodeid)] += run
+            whole[_test(call.nodeid)] += items
     return drawn, whole

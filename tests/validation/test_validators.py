@@ -16,6 +16,7 @@ import pytest
 from support.disks import foreign
 from support.documents import invoice
 from support.environment import without_extras
+from support.matrix import quick
 from support.rules import OWN, OWN_LIST, own_rules
 
 from filedrop.children import asking
@@ -70,7 +71,9 @@ def test_findings(validator: ByRules) -> None:
 
 
 @pytest.mark.parametrize(
-    "namespace", ["http://www.unece.org/cefact/namespaces/StandardBusinessDocumentHeader", ""], ids=["named", "bare"]
+    "namespace",
+    quick(["http://www.unece.org/cefact/namespaces/StandardBusinessDocumentHeader", ""]),
+    ids=["named", "bare"],
 )
 def test_in_an_envelope(validator: ByRules, namespace: str) -> None:
     """The business document is judged, and its lines are those of the whole file; some envelopes lack a namespace."""
@@ -106,6 +109,7 @@ def test_new_rules_count_at_once(validator: ByRules, rules: Path) -> None:
     assert process_of(validator).pid == first
 
 
+@pytest.mark.slow
 def test_too_late(rules: Path) -> None:
     """A document that keeps the rules busy has no verdict; the next one has."""
     validator = ByRules(rules, seconds=PATIENCE, memory=10**9)
@@ -150,7 +154,7 @@ def test_killed(validator: ByRules) -> None:
     assert said(validator, invoice(note="broken"))
 
 
-@pytest.mark.parametrize("made", ["<Schematron><Error>wrong</Error></Schematron>", "wrong", ""])
+@pytest.mark.parametrize("made", quick(["<Schematron><Error>wrong</Error></Schematron>", "wrong", ""]))
 def test_another_stylesheet(validator: ByRules, rules: Path, made: str) -> None:
     """A stylesheet that makes no report of Schematron has no verdict: nothing is valid because nobody can read it."""
     opening = '<xsl:stylesheet version="2.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">'
