@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import SELLER, invoice, listed_as
 from support.matrix import quick
+from support.pdfs import enveloped
 from support.responses import tie_responses
 from support.rules import published, published_rules
 
@@ -47,10 +48,6 @@ WAITING = {
     "envelope-receiver-without-scheme": _IDS,
     "no-namespace": _IDS,
     "pdf-in-outbound-poor-reason": "issue 43, C14",
-    "pdf-xml-RE-1001": "issue 43, C13",
-    "pdf-xml-kids3": "issue 43, C13",
-    "pdf-xml-owner-password": "issue 43, C13",
-    "pdf-xml-path-win": "issue 43, C13",
     "ready-suffix-case": _STATUS,
     "rehearse-hint-with-backslash-n": _STATUS,
     "sender-without-scheme": _IDS,
@@ -222,6 +219,28 @@ def test_pdf_in_an_envelope(make_world: Callable[..., World]) -> None:
     assert f'href="./{attached["file"]}"' in page
     alone = html.page(sheets.sheet(io.BytesIO(document)), "facturx.xml", {}).decode()
     assert "application/pdf" in alone.partition("<body>")[2]
+
+
+@pytest.mark.parametrize(
+    ("folder", "file"),
+    [
+        ("pdf-xml-RE-1001", "x.pdf"),
+        ("pdf-xml-kids3", "x.pdf"),
+        ("pdf-xml-path-win", "x.pdf"),
+        ("pdf-xml-owner-password", "rc4.pdf"),
+        ("pdf-xml-owner-password", "aes256.pdf"),
+    ],
+)
+def test_xml_in_a_pdf(make_world: Callable[..., World], folder: str, file: str) -> None:
+    """However a PDF has the invoice's XML in it, that is next to the PDF, and the page shows the invoice."""
+    world = make_world(inbound={"attachments": "beside", "readable": "html"})
+    world.receive(enveloped((case(folder) / file).read_bytes()))
+    world.run_once()
+    (beside,) = (json.loads(path.read_bytes()) for path in world.inbound.glob("*.xml.json"))
+    assert (world.inbound / beside["attachments"][1]["file"]).read_bytes().lstrip().startswith(b"<")
+    page = (world.inbound / beside["page"]).read_text(encoding="utf-8")
+    assert "C-1" in page
+    assert "250.00" in page
 
 
 @pytest.mark.parametrize(("name", "letter"), [("zwnj.xml", "\u200c"), ("emoji-zwj.xml", "\u200d")])

@@ -86,10 +86,10 @@ def test_left_in_the_document(make_world: Callable[..., World]) -> None:
 
 
 HOSTILE = {
-    "no XML": (pdf("invoice.xml"), "has no XML of an invoice in it"),
+    "no XML": (pdf("invoice.xml", b"<another/>"), "has no XML of an invoice in it"),
     "cut off": (pdf()[:600], "can't be searched for its XML: the PDF is damaged"),
     "only its beginning": (b"%PDF-1.7\n" + bytes(1000), "can't be searched for its XML: the PDF is damaged"),
-    "encrypted": (pdf(password="secret"), "is encrypted"),
+    "encrypted": (pdf(password="secret"), "can only be opened with a password"),
     "a bomb": (pdf(content=bytes(BOMB)), "can't be searched for its XML: the PDF is damaged (LimitReachedError"),
     "large": (pdf(content=bytes(10_000_001)), "has XML in it that is larger than 10 MB"),
     "a circle": (kids_in_a_circle(), ""),

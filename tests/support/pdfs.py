@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from base64 import b64encode
+from typing import NamedTuple
 
 from pypdf import PdfReader, PdfWriter
 from pypdf.errors import PyPdfError
@@ -29,6 +30,36 @@ def pdf(
         writer.root_object[NameObject("/Names")] = DictionaryObject()
     if password:
         writer.encrypt(password, algorithm="RC4-128")
+    written = io.BytesIO()
+    writer.write(written)
+    return written.getvalue()
+
+
+class Embedded(NamedTuple):
+    """A file in a PDF, and what its PDF says that it is of the page."""
+
+    name: str
+    content: bytes
+    relationship: str = ""
+
+
+def pdf_of(*files: Embedded, levels: int = 0, owner: str = "", user: str = "", algorithm: str = "AES-256") -> bytes:
+    """A PDF with these files, whose tree of names has so many levels below its root.
+
+    `owner`: the password for changing it, if it has any. `user`: the one for opening it.
+    """
+    writer = PdfWriter()
+    writer.add_blank_page(100, 100)
+    for file in files:
+        specification = writer.add_attachment(file.name, file.content).pdf_object
+        if file.relationship:
+            specification[NameObject("/AFRelationship")] = NameObject(f"/{file.relationship}")
+    names = writer.root_object["/Names"]
+    for _ in range(levels):
+        node = DictionaryObject({NameObject("/Kids"): ArrayObject([names.raw_get("/EmbeddedFiles")])})  # type: ignore[attr-defined] # a dictionary
+        names[NameObject("/EmbeddedFiles")] = writer._add_object(node)  # type: ignore[index] # likewise
+    if owner:
+        writer.encrypt(user, owner, algorithm=algorithm)
     written = io.BytesIO()
     writer.write(written)
     return written.getvalue()
