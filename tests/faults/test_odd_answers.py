@@ -162,8 +162,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("other", quick(OTHERS))
 def test_something_else_for_a_document(world: World, other: str) -> None:
     """What isn't the document that the list names isn't delivered, however well-formed, and leaves nothing behind.
 
