@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 _FINEST = timedelta(milliseconds=10)  # some databases store moments in steps of 1/300 s
 _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
+_EARLIEST = (datetime(1, 1, 2, tzinfo=UTC) - _BEGIN).total_seconds()  # a day less: some time zones are behind UTC,
+_LATEST = (datetime(9999, 12, 30, tzinfo=UTC) - _BEGIN).total_seconds()  # and some before it
 _COARSER = {0: timedelta(days=1), 2: timedelta(hours=1), 4: timedelta(minutes=1)}  # by number of digits in the time
 
 
@@ -36,8 +38,12 @@ def moment(timestamp: str | None) -> datetime | None:
 
 
 def from_seconds(since_1970: float) -> datetime:
-    """The moment this many seconds after the start of 1970 (UTC), in the local time zone."""
-    return here(_BEGIN + timedelta(seconds=since_1970))  # `fromtimestamp` on Windows only knows 1970 to 3000
+    """The moment this many seconds after the start of 1970 (UTC), in the local time zone.
+
+    What the calendar doesn't have is its first or last day: anybody can give a file such a time.
+    """
+    within = min(max(since_1970, _EARLIEST), _LATEST)
+    return here(_BEGIN + timedelta(seconds=within))  # `fromtimestamp` on Windows only knows 1970 to 3000
 
 
 def same_moment(one: str | None, other: str | None) -> bool | None:

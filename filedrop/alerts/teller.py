@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.alerts import bundling, digest, letters, memory, unsent
@@ -20,6 +21,7 @@ from filedrop.alerts.unsent import ALERT, ALL, DIGEST
 from filedrop.errors import JournalError
 from filedrop.files.rights import explain
 from filedrop.process.clock import REAL
+from filedrop.process.guard import Guard
 from filedrop.process.loop import Loop
 from filedrop.status.company import in_plain_words
 from filedrop.status.matters import unseen
@@ -29,11 +31,12 @@ from filedrop.texts.languages import ENGLISH
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     import structlog
 
+    from filedrop.alerts.bundling import Known
     from filedrop.alerts.memory import Letter, Memory
     from filedrop.config import Config
     from filedrop.journal import Journal
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
     from filedrop.process.clock import Clockwork
     from filedrop.status.matters import Key
     from filedrop.status.model import Matter
+
+    News = tuple[Mapping[Key, Known], list[Letter]]  # what a reader knows, and what is to be sent
 
 EVERY = 15.0  # seconds between two looks
 REST = 100  # times as long as a look took before the next: it costs a hundredth at most
@@ -75,6 +80,7 @@ class Teller:
         self._saved: Memory | None = None
         self._not_kept: tuple[str, ...] = ()  # the sentence that says that the memory can't be written
         self._troubles: tuple[str, ...] = ()
+        self._guard = Guard(log)
         self._stopped = threading.Event()
         self._loop: Loop | None = None
         self._former: Loop | None = None
@@ -113,7 +119,7 @@ class Teller:
     def troubles(self) -> tuple[str, ...]:
         """What couldn't be sent or written, each as a sentence."""
         others = (self._heartbeat.trouble, self._metrics.trouble if self._metrics else "")
-        return (*self._troubles, *filter(None, others))
+        return (*self._troubles, *self._guard.troubles.values(), *filter(None, others))
 
     def reported(self) -> frozenset[Key]:
         """The matters that an alert has reported to those who get all of them, by mail or otherwise."""
@@ -131,9 +137,11 @@ class Teller:
             part = together(self._config, part, hosting.name, hosting.seen, hosting.reports)
         status = self._survey.take(part, running=True, now=now)
         took = self._clock.steady() - begun
-        if self._metrics:
-            self._metrics.write(status, self._survey.snapshots)
-        self._heartbeat.turn(report, status)
+        guard, metrics = self._guard, self._metrics
+        guard.begin()
+        if metrics:
+            guard.make("the figures for Prometheus", lambda: metrics.write(status, self._survey.snapshots), None)
+        guard.make("the heartbeat", lambda: self._heartbeat.turn(report, status), None)
         if self._readers:
             matters = [one for one in status["matters"] if one["kind"] != "alert"]  # else each made another one
             self._tell(matters, unseen(status), now)
@@ -143,7 +151,7 @@ class Teller:
         """Decide what is to be told of this, remember it, and tell it."""
         self._decide(matters, unseen, now)
         with suppress(JournalError):  # the status says so; the digest is made when it can be read again
-            self._make_digest(now)
+            self._guard.make("the digest", lambda: self._make_digest(now), None)
         self._save()
         self._send()
 
@@ -151,20 +159,31 @@ class Teller:
         before = self._remembered()
         known, new = {}, []
         for reader in self._readers:
-            notice, known[reader] = bundling.bundle(
-                before.known.get(reader, {}),
-                self._for_reader(reader, matters),
-                unseen,
-                now=now.timestamp(),
-                quiet=self._config.alerts.quiet.total_seconds(),
-            )
-            if notice:
-                if notice.news and unsent.is_untold(before.unsent, reader):  # which this one takes the place of
-                    notice = notice.to_one_who_knows_nothing()
-                text = letters.notice(notice, self._language(reader))
-                new += unsent.letters(self._config, text, reader=reader, what=ALERT, now=now)
-                self._log.info("alert.decided", company=reader, says=text.subject)
+            nothing: News = before.known.get(reader, {}), []
+            name = "the administrator" if reader == ALL else reader
+            make = partial(self._news_for, reader, matters, unseen, now)
+            known[reader], added = self._guard.make(f"the alerts for {name}", make, nothing)
+            new += added
         self._memory = replace(before, known=known, unsent=unsent.queued(before.unsent, new, now))
+
+    def _news_for(self, reader: str, matters: Sequence[Matter], unseen: frozenset[Key], now: datetime) -> News:
+        """What a reader is told of from now on, and the letters that report what is new of it."""
+        before = self._remembered()
+        notice, known = bundling.bundle(
+            before.known.get(reader, {}),
+            self._for_reader(reader, matters),
+            unseen,
+            now=now.timestamp(),
+            quiet=self._config.alerts.quiet.total_seconds(),
+        )
+        if not notice:
+            return known, []
+        if notice.news and unsent.is_untold(before.unsent, reader):  # which this one takes the place of
+            notice = notice.to_one_who_knows_nothing()
+        text = letters.notice(notice, self._language(reader))
+        written = unsent.letters(self._config, text, reader=reader, what=ALERT, now=now)
+        self._log.info("alert.decided", company=reader, says=text.subject)
+        return known, written
 
     def _language(self, reader: str) -> str:
         return ENGLISH if reader == ALL else self._config.companies[reader].language

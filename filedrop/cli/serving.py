@@ -12,7 +12,7 @@ import ctypes
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -131,8 +131,10 @@ class Serving:
         attempt(self.log, "report", lambda: self._pass_on(self.daemon.report()))
 
     def _pass_on(self, report: DaemonReport) -> None:
-        for receiver in (self._status_file, self._teller) if self._tells() else (self._status_file,):
-            attempt(self.log, "report", partial(receiver.report, report))
+        attempt(self.log, "report", lambda: self._status_file.report(report))
+        if self._tells():
+            with_pages = replace(report, troubles={**report.troubles, **self._status_file.troubles()})
+            attempt(self.log, "report", lambda: self._teller.report(with_pages))
 
     def _tells(self) -> bool:
         return self.hosting is None or self.hosting.does_chores

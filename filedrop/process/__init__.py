@@ -2,6 +2,7 @@
 
 control  requests from outside: to stop, to reload (cli/serving answers them)
 loop     takes turns until stopped; the one place that catches every exception
+guard    makes a whole part by part: an unforeseen error costs its part alone
 pool     the threads that make requests
 folder_worker  the threads that touch folders, and which folders hang
 clock    the clocks

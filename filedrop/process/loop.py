@@ -17,18 +17,29 @@ LONGEST_PAUSE = 60.0  # seconds at most after repeated failures
 
 
 def attempt(log: structlog.stdlib.BoundLogger, what: str, job: Callable[[], object]) -> bool:
-    """Run a job; False if it failed, which is logged. The one place that catches every exception: work goes on."""
+    """Run a job; False if it failed, which is logged: work goes on."""
+    error = unforeseen(job)
+    if error is None or isinstance(error, Changed):  # another thread or process took the step
+        return True
+    log_failure(log, what, error)
+    return False
+
+
+def unforeseen(job: Callable[[], object]) -> Exception | None:
+    """Run a job, and return the error with which it ended, or None. The one place that catches every exception."""
     try:
         job()
-    except Changed:  # another thread or process took the step
-        return True
-    except (FiledropError, OSError) as error:
-        log.error("work.failed", what=what, why=str(error))  # noqa: TRY400 - a sentence says it; the trace would hide it
-        return False
-    except Exception:
-        log.exception("work.failed", what=what)
-        return False
-    return True
+    except Exception as error:  # noqa: BLE001 - whoever calls this reports it
+        return error
+    return None
+
+
+def log_failure(log: structlog.stdlib.BoundLogger, what: str, error: Exception) -> None:
+    """Log an error: with its trace where there is no sentence for it."""
+    if isinstance(error, FiledropError | OSError):
+        log.error("work.failed", what=what, why=str(error))
+    else:
+        log.error("work.failed", what=what, exc_info=error)
 
 
 class Loop:

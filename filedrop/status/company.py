@@ -137,9 +137,9 @@ def _item(item: Item, kind: Kind, language: str) -> Item:
 
 def _title(matter: Matter, config: Config, language: str) -> str:
     kind, what = matter["kind"], matter["what"]
-    if kind in _TITLES:
+    if title := _TITLES.get(kind):
         time = lasting(config.outbound.doubt if kind == "doubt" else config.outbound.overdue, language)
-        return counted(matter["number"], *_TITLES[kind], language, time=time)
+        return counted(matter["number"], *title, language, time=time)
     if kind == "folder":
         return translated(_FOLDERS.get(what, _UNUSABLE), language).format(folder=matter["about"])
     if kind == "account" and what in (AWAY, "unknown"):

@@ -21,12 +21,16 @@ DAYS = 14
 
 @dataclass(frozen=True)
 class Lately:
-    """What happened lately. `begins`: when each of the days began, and when the last one ends."""
+    """What happened lately. `begins`: when each of the days began, and when the last one ends.
+
+    `is_known`: whether the journal could be read; if not, nothing is listed.
+    """
 
     sent: list[Sent]
     received: list[Received]
     begins: list[datetime]
     days: Days
+    is_known: bool = True
 
 
 def gather(journal: Journal, company: str, now: datetime) -> Lately:
@@ -42,7 +46,8 @@ def gather(journal: Journal, company: str, now: datetime) -> Lately:
 
 def nothing(now: datetime) -> Lately:
     """What is shown where the journal can't be read."""
-    return Lately(sent=[], received=[], begins=days_until(now), days=Days(*([0] * DAYS for _ in Days._fields)))
+    none = Days(*([0] * DAYS for _ in Days._fields))
+    return Lately(sent=[], received=[], begins=days_until(now), days=none, is_known=False)
 
 
 def of_all(companies: Sequence[Lately]) -> Lately:
@@ -55,6 +60,7 @@ def of_all(companies: Sequence[Lately]) -> Lately:
         ),
         begins=companies[0].begins,
         days=Days(*([sum(day) for day in zip(*numbers, strict=True)] for numbers in by_kind)),
+        is_known=any(company.is_known for company in companies),
     )
 
 

@@ -26,14 +26,7 @@ if TYPE_CHECKING:
     from filedrop.config import Company, Config
     from filedrop.journal import MessageRow
     from filedrop.model.document import Document
-    from filedrop.status.model import (
-        CompanyStatus,
-        DocumentStatus,
-        FolderStatus,
-        MessageStatus,
-        Status,
-        StrayStatus,
-    )
+    from filedrop.status.model import CompanyStatus, DocumentStatus, FolderStatus, MessageStatus, Status, StrayStatus
     from filedrop.status.strays import RemovedFolder
 
 DELETE = "delete this file"  # ends the reason of a duplicate
@@ -97,9 +90,16 @@ def unlisted(matter: Matter, language: str = ENGLISH) -> str:
     return counted(more, "and {number} more", "and {number} more", language) if matter["items"] and more > 0 else ""
 
 
+def of_company(status: Status, name: str, doubts: Sequence[Document], config: Config, now: datetime) -> list[Matter]:
+    """What needs attention of a company's files; `doubts` are all documents in doubt."""
+    company, configured = status["companies"][name], config.companies[name]
+    found = [*_in_doubt(doubts, company, configured, config, now), *_late(company, name, config, now)]
+    return [*found, *_counted(company, configured, config), *_strays(company, name, config)]
+
+
 def find(
     status: Status,
-    doubts: Sequence[Document],
+    of_companies: Mapping[str, Sequence[Matter]],
     lately: Mapping[Kind, Sequence[tuple[str, Item]]],
     config: Config,
     now: datetime,
@@ -108,7 +108,7 @@ def find(
     removed: Sequence[RemovedFolder],
     start: str,
 ) -> list[Matter]:
-    """What needs attention now; `doubts` are all documents in doubt.
+    """What needs attention now. `of_companies`: what `of_company` has found, by company.
 
     `lately`: what was rejected, or repeated, lately, each with its company, "" for none of the configuration's.
     `for_nobody`: by account, what is stuck of the messages for none of the companies. `removed`: folders with files
@@ -121,12 +121,9 @@ def find(
         found.append(_matter("journal", title=f"the journal can't be used: {status['journal']}"))
     for name, company in status["companies"].items():
         found += _folders(_beside(away, company["folders"]), name, config, running=status["running"])
-        found += _in_doubt(doubts, company, config.companies[name], config, now)
-        found += _late(company, name, config, now)
-        found += _counted(company, config.companies[name], config)
-        found += _strays(company, name, config)
-    for name, (kind, items) in product((*status["companies"], ""), lately.items()):
-        (what, advice), own = LATELY[kind], [item for owner, item in items if owner == name]
+        found += of_companies[name]
+    for name, (kind, (what, advice)) in product((*status["companies"], ""), LATELY.items()):
+        own = [item for owner, item in lately[kind] if owner == name]
         found += _several(kind, name, len(own), what, advice=advice, items=own[:LISTED])
     unassigned = [status["unassigned"]] if status["unassigned"] else []
     found += _folders(_beside(away, unassigned), "", config, running=status["running"])
@@ -224,11 +221,11 @@ def _accounts(status: Status, now: datetime) -> Iterator[Matter]:
         if (account["reachable"] and account["login"] == "ok") or (is_new and account["condition"] == "unknown"):
             continue
         what, why = account["condition"], account["why"]
-        if what not in _CONDITIONS or (what == "unknown" and why):
+        if what == "unknown":
+            what, why = (AWAY, why) if why else (what, "see the log if this doesn't change within minutes")
+        elif what not in _CONDITIONS:
             what = AWAY
-        elif what == "unknown":
-            why = "see the log if this doesn't change within minutes"
-        says, _ = _CONDITIONS[what]
+        says, _ = _CONDITIONS.get(what, _CONDITIONS[AWAY])
         advice = f"{why}{asked_again(account, now)}"
         yield _matter("account", about=name, what=what, title=f"account {name}: {says}", advice=advice)
 

@@ -227,3 +227,25 @@ NO_REPORT = AccountStatus(
     surplus=[],
     fetched="",
 )
+"""Of an account about which nobody has reported anything."""
+
+NOT_KNOWN = CompanyStatus(
+    waiting=0,
+    sending=0,
+    doubt=0,
+    sent=0,
+    overdue=0,
+    failed=0,
+    received=0,
+    stuck=0,
+    held=False,
+    why="",
+    reasons={},
+    folders=[],
+    documents=[],
+    messages=[],
+    strays=None,
+    unlisted={},
+    keep_archive="forever",
+)
+"""Of a company about which nothing can be found out."""

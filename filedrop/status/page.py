@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from filedrop import __version__
 from filedrop.config.values import duration
+from filedrop.model.document import State
 from filedrop.model.response import REJECTED, is_status
 from filedrop.readable import in_language, meaning
 from filedrop.status.folders import WITHOUT_SIDECAR
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from datetime import datetime
 
-    from jinja2.runtime import Context
+    from jinja2.runtime import Context, Macro
 
+    from filedrop.process.guard import Guard
     from filedrop.status.lately import Lately
     from filedrop.status.model import Count, FolderStatus, Item, Matter, Status
 
@@ -45,8 +47,14 @@ _COUNTS: dict[Count, str] = {
     "overdue": marked("Overdue"), "failed": marked("Failed"), "received": marked("Received"), "stuck": marked("Stuck"),
 }  # fmt: skip
 _STATES = {  # of a document that the access point accepted
-    "sent": marked("sent"), "delivered": marked("delivered"), "failed": marked("failed"), "doubt": marked("doubt"),
-    "sending": marked("sending"), "waiting": marked("waiting"),
+    State.SENT: marked("sent"), State.DELIVERED: marked("delivered"), State.FAILED: marked("failed"),
+    State.DOUBT: marked("doubt"), State.SENDING: marked("sending"), State.WAITING: marked("waiting"),
+    State.TAKEN: marked("taken"),
+}  # fmt: skip
+NOT_SHOWN = marked("filedrop can't show this now.")
+_NOT_SHOWN = {  # in place of what a macro makes, by the end of its name: the thing's name, and the sentence
+    "tr": '<tr><th scope="row">{}</th><td colspan="9">{}</td></tr>', "li": "<li>{}: {}</li>",
+    "article": "<article><h3>{}</h3><p>{}</p></article>", "div": "<div><dt>{}</dt><dd>{}</dd></div>",
 }  # fmt: skip
 _TEMPLATES = Path(__file__).parent / "templates"
 _LEVELS = {"well": "#1a7f4b", "person": "#b26a00", "away": "#c0362c"}  # the dot in the browser's tab
@@ -58,6 +66,7 @@ def render(
     status: Status,
     lately: Lately,
     *,
+    guard: Guard,
     place: Path,
     host: str,
     company: str,
@@ -68,7 +77,8 @@ def render(
     """The page for all, or of this `company`, to lie in `place`; `pages`: companies with a page of their own below.
 
     What only the page for all shows has no other `language` than English.
-    `readable` are the pages of received documents, by company and name of the document.
+    `readable` are the pages of received documents, by company and name of the document. A row that can't be shown says
+    so, and `guard` has its trouble.
     """
     level = _level(status)
     kinds = lately.days._fields
@@ -90,12 +100,14 @@ def render(
         needed=status["matters"],
         counts=[count for count in COUNTS if any(company[count] for company in status["companies"].values())],
         lately=lately,
+        not_shown=translated(NOT_SHOWN, language),
         days=[dict(zip(kinds, numbers, strict=True)) for numbers in zip(*lately.days, strict=True)],
         highest=max(map(max, lately.days)),
         totals=dict(zip(kinds, map(sum, lately.days), strict=True)),
         disks=_disks(status, place, language),
         archives=_archives(status, language),
         rejections=REJECTED,
+        row=partial(_row, guard, place / "STATUS.html", language),
         answer=lambda sent: _answer(sent.answer, language),
         page=lambda received: _link(readable.get((received.company, received.file)), place),
         note=lambda item, matter: _note(item, matter, place),
@@ -107,6 +119,25 @@ def render(
         "base-uri 'none'; form-action 'none'",
     )
     return html.encode()
+
+
+def without_content(company: str, now: datetime, language: str) -> bytes:
+    """The page while nothing else can be shown."""
+    return (
+        Markup(
+            '<!DOCTYPE html>\n<html lang="{}"><head><meta charset="utf-8"><meta http-equiv="refresh" content="60">'
+            "<title>filedrop</title></head><body><h1>filedrop {}</h1><p>{}</p><p>{}</p></body></html>\n"
+        )
+        .format(language, company, translated(NOT_SHOWN, language), date(now, language))
+        .encode()
+    )
+
+
+def _row(guard: Guard, page: Path, language: str, name: str, macro: Macro, *facts: object) -> Markup:
+    """What a macro makes of facts about a thing with this `name`; an element that says so if it can't be shown."""
+    element = _NOT_SHOWN[macro.name.rpartition("_")[2]]
+    otherwise = Markup(element).format(name, translated(NOT_SHOWN, language))  # noqa: S704 - ours
+    return guard.make(f"{page}: {name}", lambda: Markup(macro(*facts)), otherwise)  # noqa: S704 - the template escapes
 
 
 def _archives(status: Status, language: str) -> dict[str, list[str]]:

@@ -3,13 +3,14 @@
 Each is written when something has changed, and at least each minute, by the thread that writes status.json. A company's
 folder is the one in the root that has its name, if it is there: nothing is made for the page alone, as whoever sees the
 root might see it then. A folder that hangs keeps a thread of its own, and holds up no other page. Where that folder is
-one for documents, none is written: programs would take it for one.
+one for documents, none is written: programs would take it for one. What can't be shown costs its row or its page alone.
 """
 
 from __future__ import annotations
 
 import socket
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from filedrop.errors import JournalError
 from filedrop.files import Directory, Entry, clear_drafts, replace_whole
 from filedrop.files.patience import within
 from filedrop.model.message import UNASSIGNED
+from filedrop.process.guard import Guard
 from filedrop.status import lately
 from filedrop.status.company import of_company
 from filedrop.status.folders import HUNG
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 NAME = "STATUS.html"
 PATIENCE = 3.0  # seconds for a folder to take a page
+LATE = 120.0  # seconds for which a page couldn't be written: then that needs attention
 ANYWAY = 55.0  # seconds after which a file is written though nothing has changed: it says who is alive
 
 
@@ -48,6 +51,7 @@ class Pages:
         self._root = config.root
         self._journal = journal
         self._host = socket.gethostname()
+        self._guard = Guard(log)
         folders = {"": config.root, **{name: config.root / name for name in config.companies}}
         self._files = {
             name: _PageFile(config.root, name, journal, log)
@@ -69,19 +73,37 @@ class Pages:
         """
         from filedrop.status import page  # noqa: PLC0415 - likewise
 
+        self._guard.begin()
         found = self._lately(now)
         readable = {document: path for document, path in self.readable(now).items() if path in there}
         for name, file in self._files.items():
-            said = of_company(status, self._config.companies[name], self._config, reported) if name else status
             happened = found[name] if name else lately.of_all(list(found.values()))
             linked = {document: path for document, path in readable.items() if not name or document[0] == name}
-            if file.is_due((without_trifles(said), happened, linked)):
-                pages = {page for page, its in self._files.items() if its.is_there} if not name else ()
-                content = page.render(
-                    said, happened, place=self._root / name, host=self._host, company=name, pages=pages,
-                    readable=linked, language=self._config.companies[name].language if name else ENGLISH,
+            said = self._guard.make(str(file.path), partial(self._said, status, name, reported), None)
+            if file.is_due((without_trifles(said) if said else None, happened, linked)):
+                language = self._config.companies[name].language if name else ENGLISH
+                file.guard.begin()
+                content = said and file.guard.make(
+                    str(file.path),
+                    partial(
+                        page.render, said, happened, guard=file.guard, place=self._root / name, host=self._host,
+                        company=name, pages=[page for page, its in self._files.items() if its.is_there and not name],
+                        readable=linked, language=language,
+                    ),
+                    None,
                 )  # fmt: skip
-                file.write(said, content)
+                file.write(said or status, content or page.without_content(name, now, language))
+
+    def troubles(self) -> dict[str, str]:
+        """What can't be shown, and pages that couldn't be written for too long: sentences by what they are about."""
+        found = dict(self._guard.troubles)
+        for file in self._files.values():
+            found |= {**file.guard.troubles, **file.trouble()}
+        return found
+
+    def _said(self, status: Status, name: str, reported: Container[Key]) -> Status:
+        """What a page says of the status: all of it, or a company's part."""
+        return of_company(status, self._config.companies[name], self._config, reported) if name else status
 
     def readable(self, now: datetime) -> dict[tuple[str, str], Path]:
         """Where the pages of the latest received documents are to lie, by company and name of the document."""
@@ -99,14 +121,23 @@ class Pages:
         if asked != self._asked:
             names = [*self._config.companies, UNASSIGNED]
             try:
-                self._found, self._asked = {name: lately.gather(self._journal, name, now) for name in names}, asked
+                self._found = {name: self._gathered(name, now) for name in names}
             except JournalError:  # the status says so
                 return dict.fromkeys(names, lately.nothing(now))
+            self._asked = asked if all(found.is_known for found in self._found.values()) else None
         return self._found
+
+    def _gathered(self, company: str, now: datetime) -> lately.Lately:
+        """What happened to a company's documents lately. Raises JournalError."""
+        what = f"what {company} sent and received lately"
+        return self._guard.make(what, lambda: lately.gather(self._journal, company, now), lately.nothing(now))
 
 
 class _PageFile:
-    """The page in the root, or in the folder there with a company's `name`. `is_there`: whether it was written."""
+    """The page in the root, or in the folder there with a company's `name`. `is_there`: whether it was written.
+
+    `guard`: for what the page shows.
+    """
 
     def __init__(self, root: Path, name: str, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
         self._root = root
@@ -117,7 +148,10 @@ class _PageFile:
         self._said: object = None
         self._next = 0.0
         self._trouble = ""
+        self._since = 0.0  # when it couldn't be written for the first time, by the monotonic clock
         self.is_there = False
+        self.path = root / name / NAME
+        self.guard = Guard(log)
 
     def is_due(self, said: object) -> bool:
         """Whether the page is to be written. Not while its folder hangs."""
@@ -140,11 +174,18 @@ class _PageFile:
             within(PATIENCE, work)
             self._trouble = ""
         except FileNotFoundError:  # the company has no folder here
-            self.is_there = False
+            self.is_there, self._trouble = False, ""
         except OSError as error:
             if str(error) != self._trouble:
                 self._log.warning("page.not_written", company=self._name, why=str(error))
+            self._since = self._since if self._trouble else time.monotonic()
             self._trouble = str(error)
+
+    def trouble(self) -> dict[str, str]:
+        """The sentence about a page that couldn't be written for long, by its path; empty while it could."""
+        minutes = (time.monotonic() - self._since) / 60
+        why = f"{self.path} couldn't be written for {minutes:.0f} minutes, so it shows an older status: {self._trouble}"
+        return {str(self.path): why} if self._trouble and minutes * 60 >= LATE else {}
 
     def _write(self, status: Status, content: bytes) -> None:
         folder = Directory.open(self._root)

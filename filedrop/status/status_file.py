@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, cast
 from filedrop.files import Directory, clear_drafts, replace_whole
 from filedrop.files.patience import within
 from filedrop.files.rights import explain
+from filedrop.process.guard import Guard
 from filedrop.process.loop import attempt
 from filedrop.process.systemd import notify
 from filedrop.status.daemon_file import DaemonFile, encoded
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal
     from filedrop.model.report import DaemonReport
     from filedrop.status.matters import Key
+    from filedrop.status.survey import DaemonPart
 
 NAME = "status.json"
 LARGEST = 100_000_000  # bytes, some hundred companies in trouble: anybody may write to the share
@@ -72,7 +74,7 @@ class StatusFile:
         self._config = config
         self._root = config.root
         self._journal = journal
-        self._survey = Survey(config, journal)
+        self._survey = Survey(config, journal, log=log)
         self._log = log
         self._thread: threading.Thread | None = None
         self._writer: threading.Thread | None = None  # into the root, which may hang
@@ -86,6 +88,7 @@ class StatusFile:
         self._pages = Pages(config, journal, log)
         self._told = ""
         self._table_troubles: Sequence[str] = ()
+        self._guard = Guard(log)
 
     def follow(self, former: StatusFile) -> None:
         """Write nothing while this one is still writing; a share may hold it up."""
@@ -101,6 +104,11 @@ class StatusFile:
             return
         self._news = news
         self._start(report, running=True)
+
+    def troubles(self) -> dict[str, str]:
+        """What can't be shown or written, in sentences by what it is about."""
+        own = {NAME: self._trouble} if self._trouble else {}
+        return {**self._guard.troubles, **own, **self._pages.troubles()}
 
     def wait(self) -> None:
         """Wait for what is being written, unless the share hangs."""
@@ -128,8 +136,7 @@ class StatusFile:
         begun = time.monotonic()
         now = datetime.now().astimezone()
         part = replace(part_of(report), tables=self._troubles_of_tables(), alerts=self._alerts())
-        if self._trouble:
-            part = replace(part, troubles={**part.troubles, NAME: self._trouble})
+        part = replace(part, troubles={**part.troubles, **self.troubles()})
         with suppress(OSError):  # the journal, which is there, too, reports a disk that is full
             self._daemon_file.write(part)
         if self._hosting:
@@ -137,6 +144,15 @@ class StatusFile:
             if not self._hosting.does_chores:
                 return
             part = together(self._config, part, self._hosting.name, self._hosting.seen, self._hosting.reports)
+        self._guard.begin()
+        try:
+            self._guard.make("the status", partial(self._survey_and_write, part, now, running=running), None)
+        finally:
+            ended = time.monotonic()
+            rests = (min(ANYWAY - 1, rest * (ended - begun)) for rest in (REST, LONG_REST))
+            self._next, self._next_anyway = (ended + rest for rest in rests)
+
+    def _survey_and_write(self, part: DaemonPart, now: datetime, *, running: bool) -> None:
         asked_for = self._pages.readable(now).values()
         self._last = status = self._survey.take(part, running=running, now=now, asked_for=asked_for)
         self._tell_manager(status)
@@ -147,8 +163,6 @@ class StatusFile:
             writer.start()
             self._writer = writer
             writer.join(PATIENCE)
-        ended = time.monotonic()
-        self._next, self._next_anyway = (ended + min(ANYWAY - 1, rest * (ended - begun)) for rest in (REST, LONG_REST))
 
     def _write_into_root(self, status: Status, now: datetime) -> None:
         def write() -> None:

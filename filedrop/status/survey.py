@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,17 +18,20 @@ from filedrop.errors import JournalError
 from filedrop.model.document import Need, State
 from filedrop.model.message import UNASSIGNED
 from filedrop.model.report import LISTED
+from filedrop.process.guard import Guard
 from filedrop.status import matters
 from filedrop.status.folders import FolderSurvey
 from filedrop.status.model import (
     COUNTS,
     NO_REPORT,
+    NOT_KNOWN,
     VERSION,
     AccountStatus,
     CompanyStatus,
     Counts,
     FolderStatus,
     Item,
+    Matter,
     Status,
 )
 from filedrop.status.reasons import REPEATED, Left, dropped, failed, fetched, in_sending, known, reasons, stuck_messages
@@ -40,6 +44,8 @@ from filedrop.times import from_seconds, stated
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
+
+    import structlog
 
     from filedrop.config import Company, Config
     from filedrop.journal import Journal, MessageRow, Newest
@@ -131,12 +137,20 @@ class Survey:
     `snapshots`: what the last look has found in each folder; with its `ages`, if these are asked for.
     """
 
-    def __init__(self, config: Config, journal: Journal | None, *, ages: bool = False) -> None:
+    def __init__(
+        self,
+        config: Config,
+        journal: Journal | None,
+        *,
+        ages: bool = False,
+        log: structlog.stdlib.BoundLogger | None = None,
+    ) -> None:
         self.snapshots: Mapping[Path, FolderSnapshot] = {}
         self._config = config
         self._journal = journal
         self._folders = FolderSurvey(config, journal, ages=ages)
         self._removed = RemovedFolders(config)
+        self._guard = Guard(log)
 
     def take(
         self, told: DaemonPart, *, running: bool | None, now: datetime, asked_for: Collection[Path] = ()
@@ -156,7 +170,8 @@ class Survey:
         running: bool | None,
         now: datetime,
     ) -> Status:
-        config = self._config
+        config, guard = self._config, self._guard
+        guard.begin()
         strays = (Path(stray["path"]) for found in told.strays.values() for stray in found.listed)
         self.snapshots = self._folders.look([*told.waiting, *strays, *asked_for])
         for path, snapshot in self.snapshots.items():
@@ -185,16 +200,21 @@ class Survey:
             running=running,
             journal=told.journal,
             companies={
-                company.name: self._company(
-                    journal,
-                    company,
-                    newest={kind: found for (name, kind), found in newest.items() if name == company.name},
-                    stuck=[row for row in stuck if row.company == company.name],
-                    under_way=_under_way(journal, [served[path] for path in company.outbound if path in served]),
-                    told=told,
-                    why_account=accounts[company.account]["why"],
-                    running=running,
-                    now=now,
+                company.name: guard.make(
+                    f"the status of {company.name}",
+                    partial(
+                        self._company,
+                        journal,
+                        company,
+                        newest={kind: found for (name, kind), found in newest.items() if name == company.name},
+                        stuck=[row for row in stuck if row.company == company.name],
+                        under_way=_under_way(journal, [served[path] for path in company.outbound if path in served]),
+                        told=told,
+                        why_account=accounts[company.account]["why"],
+                        running=running,
+                        now=now,
+                    ),
+                    _not_known(company),
                 )
                 for company in config.companies.values()
             },
@@ -216,14 +236,29 @@ class Survey:
             )
         in_doubt = any(company["doubt"] for company in status["companies"].values())
         doubts = journal.documents.in_state(State.DOUBT) if journal and in_doubt else []
-        rejected = list(rejected_since(journal, config, served, now - LATELY)) if journal else []
-        repeats = {name: journal.messages.repeats(name, now - LATELY) if journal else [] for name in config.companies}
-        repeated = [(name, _repeated(row)) for name, rows in repeats.items() for row in rows]
+        since = now - LATELY
+        rejected: list[tuple[str, Item]] = []
+        repeated: list[tuple[str, Item]] = []
+        if journal:
+            what = "what receivers rejected lately"
+            rejected = guard.make(what, lambda: list(rejected_since(journal, config, served, since)), [])
+            for name in config.companies:
+                what = f"what {name} received twice lately"
+                repeated += guard.make(what, partial(_repeats, journal, name, since), [])
+        of_companies = {
+            name: guard.make(
+                f"what needs attention at {name}",
+                partial(matters.of_company, status, name, doubts, config, now),
+                list[Matter](),
+            )
+            for name in config.companies
+        }
+        status["troubles"] |= guard.troubles
         start = start_command(Path(config.source)) if running is False else ""
         removed = self._removed.look(journal) if journal else []
         status["matters"] = matters.find(
             status,
-            doubts,
+            of_companies,
             {"rejected": rejected, "repeated": repeated},
             config,
             now,
@@ -326,6 +361,15 @@ class Survey:
 def _troubles(told: DaemonPart, in_folders: str) -> dict[str, str]:
     others = {about: why for about, why in told.troubles.items() if about != "folders"}  # that may be an older one
     return others | ({"folders": in_folders} if in_folders else {})
+
+
+def _not_known(company: Company) -> CompanyStatus:
+    return {**NOT_KNOWN, "keep_archive": shown(company.keep)["archive"]}
+
+
+def _repeats(journal: Journal, company: str, since: datetime) -> list[tuple[str, Item]]:
+    """The company with each document that it received again since then. Raises JournalError."""
+    return [(company, _repeated(row)) for row in journal.messages.repeats(company, since)]
 
 
 def _repeated(row: MessageRow) -> Item:

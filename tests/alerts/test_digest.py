@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from datetime import time as time_of_day
+from sqlite3 import connect
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +15,7 @@ from alerts.test_alerts import HOUR, MINUTE, fail
 from support.documents import SELLER, invoice
 
 from filedrop.alerts import digest
+from filedrop.journal import JOURNAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -223,3 +226,16 @@ def test_a_new_journal() -> None:
     assert digest.figures(now, before, {"acme": []}, []) == {
         "acme": {"received": 3, "delivered": 3, "failed": 0, digest.UNDER_WAY: 0}
     }
+
+
+def test_a_digest_that_cannot_be_made(telling: Telling) -> None:
+    """A number of the journal that is none costs the digest alone: alerts are sent, and status has the trouble."""
+    sent(telling, "fine")
+    with closing(connect(telling.world.state / JOURNAL)) as journal, journal:
+        journal.execute("UPDATE totals SET number = 'many'")
+    telling.clock.pass_on(2 * HOUR)
+    fail(telling, "a", 1)
+    mails = telling.told(5 * MINUTE)
+    assert mails
+    assert all("acme: 1 failed" in mail.subject for mail in mails)
+    assert [why for why in telling.teller.troubles() if why.startswith("the digest: an error in filedrop")]

@@ -6,12 +6,12 @@ import re
 import sys
 import threading
 from datetime import UTC, datetime
-from html import unescape
 from typing import TYPE_CHECKING
 
 import pytest
 from support.disks import foreign
 from support.documents import BUYER, SELLER, invoice, order
+from support.status import text_of
 
 from filedrop.daemon.daemon import Daemon
 from filedrop.files.patience import within
@@ -28,13 +28,6 @@ if TYPE_CHECKING:
     from support.world import World
 
 OTHER = "0192:810418052"
-
-
-def text_of(file: Path) -> str:
-    """What a page says, without its tags; "" while there is none."""
-    html = file.read_text(encoding="utf-8") if file.exists() else ""
-    body = html.partition("<body")[2].partition("<script>")[0]
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", body)).split())
 
 
 def report(world: World) -> None:
