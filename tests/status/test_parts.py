@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -152,3 +153,22 @@ def test_an_error_is_logged_once() -> None:
     assert guard.make("broken", lambda: 1, 0) == 1
     assert guard.troubles == {}
     assert len(log.calls) == 1
+
+
+def test_a_sidecar_that_takes_long_to_read(make_world: Callable[..., World]) -> None:
+    """Whatever a neighbour writes as the reason of a failed document, all companies have their status soon."""
+    own = {"acme": f"{{participants: ['{SELLER}'], language: nb}}", "globex": "{participants: []}"}
+    world = make_world(companies=own)
+    world.drop("nobody.xml", invoice("1", receiver=None))
+    world.run_once()
+    beside = world.outbound / "failed" / "nobody.xml.json"
+    says = json.loads(beside.read_bytes())
+    duplicate = "The same x was sent before, as y, on z. The same x may have been sent before, as y, on z. "
+    says["error"]["message"] = duplicate * 21  # as long as a reason may be
+    beside.write_text(json.dumps(says))
+    thread = threading.Thread(target=write_status, args=(world, 1), daemon=True)
+    thread.start()
+    thread.join(60)  # it takes a tenth of a second; by recursion over the messages it took hours
+    pages = [world.root / name / "STATUS.html" for name in ("", "acme", "globex")]
+    assert all(path.exists() for path in [*pages, world.root / "status.json"])
+    assert "nobody.xml" in text_of(world.root / "acme" / "STATUS.html")

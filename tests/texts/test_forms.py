@@ -208,3 +208,12 @@ def test_other_reasons_are_not_recognized() -> None:
     """What is no reason of ours has no translation, nor has one with somebody's words behind it."""
     assert not translation("The document is odd.", "fr")
     assert not translation(f"{fault_of('no-sender').message} And more", "fr")
+    assert not translation("", "fr")
+
+
+def test_reasons_of_many_messages() -> None:
+    """As many messages as no reason of ours has are not translated; whoever writes them costs nobody time."""
+    duplicate = "The same x was sent before, as y, on z. The same x may have been sent before, as y, on z."
+    assert translation(" ".join([duplicate] * 5), "fr").count("y") >= 10
+    assert not translation(" ".join([duplicate] * 1000), "fr")
+    assert not translation(" ".join([duplicate] * 5) + " And more", "fr")
