@@ -43,14 +43,9 @@ WAITING = {
     "belgian-0208-with-BE": "a later issue: the form of an id by its scheme",
     "conflict-copies": _STATUS,
     "duplicates-date-offset": _IDS,
-    "envelope-document-id-of-another-type": _IDS,
-    "envelope-receiver-gs1": _IDS,
-    "envelope-receiver-without-scheme": _IDS,
-    "no-namespace": _IDS,
     "pdf-in-outbound-poor-reason": "issue 43, C14",
     "ready-suffix-case": _STATUS,
     "rehearse-hint-with-backslash-n": _STATUS,
-    "sender-without-scheme": _IDS,
     "status-date-offset": _IDS,
 }
 """The cases without a test, each with the work that it waits for. Whoever adds the test deletes the entry."""
@@ -85,6 +80,43 @@ def test_document_id_with_its_scheme() -> None:
     billing = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0"
     assert identity.document_id == f"{root}##{billing}::2.1"
     assert identity.sources["document_id"] == "envelope"
+
+
+def test_ids_that_cannot_be_read(world: World) -> None:
+    """What an envelope says and filedrop can't read is quoted in the note; GS1's own form is read."""
+    names = {
+        name: next(case(name).glob("x.xml")) for name in ("envelope-receiver-without-scheme", "envelope-receiver-gs1")
+    }
+    for name, path in names.items():
+        world.drop(f"{name}.xml", path.read_bytes())
+    world.drop("docid.xml", (case("envelope-document-id-of-another-type") / "docid-without-form.xml").read_bytes())
+    world.drop("no-namespace.xml", (case("no-namespace") / "no-namespace.xml").read_bytes())
+    world.run_once()
+    unread = world.sidecar("envelope-receiver-without-scheme.xml")["error"]
+    assert (unread["code"], '"810418052"' in unread["administrator"]) == ("no-receiver", True)
+    assert world.sidecar("envelope-receiver-gs1.xml")["receiver"] == "0088:7300010000001"
+    assert world.error("docid.xml") == "no-document-id"
+    bare = world.sidecar("no-namespace.xml")["error"]
+    assert (bare["code"], "Invoice has no namespace (xmlns)" in bare["administrator"]) == ("no-document-id", True)
+    assert "::Invoice##" not in bare["administrator"].replace("<namespace>::", "")
+
+
+def test_document_id_of_another_type() -> None:
+    """A document id in the envelope that is of another type than the document inside is a warning."""
+    with (case("envelope-document-id-of-another-type") / "x.xml").open("rb") as file:
+        identity = identify(read(file))
+    assert "document_id: it is an id for CreditNote, but the document is Invoice" in identity.warnings
+
+
+def test_sender_without_a_scheme(make_world: Callable[..., World]) -> None:
+    """An EndpointID without a schemeID is the one own participant with its value; otherwise the sender is foreign."""
+    world = make_world(companies={"acme": '{participants: ["0192:987654325", "0088:7300010000001"]}'})
+    for path in case("sender-without-scheme").glob("*.xml"):
+        world.drop(path.name, path.read_bytes())
+    world.run_once()
+    assert world.error("x.xml") == "foreign-sender"
+    second = world.sidecar("second-noscheme.xml")
+    assert (second["sender"], second["sources"]["sender"]) == ("0088:7300010000001", "document")
 
 
 def test_name_of_a_file_in_decomposed_letters(tmp_path: Path) -> None:

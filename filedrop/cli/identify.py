@@ -111,7 +111,7 @@ def _identified(
             reading,
             company=company.name if company else None,
             file_name=(told_beside(file) or file.name) if file != STDIN else "",
-            default_sender=company.participants[0] if company and company.participants else None,
+            participants=company.participants if company else (),
             channel=company.channel if company else "",
             mapping=mapping,
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filedrop.cli.dryrun import as_dropped
-from filedrop.cli.rehearsal import REACHABLE
+from filedrop.cli.rehearsal import REACHABLE, contradicts
 from filedrop.config import Rule
 from filedrop.errors import DocumentError
 from filedrop.identify.mapping import Rules
@@ -59,11 +59,15 @@ _COUNTRIES = (  # country, scheme, which number, and letters that its id doesn't
 
 
 class Proposal(NamedTuple):
-    """A rule as lines of YAML, how many documents it corrects, and how many receivers the directory confirmed."""
+    """A rule as lines of YAML, how many documents it corrects, and how many receivers the directory confirmed.
+
+    `contradicts` is the number of documents that would go by other ids than they state, against the network's rules.
+    """
 
     lines: list[str]
     corrects: int
     receivers: int
+    contradicts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,8 @@ def propose(rehearsal: Rehearsal, failing: Sequence[Rehearsed], others: Iterable
     if unconfirmed or trial.sets_something(best, rest):
         return None
     receivers = {document.receiver for document in corrected.values()}
-    return Proposal(trial.lines(best), len(corrected), len(receivers))
+    contradicted = sum(trial.contradicts(file, document) for file, document in corrected.items())
+    return Proposal(trial.lines(best), len(corrected), len(receivers), contradicted)
 
 
 class _Trial:
@@ -148,6 +153,10 @@ class _Trial:
         own = (rehearsed for rehearsed in documents if rehearsed.document.company == self._company.name)
         applied = (self._apply(candidate, by, rehearsed)[0] for rehearsed in own)
         return any(document is not None and self._is_set(document) for document in applied)
+
+    def contradicts(self, file: Path, document: Document) -> bool:
+        """Whether a corrected document goes by other ids than it states, against a rule of the network."""
+        return bool(contradicts(document, self._readings[file]))
 
     def lines(self, candidate: Candidate) -> list[str]:
         """The rule, as it stands in the configuration."""

@@ -20,6 +20,7 @@ from filedrop.cli.opening import journal_if_any, open_access_point
 from filedrop.errors import AccessPointError, DocumentError, FiledropError
 from filedrop.files.rights import explain
 from filedrop.identify import participants
+from filedrop.identify.identity import contradicted
 from filedrop.identify.mapping import Rules
 from filedrop.journal import JOURNAL, Journal
 from filedrop.model.document import Document, Need, local_name, new_id, participant_key
@@ -47,7 +48,8 @@ PAUSE = 0.2  # seconds between two questions, so that a rehearsal is no burden f
 class Rehearsed(NamedTuple):
     """A document, what a run would make of it (`verdict`, as in a dry run), and whether its receiver can be reached.
 
-    `fault` is why it would fail, as its note would say it; `why` is what else is said of it.
+    `fault` is why it would fail, as its note would say it; `why` is what else is said of it. `contradicts` are the
+    roles whose ids aren't the document's EndpointIDs, though the network demands that.
     """
 
     file: Path
@@ -56,6 +58,7 @@ class Rehearsed(NamedTuple):
     reach: str
     why: str = ""
     fault: Fault | None = None
+    contradicts: tuple[str, ...] = ()
 
 
 class Receiver(NamedTuple):
@@ -151,7 +154,8 @@ class Rehearsal:
         document = document.but(id=new_id(document.claimed))
         by = identification_of(company, self.rules)
         try:
-            document = self.identify(document, self.read(file, by.xpaths), by)
+            reading = self.read(file, by.xpaths)
+            document = self.identify(document, reading, by)
             if document.error is None:
                 document = self._checked_for_duplicates(document)
         except DocumentError as error:
@@ -164,7 +168,7 @@ class Rehearsal:
             return Rehearsed(file, document, FAILS, UNKNOWN, document.error.message, document.error)
         if waits := document.why_without(Need.IDS):
             return Rehearsed(file, document, NOT_READY, UNKNOWN, waits)
-        return self._ask_others(file, document, company)
+        return self._ask_others(file, document, company)._replace(contradicts=contradicts(document, reading))
 
     def read(self, file: Path, xpaths: Collection[str]) -> Reading:
         """A file's content. Raises DocumentError, Changing, OSError."""
@@ -219,6 +223,11 @@ class Rehearsal:
                 yield Receiver(row, receiver, UNREACHABLE, f"it accepts no {kind}")
             else:
                 yield Receiver(row, receiver, REACHABLE if known.connected else UNKNOWN)
+
+
+def contradicts(document: Document, reading: Reading) -> tuple[str, ...]:
+    """The roles whose ids aren't what the document states, though a rule of the network demands that."""
+    return tuple(contradicted({"sender": document.sender, "receiver": document.receiver}, reading))
 
 
 def _receivers(table: Path) -> Iterator[tuple[int, str]]:

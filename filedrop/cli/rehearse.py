@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 
 SHOWN = 5  # names after which a list ends with "and 7 more"
 IDS = ("sender", "receiver", "document_id", "process_id")
+_CONTRADICTING = "of these go by other ids than they state (BR-SBDH): an access point may refuse them"
 _VERDICTS = {  # what is said of a verdict and, where the document would be sent, of its receiver
     (SENDS, REACHABLE): "would be sent; the receiver can be reached",
     (SENDS, UNKNOWN): "would be sent; the directory doesn't say whether the receiver can be reached",
     (SENDS, UNREACHABLE): "would be sent, but the receiver can't be reached",
+    (SENDS, "contradicts"): _CONTRADICTING,
     (NOT_READY, ""): "would wait",
     (FAILS, ""): "would fail",
 }
@@ -145,6 +147,7 @@ def _show_receivers(receivers: Sequence[Receiver]) -> None:
 def _counts(documents: Iterable[Rehearsed]) -> dict[str, int]:
     """How many documents these words are true of."""
     counts = Counter((one.verdict, one.reach if one.verdict == SENDS else "") for one in documents)
+    counts[SENDS, "contradicts"] = sum(one.verdict == SENDS and bool(one.contradicts) for one in documents)
     return {words: counts[key] for key, words in _VERDICTS.items() if counts[key]}
 
 
@@ -160,6 +163,8 @@ def _show_cause(cause: Cause) -> None:
         tell(f"  This rule corrects {cause.proposal.corrects} of {count}. The directory confirms {confirmed}:")
         for line in cause.proposal.lines:
             say(f"    {line}")
+        if cause.proposal.contradicts:
+            tell(f"  {cause.proposal.contradicts} {_CONTRADICTING}.")
 
 
 def _cut(names: Sequence[str]) -> str:
@@ -184,6 +189,7 @@ def _as_json(
                 **{name: getattr(one.document, name) for name in IDS},
                 "code": one.fault.code if one.fault else None,
                 "why": one.why or None,
+                "contradicts": list(one.contradicts),
             }
             for one in documents
         ],

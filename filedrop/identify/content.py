@@ -38,6 +38,9 @@ COMPONENTS = (
 )
 
 
+_BILLS = [f"{_UBL}{name}-2{SEPARATOR}{name}" for name in ("Invoice", "CreditNote")]
+
+
 class Place(dict[str, "Place"]):
     """The places below one, by expanded name; `path` is set where the text itself is wanted.
 
@@ -53,7 +56,7 @@ class Place(dict[str, "Place"]):
 
 
 class Value(NamedTuple):
-    """A text that was found at a place, without the blanks around it, and its schemeID.
+    """A text that was found at a place, without the blanks around it, and its schemeID (in an envelope: Authority).
 
     `inside` is the number of the element around it among all that have places in them: the values of one scope of an
     envelope have the same.
@@ -76,15 +79,32 @@ class Found(NamedTuple):
 class Missing(NamedTuple):
     """Where an id was looked for in vain; `because` says what stands there instead, if anything does.
 
-    It is `contradictory` where two different ids stand there: then no other place of the document counts.
+    No other place and no other source counts for an id where something stands that can't be read. `value` and `scheme`
+    are what stands there for a party, in one EndpointID.
     """
 
     place: str
     because: str = ""
-    contradictory: bool = False
+    value: str = ""
+    scheme: str = ""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is the address of a party in no network of ParticipantIDs, such as its mail address."""
+        return self.scheme in _ELSEWHERE
 
     def __str__(self) -> str:
         return f"{self.place}, {self.because}" if self.because else self.place
+
+
+class Endpoint(NamedTuple):
+    """The EndpointID of a party as it is written, `schemeID:value` ("" where there is none), and the network's rule.
+
+    The rule demands this id in the envelope that the access point makes (BR-SBDH, Peppol BIS Billing 3.0.21).
+    """
+
+    rule: str
+    written: str
 
 
 class Facts(NamedTuple):
@@ -119,11 +139,26 @@ _IN_THE_ENVELOPE = {"sender": _SENDER, "receiver": _RECEIVER, "document_id": _SC
 _ID_STEPS = ("/EndpointID", "/URIUniversalCommunication/URIID")  # of a party, which the steps to its name replace
 _NAME_STEPS = ("PartyName/Name", "PartyLegalEntity/RegistrationName", "Name")
 _SCOPES = {"DOCUMENTID": "document_id", "PROCESSID": "process_id"}
+_BILLING = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0"
+_SELF_BILLING = _BILLING.replace(":billing:", ":selfbilling:")
+_SUPPLIER, _CUSTOMER = (f"Accounting{role}Party/Party/EndpointID" for role in ("Supplier", "Customer"))
+_BILLED = {"receiver": ("BR-SBDH-1", _CUSTOMER), "sender": ("BR-SBDH-2", _SUPPLIER)}
+_SELF_BILLED = {"receiver": ("BR-SBDH-3", _SUPPLIER), "sender": ("BR-SBDH-4", _CUSTOMER)}
+_ENVELOPE_RULES = {  # by CustomizationID and ProfileID of an Invoice or CreditNote in UBL: rule and place by role
+    (_BILLING, "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0"): _BILLED,
+    (_BILLING, "urn:peppol:bis:billing_with_response"): _BILLED,
+    (_SELF_BILLING, "urn:fdc:peppol.eu:2017:poacc:selfbilling:01:1.0"): _SELF_BILLED,
+}
+_ELSEWHERE = ("AN", "AQ", "AS", "AU", "EM")  # OFTP, X.400, AS2, FTP, mail: in the list of EAS codes, but no ICD
+_AUTHORITIES = {"GS1": "GLN"}  # who gives the id of a party, and by which scheme: GS1's standard for the envelope
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a document says; each of the four ids is in `found` or in `missing`. `names` are the parties', by role."""
+    """What a document says; each of the four ids is in `found` or in `missing`. `names` are the parties', by role.
+
+    `endpoints` are the ids that the network wants in the envelope, by role; empty for documents without such a rule.
+    """
 
     found: dict[str, Found]
     missing: dict[str, Missing]
@@ -132,6 +167,7 @@ class Content:
     issue_date: str | None = None
     type_code: str | None = None
     names: Mapping[str, str] = field(default_factory=dict)
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
 
 
 def is_envelope(name: str) -> bool:
@@ -179,8 +215,12 @@ def content(root: str, values: Sequence[Value]) -> Content:
         first.get(f"/{local}/{path}", "") for path in facts
     )
     roles = codelist.roles_of(local, customization, type_code)
-    unknown = f'where "{customization[:100]}" stands, but without a version' if customization else ""
     whole = document_id(namespace, local, customization, version)
+    unknown = ""
+    if not namespace and (customization or codelist.roles(local) is not codelist.roles("*")):
+        unknown = f"but the element {local} has no namespace (xmlns), so the document is neither UBL nor CII"
+    elif customization:
+        unknown = f'where "{customization[:100]}" stands, but without a version'
     document = {
         "sender": _party(local, roles.sender, values),
         "receiver": _party(local, roles.receiver, values),
@@ -193,7 +233,15 @@ def content(root: str, values: Sequence[Value]) -> Content:
         for role, place in (("sender", roles.sender), ("receiver", roles.receiver))
         if (name := next(filter(None, (first.get(f"/{local}/{path}") for path in _name_paths(place))), ""))
     }
-    return Content(*_settled(envelope, document), customization, *stated, names)
+    rules = _ENVELOPE_RULES.get((customization, process), {}) if root in _BILLS else {}
+    endpoints = {role: Endpoint(rule, _written(f"/{local}/{place}", values)) for role, (rule, place) in rules.items()}
+    return Content(*_settled(envelope, document), customization, *stated, names, endpoints)
+
+
+def _written(path: str, values: Sequence[Value]) -> str:
+    """The id at a place, as the rules for envelopes write it; "" where there is none."""
+    stands = next((value for value in values if value.path == path), None)
+    return f"{stands.scheme or ''}:{' '.join(stands.text.split())}" if stands else ""
 
 
 def _name_paths(party: str) -> list[str]:
@@ -205,12 +253,12 @@ def _name_paths(party: str) -> list[str]:
 def _settled(
     envelope: dict[str, Found | Missing], document: dict[str, Found | Missing]
 ) -> tuple[dict[str, Found], dict[str, Missing]]:
-    """What is found and what is missing: the envelope comes first, unless it has nothing."""
+    """What is found and what is missing: what stands in the envelope comes first, also if it can't be read."""
     found: dict[str, Found] = {}
     missing: dict[str, Missing] = {}
     for name in envelope | document:
         answers = [said[name] for said in (envelope, document) if name in said]
-        answer = next((one for one in answers if isinstance(one, Found) or one.contradictory), answers[0])
+        answer = next((one for one in answers if isinstance(one, Found) or one.because), answers[0])
         if isinstance(answer, Found):
             found[name] = answer
         else:
@@ -227,13 +275,16 @@ def _in_the_envelope(values: list[Value]) -> dict[str, Found | Missing]:
         if value.path.endswith("/Scope/Type") and value.text in _SCOPES
     }
     for value in values:
+        id_ = without_scheme(value.text)
+        if not id_:  # the name of an id's scheme alone is nothing
+            continue
         if "/Scope/" in value.path:
-            id_ = without_scheme(value.text)
-            if id_ and value.path.endswith("/InstanceIdentifier") and value.inside in scopes:
-                stated.setdefault(scopes[value.inside], {}).setdefault(id_, value.path)
+            if not value.path.endswith("/InstanceIdentifier") or value.inside not in scopes:
+                continue
+            stated.setdefault(scopes[value.inside], {}).setdefault(id_, value.path)
             continue
         role = "sender" if "/Sender/" in value.path else "receiver"
-        participant = participants.participant(value.text, None)
+        participant = participants.participant(id_, _AUTHORITIES.get(value.scheme or "", value.scheme))
         if participant:
             stated.setdefault(role, {}).setdefault(participant, value.path)
         else:
@@ -250,15 +301,17 @@ def _party(local: str, place: str, values: Sequence[Value]) -> Found | Missing:
         return _only(ids, path, "document")
     if not stand:
         return Missing(path)
-    scheme = f'schemeID "{stand[0].scheme}"' if stand[0].scheme else "no schemeID"
-    return Missing(path, f'where "{stand[0].text[:100]}" with {scheme} is no participant of the network')
+    text, scheme = stand[0].text, stand[0].scheme or ""
+    by = f'schemeID "{scheme}"' if scheme else "no schemeID"
+    because = f'where "{text[:100]}" with {by} is no participant of the network'
+    return Missing(path, because, text, scheme) if len(stand) == 1 else Missing(path, because)
 
 
 def _only(ids: Sequence[str], path: str, source: str) -> Found | Missing:
     """The id that stands at a place; of two that differ none is picked."""
     for other in ids:
         if not same_participant(other, ids[0]):
-            return Missing(path, f'where both "{ids[0][:200]}" and "{other[:200]}" stand', contradictory=True)
+            return Missing(path, f'where both "{ids[0][:200]}" and "{other[:200]}" stand')
     return Found(ids[0], source, path)
 
 
@@ -272,7 +325,7 @@ def _made(id_: str | None, values: Sequence[Value], path: str, because: str = ""
 
 def document_id(namespace: str, local: str, customization: str, version: str) -> str | None:
     """`<root namespace>::<local name>##<CustomizationID>::<version>`; None where one of them isn't known."""
-    if not customization:
+    if not namespace or not customization:
         return None
     document = f"{namespace}::{local}##{customization}"
     listed = codelist.version(document)

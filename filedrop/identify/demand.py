@@ -70,6 +70,8 @@ def _wrong(name: str, id_: str) -> str:
     """What is wrong with the form of a document id or process id: half a sentence, or ""."""
     if len(id_) > _LONGEST[name] or not _URN.fullmatch(id_):
         return f"is longer than {_LONGEST[name]} characters, or not all of them are visible ASCII"
+    if name == "document_id" and (":" not in id_ or not all(id_.replace("##", "::").split("::"))):
+        return f"has an empty part, or is no document id at all; it must look like {_DOCUMENT}"
     if name == "document_id" and _WILDCARD in id_:
         return f"has a wildcard ({_WILDCARD}): receivers register with wildcards, but a document has an id without one"
     return ""
@@ -137,5 +139,5 @@ def _example(name: str, identity: Identity, reading: Reading) -> str:
         customization = reading.customization or "<CustomizationID>"
         stem = f"{reading.root_namespace}::{reading.root_name}##{customization}"
         whole = document_id(reading.root_namespace, reading.root_name, customization, "") or f"{stem}::<version>"
-        return in_yaml(whole if _DOCUMENT_ID.fullmatch(whole) else _DOCUMENT)
+        return in_yaml(whole if _DOCUMENT_ID.fullmatch(whole) and not _wrong(name, whole) else _DOCUMENT)
     return in_yaml(f"<ParticipantID of the {name}>")

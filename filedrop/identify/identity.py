@@ -8,11 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filedrop.identify import codelist, participants
+from filedrop.identify import codelist
+from filedrop.identify.participants import doubts as doubts_of
+from filedrop.identify.participants import fault, with_value
+from filedrop.model.document import local_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from filedrop.identify.content import Missing
     from filedrop.identify.mapping import Rules, Try
     from filedrop.identify.reading import Reading
 
@@ -43,22 +47,27 @@ def identify(
     *,
     company: str | None = None,
     file_name: str = "",
-    default_sender: str | None = None,
+    participants: Sequence[str] = (),
     channel: str = "",
     mapping: Rules | None = None,
 ) -> Identity:
-    """The ids of a document. `default_sender` is the company's first participant, `channel` the company's channel."""
+    """The ids of a document. `participants` are the company's, the first of them its own sender; `channel` is its."""
     ids = {name: found.id for name, found in reading.found.items()}
     sources = {name: found.source for name, found in reading.found.items()}
     tries = tuple(mapping.tries(reading, company=company, file_name=file_name)) if mapping is not None else ()
     for tried in reversed(tries):  # so that the first one wins
         ids |= tried.values
         sources |= dict.fromkeys(tried.values, f"mapping {tried.rule}")
-    in_vain = [f"{name}: {missing}" for name, missing in reading.missing.items() if missing.because and name not in ids]
-    if "sender" not in ids and default_sender:
-        ids["sender"], sources["sender"] = default_sender, "company"
+    if "sender" not in ids and (own := _own_sender(reading.missing["sender"], participants)):
+        ids["sender"], sources["sender"] = own
+    in_vain = [
+        f"{name}: {missing}"
+        for name, missing in reading.missing.items()
+        if missing.because and sources.get(name) in (None, "company")
+    ]
     entry = codelist.document_entry(ids.get("document_id", ""))
-    if "process_id" not in ids and entry is not None and len(entry.processes) == 1:
+    is_process_stated = "process_id" in ids or bool(reading.missing["process_id"].because)
+    if not is_process_stated and entry is not None and len(entry.processes) == 1:
         ids["process_id"], sources["process_id"] = entry.processes[0], "code list"
     return Identity(
         sender=ids.get("sender"),
@@ -67,19 +76,40 @@ def identify(
         process_id=ids.get("process_id"),
         channel=ids.get("channel", channel),
         sources=sources,
-        warnings=(*filter(None, [reading.warning]), *in_vain, *_doubts(ids)),
+        warnings=(*filter(None, [reading.warning]), *in_vain, *_doubts(ids, reading)),
         company=company,
         file_name=file_name,
         tries=tries,
     )
 
 
-def _doubts(ids: Mapping[str, str]) -> list[str]:
+def _own_sender(missing: Missing, participants: Sequence[str]) -> tuple[str, str] | None:
+    """The company's participant that sends where the document names none, or only its value; and its source."""
+    if missing.value and not missing.scheme and (own := with_value(missing.value, participants)):
+        return own, "document"
+    is_stated = bool(missing.because) and not missing.is_elsewhere
+    return (participants[0], "company") if participants and not is_stated else None
+
+
+def _doubts(ids: Mapping[str, str], reading: Reading) -> list[str]:
     doubts: list[str] = []
     for role in ("sender", "receiver"):
-        if role in ids and participants.fault(ids[role]) is None:
-            doubts += participants.doubts(role, ids[role])
+        if role in ids and fault(ids[role]) is None:
+            doubts += doubts_of(role, ids[role])
+    for role in contradicted(ids, reading):
+        rule, written = reading.endpoints[role]
+        stated = (
+            f"the document's EndpointID is {_with_scheme(written)}" if written else "the document has no EndpointID"
+        )
+        doubts.append(
+            f"{role} {ids[role]}: {stated}. The network's rule {rule} demands the same id, and an access point may "
+            "refuse the document. Correct the EndpointID in the accounting system"
+        )
     document_id = ids.get("document_id", "")
+    if reading.is_another(document_id):
+        doubts.append(
+            f"document_id: it is an id for {local_name(document_id)}, but the document is {reading.root_name}"
+        )
     entry = codelist.document_entry(document_id)
     if entry is not None and entry.state != "active":
         doubts.append(f"document_id: the Peppol code list has {entry.state} this document type")
@@ -89,6 +119,15 @@ def _doubts(ids: Mapping[str, str]) -> list[str]:
     if state is not None and state != "active":
         doubts.append(f"process_id: the Peppol code list has {state} this process")
     return doubts
+
+
+def contradicted(ids: Mapping[str, str | None], reading: Reading) -> list[str]:
+    """The roles whose id isn't the document's EndpointID, where a rule of the network demands that (BR-SBDH)."""
+    return [role for role, endpoint in reading.endpoints.items() if ids.get(role) not in (None, endpoint.written)]
+
+
+def _with_scheme(written: str) -> str:
+    return f"{written[1:]} without a schemeID" if written.startswith(":") else written
 
 
 def rule_of(name: str, identity: Identity) -> Try | None:
@@ -110,15 +149,19 @@ def explained(name: str, identity: Identity, reading: Reading) -> str:
     said = [f"looked at {reading.missing[name]}"]
     said += [f"{tried} has none: {tried.unset[name]}" for tried in identity.tries if name in tried.unset]
     if name == "sender":
-        said.append(_of_the_company(identity))
+        said.append(_of_the_company(identity, reading))
     if name == "process_id" and identity.document_id:
         said.append(_of_the_code_list(identity.document_id))
     return "; ".join(said)
 
 
-def _of_the_company(identity: Identity) -> str:
+def _of_the_company(identity: Identity, reading: Reading) -> str:
+    if identity.sources.get("sender") == "document":
+        return f"it is the only participant of {identity.company} with this value"
     if identity.sender:
         return "it is the company's first participant"
+    if reading.missing["sender"].because and not reading.missing["sender"].is_elsewhere:
+        return "so the company's first participant doesn't count"
     if identity.company is None:
         return "the file lies in no company's folder"
     return f"the company {identity.company} has no participants"

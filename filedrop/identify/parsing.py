@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from filedrop.errors import DocumentError
-from filedrop.identify.content import SEPARATOR, Place, Value, is_envelope, is_header, places
+from filedrop.identify.content import HEADER, SEPARATOR, Place, Value, is_envelope, is_header, places
 from filedrop.identify.encoding import foreign_byte
 from filedrop.texts import Text
 
@@ -135,7 +135,7 @@ class Parse:
         if here is not None:
             self._here = here = self._step(here, name, attributes)
             if here is not None and here.path:
-                self._begin_value(attributes)
+                self._begin_value(here.path, attributes)
         self._parts.append(_opening(name, attributes) if attributes else f"{_OPEN}{name}{_ATTRIBUTE}")
 
     def _step(self, here: Place, name: str, attributes: list[str]) -> Place | None:
@@ -158,8 +158,8 @@ class Parse:
         if not above:
             self._parser.StartElementHandler = self._start_in_envelope
 
-    def _begin_value(self, attributes: list[str]) -> None:
-        self._scheme = _attribute(attributes, "schemeID")
+    def _begin_value(self, path: str, attributes: list[str]) -> None:
+        self._scheme = _attribute(attributes, "Authority" if HEADER in path else "schemeID")
         self._text = ""
         self._parser.CharacterDataHandler = self._listen
 

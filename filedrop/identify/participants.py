@@ -10,10 +10,13 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from filedrop.identify import codelist
-from filedrop.model.document import without_scheme
+from filedrop.model.document import participant_key, without_scheme
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 EXAMPLE = "0192:123456785"  # nobody's: organisation numbers begin with 8 or 9; this one shows the check digit
 _LONGEST = 130  # characters behind the code and its colon, by the Peppol policy for identifiers 4.4
@@ -24,7 +27,7 @@ _CODE = re.compile(r"[0-9]{4}")
 
 def participant(value: str, scheme: str | None) -> str | None:
     """The ParticipantID that a document means by a value and its scheme; None where it means none (contract 3)."""
-    value = without_scheme(value)
+    value = spelled_out(value)
     if _CODED.match(value):
         return value if len(value) > len("0192:") else None
     if not value or not scheme:
@@ -42,6 +45,12 @@ def spelled_out(written: str) -> str:
     ends = [place for place, letter in enumerate(bare) if letter == ":"]  # names have colons in them: NO:ORGNR
     codes = ((codelist.scheme_code(bare[:end]), bare[end:]) for end in reversed(ends))
     return next((f"{code}{value}" for code, value in codes if code), bare)
+
+
+def with_value(value: str, ids: Iterable[str]) -> str | None:
+    """The one of these ParticipantIDs that has this value behind its scheme; None where none or several have."""
+    found = {participant_key(id_): id_ for id_ in ids if participant_key(id_).partition(":")[2] == value.lower()}
+    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def fault(participant: str) -> str | None:

@@ -7,7 +7,7 @@ what `wire` sends.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO, Literal
@@ -25,7 +25,7 @@ from filedrop.texts import Text
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from filedrop.identify.content import Found, Missing
+    from filedrop.identify.content import Endpoint, Found, Missing
     from filedrop.identify.encoding import Form
 
 LONGEST_NAME = 200  # letters of a party's name, which a stranger has written
@@ -43,7 +43,8 @@ class Reading:
     that. Each of sender, receiver, document_id and process_id is a key of `found` (the id with its source) or of
     `missing` (the place that was looked at in vain). `xpaths` has what each XPath found, "" for nothing, None where
     that takes too long; it is empty where they couldn't be asked. `warning` says what is doubtful about the encoding.
-    The names are those of the parties, as the document writes them; None where it doesn't.
+    The names are those of the parties, as the document writes them; None where it doesn't. `endpoints` are the ids that
+    the network's rules want in the envelope around the document, by role.
     """
 
     size: int
@@ -63,11 +64,18 @@ class Reading:
     warning: str = ""
     sender_name: str | None = None
     receiver_name: str | None = None
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
 
     @property
     def encoding(self) -> str:
         """The encoding of the file, by Python's name for it."""
         return self.form.encoding
+
+    def is_another(self, document_id: str) -> bool:
+        """Whether this id names the root element of another type of document."""
+        if not _names_root(document_id) or (self.root_namespace, self.root_name) in _WRAPPERS:
+            return False
+        return document_id.partition("##")[0] != f"{self.root_namespace}::{self.root_name}"
 
     def goes_by(self, document_id: str | None) -> bool:
         """Whether the document has this id's root element, in an envelope or without.
@@ -137,6 +145,7 @@ def read(
         xpaths=outline.find(xpaths) if outline else {},
         sender_name=says.names.get("sender", "")[:LONGEST_NAME] or None,
         receiver_name=says.names.get("receiver", "")[:LONGEST_NAME] or None,
+        endpoints=says.endpoints,
     )
 
 

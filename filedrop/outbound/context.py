@@ -188,7 +188,7 @@ class Identification:
             reading,
             company=self.company,
             file_name=file_name,
-            default_sender=self.participants[0] if self.participants else None,
+            participants=self.participants,
             channel=self.channel,
             mapping=self.mapping,
         )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from filedrop.config import Outbound
     from filedrop.identify import Reading
+    from filedrop.identify.content import Missing
     from filedrop.outbound.context import Context, Identification
 
 ANSWER = "answer"  # the source of an answer's ids: those of the message that it answers (outbound/answers)
@@ -39,6 +40,8 @@ def identified(by: Identification, document: Document, reading: Reading, rules: 
             sources=dict(identity.sources),
             warnings=tuple(identity.warnings),
         )
+        if document.sender is None:
+            _check_sender_without_scheme(document, reading.missing["sender"], by.participants, rules.foreign_sender)
         identify.demand(identity, reading)
         document = _check_sender(document, by.participants, rules.foreign_sender)
         return document if before.needs is Need.VERDICT else document.needs_nothing()
@@ -109,3 +112,11 @@ def _check_sender(document: Document, participants: tuple[str, ...], rule: str) 
     if rule == "warn":
         return document.warned(foreign.message)
     raise DocumentError(foreign)
+
+
+def _check_sender_without_scheme(document: Document, stated: Missing, participants: tuple[str, ...], rule: str) -> None:
+    """Check the company's right to a sender of which the document has only the value. Raises DocumentError."""
+    if stated.value and not stated.scheme and participants and rule == "refuse":
+        listed = ", ".join(participants)
+        facts = {"sender": stated.value, "company": document.company, "participants": listed}
+        raise DocumentError(Text.of("foreign-sender/no-scheme", **facts))

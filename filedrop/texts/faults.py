@@ -61,6 +61,14 @@ _FIRST = (
     "The first one, {first}, was dropped on {when:date}, from {sender} to {receiver}. Its state is now: "
     "{state}{message_number}."
 )
+_FOREIGN = Form(
+    "The sender {sender} is not an address of {company}.",
+    "Was the file meant for another company? Then move it, together with this note, to that company's outbound "
+    "folder. Otherwise send this note to your administrator.",
+    "The participants of {company} are {participants}. If {company} may send as {sender}, add that to "
+    "companies.{company}.participants, or set the sender by a mapping rule, and run filedrop reload. If the "
+    "file moves to another company, its note must move with it: it has the name that the file was dropped with.",
+)
 _REFUSED_BY_RECEIVER = "The receiver may refuse the document as it is. " + _CORRECT
 
 FAULTS: dict[str, Form] = {
@@ -281,13 +289,13 @@ FAULTS: dict[str, Form] = {
         _TELL,
         "{field} has a line break or another character that no id has. Correct it in the configuration.",
     ),
-    "foreign-sender": Form(
-        "The sender {sender} is not an address of {company}.",
-        "Was the file meant for another company? Then move it, together with this note, to that company's outbound "
-        "folder. Otherwise send this note to your administrator.",
-        "The participants of {company} are {participants}. If {company} may send as {sender}, add that to "
-        "companies.{company}.participants, or set the sender by a mapping rule, and run filedrop reload. If the "
-        "file moves to another company, its note must move with it: it has the name that the file was dropped with.",
+    "foreign-sender": _FOREIGN,
+    "foreign-sender/no-scheme": Form(
+        _FOREIGN.message,
+        _FOREIGN.hint,
+        "The sender's EndpointID has no schemeID, and not exactly one participant of {company} has this value. The "
+        "participants are {participants}. Have the schemeID written, or set the sender by a mapping rule, "
+        "and run filedrop reload.",
     ),
     "duplicate": Form("The same {document:kind} was sent before, as {first}, on {when:date}.", _AGAIN, _FIRST),
     "duplicate/perhaps": Form(

@@ -242,3 +242,16 @@ def test_the_corpus(make_world: Callable[..., World]) -> None:
         assert one["verdict"] == ("would fail" if code else "would send"), name
         # Of two equal documents, a run may refuse the second before it knows that the first one fails.
         assert code in (one["code"], "duplicate"), name
+
+
+def test_ids_against_the_rules_of_the_network(make_world: Callable[..., World]) -> None:
+    """Documents whose receiver isn't their EndpointID are counted in a line of their own, and after a proposed rule."""
+    world = make_world(more=f'mapping: [{{company: acme, file: "new.*", receiver: "{BUYER}"}}]')
+    documents = {"new1": invoice("1", receiver=STRANGER), "new2": invoice("2"), "old": without_receiver("3")}
+    said = rehearsed(world, **documents)
+    assert [told["contradicts"] for told in said["documents"]] == [["receiver"], [], []]
+    printed = ask(world, "rehearse", str(world.base / "export")).says
+    assert (
+        "2 would be sent; the receiver can be reached 1 of these go by other ids than they state (BR-SBDH)" in printed
+    )
+    assert printed.endswith("1 of these go by other ids than they state (BR-SBDH): an access point may refuse them.")

@@ -113,7 +113,7 @@ def test_for_whom_the_rule_is() -> None:
         (invoice(sender=None), "sender: still contains <ParticipantID of the sender>"),
         (invoice(receiver="0192:98 76"), "receiver: still contains <ParticipantID of the receiver>"),
         (invoice(customization=""), "document_id: still contains <CustomizationID>"),
-        (b"<Note/>", "document_id: still contains <CustomizationID> and <version>"),
+        (b"<Note/>", "document_id: still contains <namespace>, <name>, <CustomizationID> and <version>"),
         (b"<x xmlns='urn:x y'/>", "document_id: still contains <namespace>, <name>, <CustomizationID> and <version>"),
         (invoice(customization="urn:x", process=""), "process_id: still contains <process id>"),
     ],

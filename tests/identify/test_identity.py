@@ -149,9 +149,9 @@ def test_only_process() -> None:
 
 def test_default_sender() -> None:
     """Where the document names no sender it is the company's first participant; where it does, the document counts."""
-    identity = identity_of(invoice(sender=None), default_sender="0192:1")
+    identity = identity_of(invoice(sender=None), participants=["0192:1"])
     assert (identity.sender, identity.sources["sender"]) == ("0192:1", "company")
-    assert identity_of(invoice(), default_sender="0192:1").sender == SELLER
+    assert identity_of(invoice(), participants=["0192:1"]).sender == SELLER
 
 
 def test_channel() -> None:
@@ -160,9 +160,78 @@ def test_channel() -> None:
 
 
 def test_envelope_participant() -> None:
-    """What is no participant in an envelope is nothing, and the document's own receiver counts."""
-    identity = identity_of(envelope(invoice(), receiver="urn:oasis:names:tc:ebcore:partyid-type:unregistered:C4"))
+    """Where an envelope names somebody who is no participant, the document's own receiver doesn't count."""
+    unregistered = "urn:oasis:names:tc:ebcore:partyid-type:unregistered:C4"
+    fault = fault_of(envelope(invoice(), receiver=unregistered))
+    assert (fault.code, unregistered in whole(fault)) == ("no-receiver", True)
+
+
+@pytest.mark.parametrize("role", ["sender", "receiver"])
+@pytest.mark.parametrize("written", ["810418052", "0192;810418052", "peppol_receiver_id_here", "0192:", "-"])
+def test_unreadable_id_in_an_envelope(role: str, written: str) -> None:
+    """What an envelope says and filedrop can't read is quoted in the error; nothing takes its place."""
+    reading = read(io.BytesIO(envelope(invoice(), **{role: written})))
+    identity = identify(reading, company="acme", participants=[SELLER])
+    assert getattr(identity, role) is None
+    with pytest.raises(DocumentError) as caught:
+        demand(identity, reading)
+    assert caught.value.code == f"no-{role}"
+    assert f'"{written}" is no participant' in whole(caught.value)
+
+
+@pytest.mark.parametrize("written", ["", "  ", "iso6523-actorid-upis::"])
+def test_empty_id_in_an_envelope(written: str) -> None:
+    """What an envelope leaves empty comes from the document inside."""
+    identity = identity_of(envelope(invoice(), receiver=written))
     assert (identity.receiver, identity.sources["receiver"]) == (BUYER, "document")
+
+
+@pytest.mark.parametrize(
+    "written", ["NO:ORG:810418052", "no:orgnr:810418052", "iso6523-actorid-upis::NO:ORG:810418052"]
+)
+def test_scheme_name_in_an_envelope(written: str) -> None:
+    """The name of a scheme becomes its code, as in tables."""
+    assert identity_of(envelope(invoice(receiver="0192:123456785"), receiver=written)).receiver == BUYER
+
+
+@pytest.mark.parametrize(
+    ("scheme", "text", "sender"),
+    [
+        ("", "987654325", (SELLER, "document")),
+        ("", "7300010000001", ("0088:7300010000001", "document")),
+        ("", "", (SELLER, "company")),
+        ("", "123456785", None),
+        ("", "5567125082", None),  # of two participants
+        ("XX", "987654325", None),
+        ("EM", "post@acme.example", (SELLER, "company")),  # no id of any network
+    ],
+)
+def test_sender_by_its_value(scheme: str, text: str, sender: tuple[str, str] | None) -> None:
+    """A sender without a scheme is the company's only participant with this value; another text is nobody's."""
+    own = [SELLER, "0088:7300010000001", "0007:5567125082", "9955:5567125082"]
+    named = f' schemeID="{scheme}"' if scheme else ""
+    document = invoice().replace(b' schemeID="0192">987654325', f"{named}>{text}".encode())
+    identity = identify(read(io.BytesIO(document)), company="acme", participants=own)
+    assert identity.sender == (sender[0] if sender else None)
+    assert identity.sources.get("sender") == (sender[1] if sender else None)
+
+
+def test_two_processes() -> None:
+    """Where a document states two processes, the only one of the code list doesn't count either."""
+    process = b"<cbc:ProfileID>urn:fdc:peppol.eu:poacc:bis:order_only:3</cbc:ProfileID>"
+    document = order().replace(process, process + b"<cbc:ProfileID>urn:x</cbc:ProfileID>")
+    document = document.replace(b"Order-2", b"OrderCancellation-2").replace(b"<Order ", b"<OrderCancellation ")
+    document = document.replace(b"</Order>", b"</OrderCancellation>")
+    assert fault_of(document.replace(b"trns:order:3", b"trns:order_cancellation:3")).code == "no-process-id"
+
+
+@pytest.mark.parametrize(
+    "written", ["Invoice", "::Invoice##urn:x::2.1", "urn:x::Invoice##::2.1", "urn:x::Invoice##a::"]
+)
+def test_incomplete_document_id(written: str) -> None:
+    """A document id of which a part is empty is quoted in the error."""
+    fault = fault_of(envelope(invoice(), document_id=written))
+    assert (fault.code, f'"{written}"' in whole(fault)) == ("no-document-id", True)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def identity_of(document: str | bytes) -> Identity:
 def fault_of(document: str) -> DocumentError:
     reading = read(io.BytesIO(document.encode()))
     with pytest.raises(DocumentError) as caught:
-        demand(identify(reading, default_sender=SELLER), reading)
+        demand(identify(reading, participants=[SELLER]), reading)
     return caught.value
 
 
