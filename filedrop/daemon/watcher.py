@@ -154,7 +154,7 @@ if sys.platform == "linux":
         from watchdog.observers.inotify import InotifyObserver  # noqa: PLC0415
         from watchdog.observers.inotify_move_event_grouper import InotifyMoveEventGrouper  # noqa: PLC0415
 
-        # After a file leaves the folder, as at each claim, watchdog would hold further events back for half a second.
+        # Else events wait for half a second after each claim (findings/watchdog-move-out.sh).
         InotifyMoveEventGrouper.delay = 0.0
         # Without full events, a file that is moved in looks like one that is still being written.
         return InotifyObserver(generate_full_events=True)
@@ -192,7 +192,7 @@ else:
 
 
 def _watches(emitter: EventEmitter) -> bool:
-    """Whether a thread of watchdog's still receives events. After an unmount, it waits for ever."""
+    """Whether a thread of watchdog's still receives events: findings/watchdog-unmount.sh."""
     group = getattr(emitter, "_inotify", None)  # Linux's; nothing public tells
     return emitter.is_alive() and bool(getattr(group, "_active_callbacks_by_watch", True))
 
@@ -222,7 +222,7 @@ class _Reports:
         self._folder = literal(folder)
 
     def dispatch(self, event: FileSystemEvent) -> None:
-        """Handle one event, without doing work: an exception would end watchdog's thread."""
+        """Handle one event, without doing work: an exception would end all watches (findings/watchdog-handler.sh)."""
         _, name = os.path.split(os.fsdecode(event.src_path or ""))
         folder, into = os.path.split(os.fsdecode(event.dest_path or ""))
         put = self._put

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from psycopg.abc import PQGen
 
-# Milliseconds for each second of patience. A server that can't end sessions says so before the statement is cancelled.
+# Milliseconds for each second of patience. A server that can't end a session says so before the statement is cancelled
+# (findings/postgres-terminate.sh).
 _STATEMENT, _ENDING = 800, 600
 _OLDEST = 150000  # server version 15.0: the oldest that is tested
 # No role, database or file of the server decides these.
@@ -158,7 +159,7 @@ class Address:
         try:
             session.patience = patience
             session.adapters.register_dumper(str, _Text)
-            session.adapters.register_dumper(int, Int8Dumper)  # else each size of a number is a statement of its own
+            session.adapters.register_dumper(int, Int8Dumper)  # findings/psycopg-integers.sh
             if session.info.server_version < _OLDEST:
                 version = session.info.parameter_status("server_version")
                 raise JournalError(f"{self} is PostgreSQL {version}: filedrop needs 15 or later")

@@ -110,7 +110,10 @@ def _is_invoice(content: bytes) -> bool:
 
 
 def _embedded(reader: PdfReader) -> Iterator[_File]:
-    """The files in a PDF: those of its tree of names, then those that only `AF` lists; MOST at most."""
+    """The files in a PDF: those of its tree of names, then those that only `AF` lists; MOST at most.
+
+    findings/pypdf-associated.sh has what `attachments` leaves out.
+    """
     from pypdf.generic import DictionaryObject, EmbeddedFile  # noqa: PLC0415 - an extra
 
     names = _resolved(reader.root_object, "/Names")

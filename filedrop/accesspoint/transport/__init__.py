@@ -81,7 +81,7 @@ class Transport:
         self._local = threading.local()
         self._lines: weakref.WeakSet[_Line] = weakref.WeakSet()
         self._lock = threading.Lock()
-        rests = (*pauses, 0.0)  # tenacity computes one after the last attempt, too
+        rests = (*pauses, 0.0)  # one after the last attempt, too (findings/tenacity-pause.sh)
         self._tries = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_is_worth_another),
             stop=tenacity.stop_after_attempt(len(pauses) + 1) | tenacity.stop_when_event_set(stopped),
@@ -114,7 +114,7 @@ class Transport:
 
         def once() -> T:
             nonlocal failure, is_counted
-            if not is_counted or self.stopped.is_set():  # the attempt above; or the pause was cut short
+            if not is_counted or self.stopped.is_set():  # the attempt above; or the pause was cut short (likewise)
                 is_counted = True
                 raise failure
             try:
